@@ -1,0 +1,1 @@
+"""Compiled loops on flat arrays; they know nothing of schemas or files."""

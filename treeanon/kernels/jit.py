@@ -1,0 +1,18 @@
+"""The one place that decides how kernels are compiled.
+
+Set NUMBA_DISABLE_JIT=1 to run the same code uncompiled, for debugging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def njit(function: F) -> F:
+    """The function, compiled on its first call and cached on disk; it holds no interpreter lock."""
+    return cast(F, numba.njit(cache=True, nogil=True)(function))
