@@ -1,0 +1,9 @@
+"""Forests: person trees held in columns, and what can be done with them."""
+
+from treeanon.forest.build import ForestBuilder
+from treeanon.forest.classes import Classes
+from treeanon.forest.forest import Forest
+from treeanon.forest.report import Dropped, ReadReport
+from treeanon.forest.tables import Batch, BatchWriter, ContainerRows, TextCodes
+
+__all__ = ["Batch", "BatchWriter", "Classes", "ContainerRows", "Dropped", "Forest", "ForestBuilder", "ReadReport", "TextCodes"]

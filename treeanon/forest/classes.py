@@ -1,0 +1,99 @@
+"""The labels of a forest: the classes, their tree, and one code for every node of every hierarchy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.trees import Ints
+
+STAR = "*"
+"""Class and value of the one node above all class roots; its label is 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """What labels mean. Label 0 is `*`; the others number the hierarchies of the classes one after another.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> classes = Classes(("sex", "age"), (-1, -1), (Hierarchy.flat(["F", "M"]), Hierarchy.flat(["7"])))
+    >>> len(classes), classes.decode(2), classes.label("age", "7")
+    (6, ('sex', 'F'), 5)
+    """
+
+    names: tuple[str, ...]
+    parents: tuple[int, ...]
+    hierarchies: tuple[Hierarchy, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.names) == len(self.parents) == len(self.hierarchies):
+            raise ValueError("names, parents and hierarchies must have one entry per class")
+        if any(not -1 <= parent < i for i, parent in enumerate(self.parents)):
+            raise ValueError("a class must come after the class it lies under")
+
+    def __len__(self) -> int:
+        return int(self.first[-1])
+
+    @cached_property
+    def first(self) -> Ints:
+        """The label of each class's root, and the number of labels at the end."""
+        sizes = [len(hierarchy) for hierarchy in self.hierarchies]
+        return np.cumsum([1, *sizes]).astype(np.int32)
+
+    @cached_property
+    def class_of(self) -> Ints:
+        """The class of every label; -1 for `*`."""
+        sizes = np.diff(self.first)
+        return np.concatenate([[-1], np.repeat(np.arange(len(sizes)), sizes)]).astype(np.int32)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The value text of every label."""
+        return [STAR, *(text for hierarchy in self.hierarchies for text in hierarchy.texts)]
+
+    @cached_property
+    def text_rank(self) -> Ints:
+        """The place of every label in the order of (class, value) as texts."""
+        keys = [self.decode(label) for label in range(len(self))]
+        rank = np.empty(len(keys), np.int32)
+        rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys), dtype=np.int32)
+        return rank
+
+    @cached_property
+    def label_parent(self) -> Ints:
+        """The label one step up in the hierarchy: class roots lie under `*`, whose parent is -1."""
+        parts = [np.array([-1], np.int32)]
+        for first, hierarchy in zip(self.first, self.hierarchies, strict=False):
+            parts.append(np.where(hierarchy.parent < 0, 0, hierarchy.parent + first).astype(np.int32))
+        return np.concatenate(parts)
+
+    def index(self, name: str) -> int:
+        """The number of the class of that name."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            known = ", ".join(self.names)
+            raise UsageError(f"there is no class {name!r}; there is: {known}") from None
+
+    def decode(self, label: int) -> tuple[str, str]:
+        """Class and value of a label."""
+        held = int(self.class_of[label])
+        return (STAR if held < 0 else self.names[held]), self.texts[label]
+
+    def label(self, name: str, text: str) -> int:
+        """The label of a value of a class; UsageError if its hierarchy has no such node."""
+        if name == STAR:
+            return 0
+        index = self.index(name)
+        code = self.hierarchies[index].find(text)
+        if code is None:
+            raise UsageError(f"the hierarchy of class {name!r} has no node of that text")
+        return int(self.first[index]) + code
+
+    def root(self, name: str) -> int:
+        """The label of a class's root ("any value")."""
+        return int(self.first[self.index(name)])

@@ -1,0 +1,271 @@
+"""A forest: one unordered attribute tree per person, in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.forest.classes import STAR, Classes
+from treeanon.kernels.trees import Ints, Longs, canonical, gather, hash_records, move_disassociated
+from treeanon.forest.report import ReadReport
+from treeanon.schema import Schema
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+Tree = list[list[Any]]
+"""A record as plain nested lists: [[class, value, [children…]], …]."""
+
+Cut = Mapping[str, Sequence[str]]
+Label = tuple[str, str]
+
+
+def _frozen(values: Any, kind: type) -> np.ndarray:
+    array: np.ndarray = np.ascontiguousarray(values, dtype=kind).view()
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """The persons' trees as columns: 8 bytes a node, and 8 bytes a record.
+
+    Record r owns the nodes offsets[r]:offsets[r + 1], in preorder, siblings in ascending label, no equal siblings;
+    `parent` is a position inside the record (-1: a child of the pseudo-root), `label` a code of `classes`:
+
+        patient 0: Hospital1 ─ Flu          label  [H1, Flu, H1, Flu, Asthma]
+        patient 1: Hospital1 ─ Flu, Asthma  parent [-1,   0, -1,   0,      0]
+                                            offsets [0, 2, 5]
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('''
+    ... version = 1
+    ... [input]
+    ... format = "trees"
+    ... [[class]]
+    ... name = "hospital"
+    ... [[class]]
+    ... name = "disease"
+    ... under = "hospital"
+    ... ''')
+    >>> forest = Forest.from_records(schema, [
+    ...     [["hospital", "H1", [["disease", "Flu", []]]]],
+    ...     [["hospital", "H1", [["disease", "Flu", []], ["disease", "Asthma", []]]]]])
+    >>> len(forest), forest.nodes
+    (2, 5)
+    >>> forest.disassociate([(("hospital", "H1"), ("disease", "Asthma"))]).record(1)
+    [['disease', 'Asthma', []], ['hospital', 'H1', [['disease', 'Flu', []]]]]
+    """
+
+    schema: Schema
+    classes: Classes
+    offsets: Longs
+    parent: Ints
+    label: Ints
+    report: ReadReport | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, kind in (("offsets", np.int64), ("parent", np.int32), ("label", np.int32)):
+            object.__setattr__(self, name, _frozen(getattr(self, name), kind))
+        if len(self.offsets) < 1 or self.offsets[0] != 0 or np.any(np.diff(self.offsets) < 0):
+            raise ValueError("offsets must ascend from 0 and hold one entry more than there are records")
+        if not self.offsets[-1] == len(self.label) == len(self.parent):
+            raise ValueError("the node arrays must have the length that offsets end with")
+        if len(self.label) and not 0 <= self.label.min() <= self.label.max() < len(self.classes):
+            raise ValueError("labels must be codes of the classes")
+
+    @classmethod
+    def of_parts(
+        cls,
+        schema: Schema,
+        classes: Classes,
+        parts: list[tuple[Longs, Ints, Ints]],
+        report: ReadReport | None = None,
+    ) -> Forest:
+        """The forest of canonical parts one after another; the list is emptied on the way."""
+        records = sum(len(offsets) - 1 for offsets, _, _ in parts)
+        nodes = sum(len(label) for _, _, label in parts)
+        offsets, parent, label = np.zeros(records + 1, np.int64), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+        at_record = at_node = 0
+        for number in range(len(parts)):
+            part_offsets, part_parent, part_label = parts[number]
+            parts[number] = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
+            size = len(part_label)
+            parent[at_node : at_node + size] = part_parent
+            label[at_node : at_node + size] = part_label
+            offsets[at_record + 1 : at_record + len(part_offsets)] = part_offsets[1:] + at_node
+            at_record += len(part_offsets) - 1
+            at_node += size
+        return cls(schema, classes, offsets, parent, label, report)
+
+    @classmethod
+    def from_records(cls, schema: Schema, records: Sequence[Tree]) -> Forest:
+        """The forest of plain nested lists (the form of a trees file), one per person."""
+        from treeanon.forest.build import ForestBuilder
+        from treeanon.forest.nested import nested_batch
+
+        builder = ForestBuilder(schema)
+        builder.add(nested_batch(schema.layout, records))
+        return builder.finish()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes, pseudo-roots not counted."""
+        return len(self.label)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the columns take, dictionaries not counted."""
+        return self.offsets.nbytes + self.parent.nbytes + self.label.nbytes
+
+    def __getitem__(self, chosen: slice) -> Forest:
+        """The records of a slice; without a step it is a view of the same arrays."""
+        start, stop, step = chosen.indices(len(self))
+        if step != 1:
+            return self.take(np.arange(start, stop, step))
+        offsets = self.offsets[start : max(start, stop) + 1]
+        nodes = slice(int(offsets[0]), int(offsets[-1]))
+        return self._with(offsets - offsets[0], self.parent[nodes], self.label[nodes])
+
+    def take(self, chosen: Sequence[int] | Longs) -> Forest:
+        """The chosen records, in the order chosen."""
+        index = np.asarray(chosen, np.int64)
+        if len(index) and not -len(self) <= index.min() <= index.max() < len(self):
+            raise IndexError("a chosen record does not exist")
+        return self._with(*gather(self.offsets, self.parent, self.label, index % max(len(self), 1)))
+
+    def _with(self, offsets: Longs, parent: Ints, label: Ints) -> Forest:
+        return Forest(self.schema, self.classes, offsets, parent, label, self.report)
+
+    def _rank(self) -> Ints:
+        return np.arange(len(self.classes), dtype=np.int32)
+
+    def relabel(self, mapping: Ints) -> Forest:
+        """The forest with every label x replaced by mapping[x], equal siblings merged.
+
+        A mapping of everything to `*` leaves one node a record, as a node that gets its parent's label is merged
+        into the parent.
+        """
+        mapping = np.ascontiguousarray(mapping, np.int32)
+        if len(mapping) != len(self.classes):
+            raise ValueError("a mapping must have one entry per label")
+        label = mapping[self.label]
+        parent = self.parent
+        if np.any(mapping == 0):
+            parent = np.where(label == 0, np.int32(-1), parent).astype(np.int32)
+        return self._with(*canonical(self.offsets, parent, label, self._rank()))
+
+    def project(self, cut: Cut | str) -> Forest:
+        """The forest with every value published as its nearest ancestor-or-self in `cut`, equal siblings merged.
+
+        `cut` names hierarchy nodes by class; classes it leaves out stay as they are. `"*"` is the cut {*}. A node
+        may stand beside some of its descendants (sibling recoding); every leaf must have an ancestor in the cut. A
+        value above all nodes of the cut is published as it is.
+        """
+        return self.relabel(self.cut_map(cut))
+
+    def cut_map(self, cut: Cut | str) -> Ints:
+        """For every label the label that `project` publishes it as."""
+        if cut == STAR:
+            return np.zeros(len(self.classes), np.int32)
+        if isinstance(cut, str):
+            raise UsageError('a cut is a mapping of classes to nodes, or "*"')
+        mapping = self._rank()
+        for name, texts in cut.items():
+            hierarchy = self.classes.hierarchies[self.classes.index(name)]
+            first = self.classes.root(name)
+            chosen = np.zeros(len(hierarchy), bool)
+            chosen[[self.classes.label(name, text) - first for text in texts]] = True
+            # Preorder: the nearest chosen ancestor of a node is its own, or its parent's, which came before.
+            nearest = np.full(len(hierarchy), -1, np.int32)
+            for node in range(len(hierarchy)):
+                above = hierarchy.parent[node]
+                nearest[node] = node if chosen[node] else nearest[above] if above >= 0 else -1
+            leaves = hierarchy.end == np.arange(1, len(hierarchy) + 1)
+            if np.any(nearest[leaves] < 0):
+                raise UsageError(f"the cut does not cover every leaf of class {name!r}")
+            own = np.arange(len(hierarchy), dtype=np.int32)
+            mapping[first : first + len(hierarchy)] = first + np.where(nearest < 0, own, nearest)
+        return mapping
+
+    def disassociate(self, pairs: Sequence[tuple[Label, Label]]) -> Forest:
+        """The forest after disassociating each (upper, lower) pair of labels, in order, in every record.
+
+        Every node `lower` below a node `upper` becomes a leaf child of upper's parent, its children go to its own
+        former parent, equal siblings merge.
+        """
+        upper = np.array([self.classes.label(*pair[0]) for pair in pairs], np.int32)
+        lower = np.array([self.classes.label(*pair[1]) for pair in pairs], np.int32)
+        return self.disassociate_labels(upper, lower)
+
+    def disassociate_labels(self, upper: Ints, lower: Ints) -> Forest:
+        """`disassociate` for arrays of labels."""
+        order = np.argsort(lower, kind="stable").astype(np.int32)
+        starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
+        parent = move_disassociated(self.offsets, self.parent, self.label, starts, order, upper, lower)
+        return self._with(*canonical(self.offsets, parent, self.label, self._rank()))
+
+    def records(self) -> Iterator[Tree]:
+        """Every record as plain nested lists [class, value, [children…]], children sorted by these texts."""
+        from treeanon.forest.nested import nested_records
+
+        for start in range(0, len(self), 1000):
+            yield from nested_records(self[start : start + 1000])
+
+    def record(self, index: int) -> Tree:
+        """One record as plain nested lists."""
+        if not -len(self) <= index < len(self):
+            raise IndexError("there is no such record")
+        index %= len(self)
+        return next(self[index : index + 1].records())
+
+    def in_text_order(self) -> Forest:
+        """The same trees with siblings in the order of (class, value) as texts, as trees files have them."""
+        return self._with(*canonical(self.offsets, self.parent, self.label, self.classes.text_rank))
+
+    def equals(self, other: Forest) -> bool:
+        """Whether both hold the same trees over the same class tree, the order of records aside."""
+        if len(self) != len(other) or self.nodes != other.nodes or self._class_tree() != other._class_tree():
+            return False
+        texts = sorted({self.classes.decode(i) for i in np.unique(self.label)})
+        if texts != sorted({other.classes.decode(i) for i in np.unique(other.label)}):
+            return False
+        code = {text: number for number, text in enumerate(texts)}
+        return bool(np.array_equal(self._fingerprints(code), other._fingerprints(code)))
+
+    def __eq__(self, other: object) -> bool:
+        return self.equals(other) if isinstance(other, Forest) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _class_tree(self) -> dict[str, str]:
+        names = (*self.classes.names, STAR)
+        return {name: names[parent] for name, parent in zip(self.classes.names, self.classes.parents, strict=True)}
+
+    def _fingerprints(self, code: dict[Label, int]) -> np.ndarray:
+        """Two 64-bit hashes of every record, over labels numbered by `code`, sorted."""
+        mapping = np.array([code.get(self.classes.decode(i), 0) for i in range(len(self.classes))], np.int32)
+        rank = np.arange(len(code), dtype=np.int32)
+        trees = canonical(self.offsets, self.parent, mapping[self.label], rank)
+        hashes = np.stack([hash_records(*trees, seed) for seed in (1, 2)])
+        return hashes[:, np.lexsort(hashes)]
+
+    def to_networkx(self, index: int) -> nx.DiGraph[int]:
+        """One record as a directed graph from its pseudo-root -1; nodes carry `cls` and `value`."""
+        import networkx as nx
+
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        graph.add_node(-1)
+        start, stop = self.offsets[index], self.offsets[index + 1]
+        for node in range(stop - start):
+            name, value = self.classes.decode(int(self.label[start + node]))
+            graph.add_node(node, cls=name, value=value)
+            graph.add_edge(int(self.parent[start + node]), node)
+        return graph

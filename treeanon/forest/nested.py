@@ -1,0 +1,117 @@
+"""Trees as plain nested lists, the form of a trees file: into batches, and out of forests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treeanon.errors import DataError
+from treeanon.forest.classes import STAR
+from treeanon.forest.tables import Batch, BatchWriter, TextCodes
+from treeanon.schema import Layout
+
+if TYPE_CHECKING:
+    from treeanon.forest.forest import Forest, Tree
+
+ROOT_NAME = "/"
+"""How documents name the place directly under the record."""
+
+
+class Malformed(Exception):
+    """A nested tree that is not of the documented form; the message says what would be right."""
+
+
+class NestedReader:
+    """Puts nested lists into container tables, as nodes that stand under the reserved name.
+
+    Classes must be known, and a class may only lie under classes above it in the class tree.
+    """
+
+    def __init__(self, layout: Layout, out: BatchWriter, codes: Sequence[TextCodes]) -> None:
+        self.layout, self.out, self.codes = layout, out, codes
+        self.numbers = {published.name: i for i, published in enumerate(layout.classes)} | {STAR: -1}
+
+    def add_record(self, nodes: Any) -> None:
+        """Appends a record that consists of these nodes."""
+        row = len(self.out.owners[0])
+        self.out.owners[0].append(0)
+        for container_class in self.layout.containers[0].held:
+            self.out.codes[container_class].append(-1)
+        self.add_nodes(nodes, -1, row)
+
+    def add_moved(self, groups: Any, row: int, container: int) -> None:
+        """Appends the moved nodes of a row, grouped by the class they lie under: {"hospital": [[class, …], …]}."""
+        if not isinstance(groups, dict):
+            raise Malformed("the reserved name must hold an object of class names")
+        for name, nodes in groups.items():
+            self.add_nodes(nodes, self.under(name, container), row)
+
+    def under(self, name: Any, container: int) -> int:
+        """The class that a group of moved nodes in a container lies under (-1: the record)."""
+        under = -1 if name == ROOT_NAME else self.numbers.get(name, -2)
+        if name == STAR or under == -2 or (under >= 0 and self.layout.classes[under].container != container):
+            raise Malformed("nodes under the reserved name must be grouped by a class of their container")
+        if under < 0 and container != 0:
+            raise Malformed(f"only a record holds nodes grouped under {ROOT_NAME!r}")
+        return under
+
+    def add_nodes(self, nodes: Any, under: int, row: int) -> None:
+        """Appends nodes that lie under one class, in one row of its container."""
+        stack = [(nodes, -1, under)]
+        while stack:
+            group, parent, above = stack.pop()
+            if not isinstance(group, list):
+                raise Malformed("children must be an array of [class, value, children]")
+            for node in group:
+                stack.append(self._add_node(node, parent, above, under, row))
+
+    def _add_node(self, node: Any, parent: int, above: int, under: int, row: int) -> tuple[Any, int, int]:
+        if not (isinstance(node, list) and len(node) == 3 and isinstance(node[0], str) and isinstance(node[1], str)):
+            raise Malformed("a node must be [class, value, children] with texts for class and value")
+        name, value, children = node
+        if name not in self.numbers:
+            raise Malformed("a node names a class that the schema does not publish")
+        number = self.numbers[name]
+        if number >= 0 and (number == above or not self.layout.is_below(number, above)):
+            raise Malformed("a node lies under a class that is not above its own in the class tree")
+        if number < 0 and (value != STAR or children):
+            raise Malformed(f"the class {STAR!r} has one value, {STAR!r}, and no children")
+        typed = number >= 0 and self.layout.classes[number].spec.type != "text"
+        if not (value.strip() if typed else value) or "\0" in value:
+            raise Malformed("a value must not be empty or hold a NUL character")
+        held, codes, parents, unders, rows = self.out.moved
+        held.append(number)
+        codes.append(0 if number < 0 else self.codes[number][value])
+        parents.append(parent)
+        unders.append(under)
+        rows.append(row)
+        return children, len(held) - 1, number
+
+
+def nested_batch(layout: Layout, records: Sequence[Tree]) -> Batch:
+    """The container tables of records given as nested lists; DataError names the record that is malformed."""
+    out = BatchWriter(layout)
+    codes = [TextCodes() for _ in layout.classes]
+    reader = NestedReader(layout, out, codes)
+    for number, record in enumerate(records, start=1):
+        try:
+            reader.add_record(record)
+        except Malformed as problem:
+            raise DataError(str(problem), place=f"record {number}") from None
+    return out.finish(codes)
+
+
+def nested_records(forest: Forest) -> Iterator[Tree]:
+    """Every record as nested lists, children sorted by (class, value)."""
+    forest = forest.in_text_order()
+    decoded = [list(forest.classes.decode(i)) for i in range(len(forest.classes))]
+    labels, parents = forest.label.tolist(), forest.parent.tolist()
+    offsets = forest.offsets.tolist()
+    for lo, hi in zip(offsets, offsets[1:], strict=False):
+        tree: Tree = []
+        made: list[list[Any]] = []
+        for i in range(lo, hi):
+            node = [*decoded[labels[i]], []]
+            made.append(node)
+            (tree if parents[i] < 0 else made[parents[i]][2]).append(node)
+        yield tree

@@ -1,0 +1,93 @@
+"""What reading left out, counted: never a value, and no key that is one of too many to be a name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+MANY_KEYS = 50
+"""More unnamed keys than this in one place are counted together: keys that many are data, not names."""
+
+
+class Dropped:
+    """Counts of fields that the schema does not name, by the place they stand in and their key.
+
+    >>> dropped = Dropped()
+    >>> dropped.add("visits[].", "note", 3)
+    >>> dropped.add_shapes("", {("age", "id"): 2, ("id",): 1}, frozenset({"age"}))
+    >>> dropped.paths()
+    {'id': 3, 'visits[].note': 3}
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[str, Counter[str]] = {}
+
+    def add(self, place: str, key: str, times: int) -> None:
+        """Counts a field."""
+        counts = self.places.setdefault(place, Counter())
+        if "*" in counts:
+            key = "*"
+        counts[key] += times
+        if len(counts) > MANY_KEYS:
+            total = counts.total()
+            counts.clear()
+            counts["*"] = total
+
+    def add_shapes(self, place: str, shapes: Mapping[tuple[str, ...], int], named: frozenset[str]) -> None:
+        """Counts the keys that are not named, of objects of these shapes (tuples of keys)."""
+        for keys, times in shapes.items():
+            for key in keys:
+                if key not in named:
+                    self.add(place, key, times)
+
+    def add_keys(self, place: str, keys: Iterable[str], named: frozenset[str]) -> None:
+        """Counts the keys of one object that are not named."""
+        self.add_shapes(place, {tuple(keys): 1}, named)
+
+    def update(self, other: Dropped) -> None:
+        """Adds the counts of another part of the same input."""
+        for place, counts in other.places.items():
+            for key, times in counts.items():
+                self.add(place, key, times)
+
+    def total(self) -> int:
+        """The number of fields dropped."""
+        return sum(counts.total() for counts in self.places.values())
+
+    def paths(self) -> dict[str, int]:
+        """Counts by whole path, most frequent first."""
+        flat = {place + key: times for place, counts in self.places.items() for key, times in counts.items()}
+        return dict(sorted(flat.items(), key=lambda item: (-item[1], item[0])))
+
+
+@dataclass
+class ReadReport:
+    """What reading left out: fields by path, broken records, repeated keys, unknown values by class."""
+
+    dropped: Dropped = field(default_factory=Dropped)
+    skipped: int = 0
+    duplicate_keys: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    files: int = 0
+    ignored_files: int = 0
+
+    def add(self, other: ReadReport) -> None:
+        """Adds the counts of another part of the same input."""
+        self.dropped.update(other.dropped)
+        self.unknown.update(other.unknown)
+        self.skipped += other.skipped
+        self.duplicate_keys += other.duplicate_keys
+        self.files += other.files
+        self.ignored_files += other.ignored_files
+
+    def as_dict(self) -> dict[str, object]:
+        """The counts as plain data."""
+        return {
+            "dropped": self.dropped.paths(),
+            "skipped_records": self.skipped,
+            "records_with_duplicate_keys": self.duplicate_keys,
+            "unknown_values_suppressed": dict(self.unknown),
+            "files": self.files,
+            "ignored_files": self.ignored_files,
+        }

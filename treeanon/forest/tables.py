@@ -1,0 +1,135 @@
+"""Container tables: the rows that readers yield and writers take, whatever the format.
+
+Every container has a table with one row per instance: the row of the enclosing instance that owns it, and for each
+class held in it a code into that class's dictionary, or -1. XML elements, JSON objects and rows of child tables all
+become such rows, so that building and laying out trees is written once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treeanon.kernels.trees import Ints
+from treeanon.schema import Layout
+
+
+@dataclass(frozen=True)
+class MovedNodes:
+    """Nodes given under the reserved name: class, dictionary code, parent among them, or (under class, row)."""
+
+    held: Ints
+    code: Ints
+    parent: Ints
+    under: Ints
+    row: Ints
+
+
+@dataclass(frozen=True)
+class ContainerRows:
+    """One container's rows: owner row in the enclosing container, and codes per class held in it."""
+
+    owner: Ints
+    codes: dict[int, Ints]
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The container tables of some records, with dictionaries of their own: the value texts of every class."""
+
+    tables: tuple[ContainerRows, ...]
+    texts: tuple[list[str], ...]
+    moved: MovedNodes
+
+    @property
+    def records(self) -> int:
+        """The number of records."""
+        return len(self.tables[0])
+
+
+class TextCodes(dict[Any, int]):
+    """Codes of texts in order of appearance; looking up a new text adds it.
+
+    >>> codes = TextCodes()
+    >>> codes["Flu"], codes["Asthma"], codes["Flu"], codes.texts
+    (0, 1, 0, ['Flu', 'Asthma'])
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def __missing__(self, text: Any) -> int:
+        return self.add(text, text)
+
+    def add(self, key: str, text: str) -> int:
+        """A new code for a text, found under a key from now on."""
+        code = len(self.texts)
+        self.texts.append(text)
+        self[key] = code
+        return code
+
+
+def _ints(values: Sequence[int] | array[int]) -> Ints:
+    return np.array(values, dtype=np.int32)
+
+
+@dataclass
+class BatchWriter:
+    """Growing container tables: what a compiled reader appends to, and takes back when a record is bad."""
+
+    layout: Layout
+    owners: list[list[int]] = field(init=False)
+    codes: list[list[int]] = field(init=False)
+    moved: tuple[list[int], list[int], list[int], list[int], list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.owners = [[] for _ in self.layout.containers]
+        self.codes = [[] for _ in self.layout.classes]
+        self.moved = ([], [], [], [], [])
+
+    def rollback(self, records: int) -> None:
+        """Takes back every row that belongs to a record from `records` on."""
+        del self.owners[0][records:]
+        kept = [records]
+        for container in self.layout.containers[1:]:
+            owners = self.owners[container.index]
+            size = len(owners)
+            while size and owners[size - 1] >= kept[container.parent]:
+                size -= 1
+            del owners[size:]
+            kept.append(size)
+        for index, published in enumerate(self.layout.classes):
+            if published.container >= 0:
+                del self.codes[index][kept[published.container] :]
+        self._rollback_moved(kept)
+
+    def _rollback_moved(self, kept: list[int]) -> None:
+        _, _, parents, unders, rows = self.moved
+        size = len(rows)
+        top = size
+        while top:
+            top -= 1
+            if parents[top] < 0:
+                under = unders[top]
+                container = 0 if under < 0 else self.layout.classes[under].container
+                if rows[top] < kept[container]:
+                    break
+                size = top
+        for column in self.moved:
+            del column[size:]
+
+    def finish(self, codes: Sequence[TextCodes]) -> Batch:
+        """The rows so far as a batch, with the dictionaries that their codes refer to."""
+        tables = tuple(
+            ContainerRows(_ints(self.owners[c.index]), {h: _ints(self.codes[h]) for h in c.held})
+            for c in self.layout.containers
+        )
+        return Batch(tables, tuple(c.texts for c in codes), MovedNodes(*(_ints(column) for column in self.moved)))

@@ -1,0 +1,192 @@
+"""Links from child to parent, with the places that said them, and the preorder of the one tree they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from treeanon.errors import HierarchyError
+
+ROOT = "*"
+Tree = tuple[tuple[str, ...], NDArray[np.int32]]
+
+
+def places(unit: str, numbers: Iterable[int]) -> str:
+    """The place that an error names: the unit and its distinct numbers.
+
+    >>> places("row", [7, 3, 7]), places("row", [3])
+    ('rows 3 and 7', 'row 3')
+    """
+    distinct = [str(number) for number in sorted(set(numbers))]
+    if len(distinct) == 1:
+        return f"{unit} {distinct[0]}"
+    return f"{unit}s {', '.join(distinct[:-1])} and {distinct[-1]}"
+
+
+@dataclass
+class Links:
+    """Who hangs under whom, while it is gathered: `unit` says what the numbers of places count.
+
+    >>> links = Links("row")
+    >>> links.add_path(["flu", "lung", "*"], 1)
+    >>> links.preorder("*")[0]
+    ('*', 'lung', 'flu')
+    """
+
+    unit: str
+    seen: dict[str, int] = field(default_factory=dict)
+    parent: dict[str, str] = field(default_factory=dict)
+    linked: dict[str, int] = field(default_factory=dict)
+
+    def add_path(self, path: Sequence[str], number: int) -> None:
+        """Nothing; the path's texts, lowest first, are linked one to the next.
+
+        >>> links = Links("row")
+        >>> links.add_path(["a", "b"], 1)
+        >>> links.parent
+        {'a': 'b'}
+        """
+        for text in path:
+            if not text:
+                raise HierarchyError(f"{self.unit} {number}: a text is empty: every node needs one")
+            self.seen.setdefault(text, number)
+        for child, parent in pairwise(path):
+            if self.parent.setdefault(child, parent) != parent:
+                where = places(self.unit, (self.linked[child], number))
+                raise HierarchyError(f"{where}: one text has two different parents: it may have one")
+            self.linked.setdefault(child, number)
+
+    def tops(self) -> list[str]:
+        """The texts that hang under nothing, in order of first appearance; an error if there are none.
+
+        >>> Links("row", seen={"a": 1, "b": 1}, parent={"a": "b"}, linked={"a": 1}).tops()
+        ['b']
+        """
+        tops = [text for text in self.seen if text not in self.parent]
+        if not tops:
+            raise self._cycle(self.seen)
+        return tops
+
+    def hang(self, tops: Iterable[str], root: str) -> None:
+        """Nothing; every top but the root itself hangs under the root.
+
+        >>> links = Links("row", seen={"a": 1, "b": 2})
+        >>> links.hang(["a", "b"], "*")
+        >>> links.preorder("*")[0]
+        ('*', 'a', 'b')
+        """
+        self.seen.setdefault(root, 0)
+        for top in tops:
+            if top != root:
+                self.parent[top] = root
+                self.linked[top] = self.seen[top]
+
+    def preorder(self, root: str) -> Tree:
+        """The texts and parents in preorder, children in order of first appearance; an error on a cycle.
+
+        >>> Links("row", seen={"a": 1, "*": 1, "b": 2}, parent={"a": "*", "b": "*"}).preorder("*")
+        (('*', 'a', 'b'), array([-1,  0,  0], dtype=int32))
+        """
+        children: dict[str, list[str]] = {}
+        for text in self.seen:
+            if text in self.parent:
+                children.setdefault(self.parent[text], []).append(text)
+        texts: list[str] = []
+        parents: list[int] = []
+        stack = [(root, -1)]
+        while stack:
+            text, up = stack.pop()
+            stack.extend((child, len(texts)) for child in reversed(children.get(text, ())))
+            texts.append(text)
+            parents.append(up)
+        if len(texts) < len(self.seen):
+            raise self._cycle(self.seen.keys() - set(texts))
+        return tuple(texts), np.array(parents, dtype=np.int32)
+
+    def _cycle(self, texts: Iterable[str]) -> HierarchyError:
+        """The error for a cycle that lies among or above the texts."""
+        walked: dict[str, int] = {}
+        text = min(texts, key=lambda each: (self.seen[each], each))
+        while text not in walked:
+            walked[text] = self.linked[text]
+            text = self.parent[text]
+        on_cycle = list(walked)[list(walked).index(text) :]
+        where = places(self.unit, [walked[each] for each in on_cycle][:5])
+        return HierarchyError(f"{where}: a text lies above itself: parents must not make a cycle")
+
+
+def ordered_tree(parent: Mapping[str, str], order: Iterable[str], root: str = ROOT) -> Tree:
+    """The tree of the links in preorder, siblings in the given order.
+
+    >>> ordered_tree({"b": "*", "a": "*"}, ["a", "b"])[0]
+    ('*', 'a', 'b')
+    """
+    links = Links("node", seen=dict.fromkeys([root, *order], 0), parent=dict(parent))
+    return links.preorder(root)
+
+
+def tree_of_parents(parents: Mapping[str, str], root: str | None, numbers: Iterable[int], unit: str) -> Tree:
+    """The tree of a mapping of child to parent, where `numbers` are the places of its entries.
+
+    >>> tree_of_parents({"flu": "lung", "lung": "*"}, None, [1, 2], "pair")[0]
+    ('lung', 'flu')
+    """
+    links = Links(unit)
+    for (child, parent), number in zip(parents.items(), numbers, strict=True):
+        links.add_path((child, parent), number)
+    if not links.seen:
+        return (root or ROOT,), np.array([-1], dtype=np.int32)
+    tops = links.tops()
+    if len(tops) > 1:
+        where = places(unit, (links.seen[top] for top in tops[:2]))
+        raise HierarchyError(f"{where}: {len(tops)} texts have no parent: there must be one root")
+    top = tops[0]
+    below = [child for child, parent in links.parent.items() if parent == top]
+    if top == ROOT and root != ROOT and len(below) == 1:
+        del links.seen[top], links.parent[below[0]]
+        top = below[0]
+    if root is not None and top != root:
+        raise HierarchyError("the text that has no parent is not the root that was asked for")
+    return links.preorder(top)
+
+
+def tree_of_paths(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Tree:
+    """The tree of numbered rows, each from its leaf to its top; empty cells are levels that are missing.
+
+    >>> tree_of_paths([(1, ["flu", "lung"]), (2, ["cough", "", "lung"]), (3, ["acne"])], "row")[0]
+    ('lung', 'flu', 'cough', 'acne')
+    """
+    links = Links(unit)
+    width, last_cells = 0, set[str]()
+    for number, cells in rows:
+        filled = [at for at, cell in enumerate(cells) if cell]
+        if not filled:
+            continue
+        if filled[-1] >= width:
+            last_cells = last_cells if filled[-1] == width else set()
+            width = filled[-1]
+            last_cells.add(cells[width])
+        path = [cells[at] for at in filled]
+        links.add_path([path[0], *(upper for lower, upper in pairwise(path) if lower != upper)], number)
+    if not links.seen:
+        raise HierarchyError("there are no rows: one per value is expected")
+    tops = links.tops()
+    root = _common_root(tops, last_cells)
+    if len(tops) > 1 and root == ROOT and ROOT in links.parent:
+        where = places(unit, (links.seen[top] for top in tops[:2]))
+        raise HierarchyError(f"{where}: rows end in different tops while '*' lies below a top: end all alike")
+    links.hang(tops, root)
+    return links.preorder(root)
+
+
+def _common_root(tops: list[str], last_cells: set[str]) -> str:
+    """The top that the others hang under: the only one, or the only text of the last column, or `*`."""
+    if len(tops) == 1:
+        return tops[0]
+    if ROOT not in tops and len(last_cells) == 1 and last_cells <= set(tops):
+        return next(iter(last_cells))
+    return ROOT

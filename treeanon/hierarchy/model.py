@@ -1,0 +1,246 @@
+"""A generalization hierarchy: node texts in preorder, so that every subtree is an interval of codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeanon.errors import HierarchyError
+from treeanon.hierarchy.layout import Codes, check_texts, depth_and_end, frozen
+from treeanon.hierarchy.links import ROOT, tree_of_parents, tree_of_paths
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hierarchy:
+    """A checked tree of texts, where a node is its code, its place in preorder.
+
+    ```
+    code  text         parent  end  depth  leaf_start  leaf_count
+    0     *            -1      4    0      0           2
+    1     ├── lung      0      3    1      0           1
+    2     │   └── flu   1      3    2      0           1
+    3     └── acne      0      4    1      1           1
+    ```
+
+    Descendants-or-self of v are the codes v .. end[v]-1; v covers the leaves numbered
+    leaf_start[v] .. leaf_start[v]+leaf_count[v]-1.
+
+    >>> h = Hierarchy(("*", "lung", "flu", "acne"), np.array([-1, 0, 1, 0]))
+    >>> h.end.tolist(), h.depth.tolist(), h.leaf_start.tolist(), h.leaf_count.tolist()
+    ([4, 3, 3, 4], [0, 1, 2, 1], [0, 0, 0, 1], [2, 1, 1, 1])
+    """
+
+    texts: tuple[str, ...]
+    parent: Codes
+    end: Codes = field(init=False)
+    depth: Codes = field(init=False)
+    leaf_start: Codes = field(init=False)
+    leaf_count: Codes = field(init=False)
+
+    def __post_init__(self) -> None:
+        texts = tuple(self.texts)
+        check_texts(texts)
+        parents = np.asarray(self.parent)
+        if parents.shape != (len(texts),) or parents.dtype.kind not in "iu":
+            raise HierarchyError("parents must be one row of integers, one per text")
+        object.__setattr__(self, "texts", texts)
+        depth, end = depth_and_end(parents.tolist())
+        leaves_before = np.zeros(len(texts) + 1, dtype=np.int32)
+        np.cumsum(end == np.arange(1, len(texts) + 1), out=leaves_before[1:])
+        start = leaves_before[:-1]
+        arrays = {"parent": parents, "end": end, "depth": depth, "leaf_start": start}
+        for name, array in {**arrays, "leaf_count": leaves_before[end] - start}.items():
+            object.__setattr__(self, name, frozen(array))
+
+    @classmethod
+    def from_parents(cls, parents: Mapping[str, str], *, root: str | None = None) -> Hierarchy:
+        """The hierarchy of a mapping of child to parent; the one text that is no key is the root.
+
+        A top `*` with a single child is the common root of all classes and is left out, unless `root` asks
+        for it.
+
+        >>> Hierarchy.from_parents({"flu": "lung", "lung": "*"}).texts
+        ('lung', 'flu')
+        >>> Hierarchy.from_parents({"flu": "lung", "lung": "*"}, root="*").texts
+        ('*', 'lung', 'flu')
+        """
+        return cls(*tree_of_parents(parents, root, range(1, len(parents) + 1), "pair"))
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[Sequence[str]]) -> Hierarchy:
+        """The hierarchy of rows that go from a leaf to the top, as ARX writes them.
+
+        Empty cells and repeated texts are skipped levels; rows without a common top hang under `*`.
+
+        >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "acne", "*"]]).texts
+        ('*', 'lung', 'flu', 'acne')
+        """
+        return cls(*tree_of_paths(enumerate(paths, start=1), "row"))
+
+    @classmethod
+    def flat(cls, values: Iterable[str], root: str = ROOT) -> Hierarchy:
+        """The hierarchy whose root has every distinct value as its child.
+
+        >>> Hierarchy.flat(["b", "a", "b"]).texts
+        ('*', 'b', 'a')
+        """
+        return cls.from_parents({value: root for value in values if value != root}, root=root)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        return self.texts == other.texts and np.array_equal(self.parent, other.parent)
+
+    def __hash__(self) -> int:
+        return hash((self.texts, self.parent.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"<Hierarchy: {len(self)} nodes, {self.leaf_count[0]} leaves, height {self.height}>"
+
+    def __reduce__(self) -> tuple[type[Hierarchy], tuple[tuple[str, ...], Codes]]:
+        return Hierarchy, (self.texts, self.parent)
+
+    @property
+    def root(self) -> str:
+        """The root's text.
+
+        >>> Hierarchy.flat(["a"], root="any letter").root
+        'any letter'
+        """
+        return self.texts[0]
+
+    @property
+    def height(self) -> int:
+        """The number of steps from the root to the deepest leaf.
+
+        >>> Hierarchy.flat(["a", "b"]).height
+        1
+        """
+        return int(self.depth.max())
+
+    @cached_property
+    def leaf_nodes(self) -> Codes:
+        """The code of every leaf, in preorder: leaf number i is node leaf_nodes[i].
+
+        >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "*"]]).leaf_nodes.tolist()
+        [2, 3]
+        """
+        return frozen(np.flatnonzero(self.end == np.arange(1, len(self) + 1)))
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {text: code for code, text in enumerate(self.texts)}
+
+    def find(self, text: str) -> int | None:
+        """The code of the node with this text, or None.
+
+        >>> Hierarchy.flat(["a", "b"]).find("b"), Hierarchy.flat(["a", "b"]).find("c")
+        (2, None)
+        """
+        return self._index.get(text)
+
+    def code(self, text: str) -> int:
+        """The code of the node with this text; an error, which does not show the text, if there is none.
+
+        >>> Hierarchy.flat(["a", "b"]).code("a")
+        1
+        """
+        code = self._index.get(text)
+        if code is None:
+            raise HierarchyError(f"a text is not among the {len(self)} nodes of the hierarchy")
+        return code
+
+    def encode(self, texts: Iterable[str]) -> Codes:
+        """The codes of the texts, -1 where there is no such node.
+
+        >>> Hierarchy.flat(["a", "b"]).encode(["b", "c", "*"]).tolist()
+        [2, -1, 0]
+        """
+        index = self._index
+        return np.fromiter((index.get(text, -1) for text in texts), dtype=np.int32)
+
+    def is_leaf(self, v: int) -> bool:
+        """Whether the node has no children.
+
+        >>> Hierarchy.flat(["a"]).is_leaf(1), Hierarchy.flat(["a"]).is_leaf(0)
+        (True, False)
+        """
+        return bool(self.end[self._node(v)] == v + 1)
+
+    def children(self, v: int) -> list[int]:
+        """The codes of the node's children, in order.
+
+        >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "*"]]).children(0)
+        [1, 3]
+        """
+        children, child, stop = [], self._node(v) + 1, int(self.end[v])
+        while child < stop:
+            children.append(child)
+            child = int(self.end[child])
+        return children
+
+    def ancestors(self, v: int) -> list[int]:
+        """The codes from the node itself up to the root.
+
+        >>> Hierarchy.from_paths([["flu", "lung", "*"]]).ancestors(2)
+        [2, 1, 0]
+        """
+        path = [self._node(v)]
+        while path[-1] > 0:
+            path.append(int(self.parent[path[-1]]))
+        return path
+
+    def leaves(self, v: int) -> Codes:
+        """The codes of the leaves that the node covers, itself if it is one.
+
+        >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "*"]]).leaves(0).tolist()
+        [2, 3]
+        """
+        start = self.leaf_start[self._node(v)]
+        return self.leaf_nodes[start : start + self.leaf_count[v]]
+
+    def nodes_at(self, depth: int) -> Codes:
+        """The codes of the nodes that lie so many steps below the root.
+
+        >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "*"]]).nodes_at(1).tolist()
+        [1, 3]
+        """
+        return np.flatnonzero(self.depth == depth).astype(np.int32)
+
+    def covers(self, a: int, v: int) -> bool:
+        """Whether a is v or an ancestor of v.
+
+        >>> Hierarchy.flat(["a", "b"]).covers(0, 2), Hierarchy.flat(["a", "b"]).covers(1, 2)
+        (True, False)
+        """
+        return bool(self._node(a) <= v < self.end[a])
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """The same tree as a networkx graph: nodes are texts, edges go from parent to child.
+
+        >>> list(Hierarchy.flat(["a", "b"]).to_networkx().edges)
+        [('*', 'a'), ('*', 'b')]
+        """
+        import networkx as nx
+
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        graph.add_nodes_from(self.texts)
+        ups = self.parent[1:].tolist()
+        graph.add_edges_from((self.texts[up], text) for up, text in zip(ups, self.texts[1:], strict=True))
+        return graph
+
+    def _node(self, v: int) -> int:
+        # -1 means "unknown" in encoded data: it must not count from the end, as an index would
+        if not 0 <= v < len(self.texts):
+            raise HierarchyError(f"node {v}: a hierarchy of {len(self)} nodes has codes 0 to {len(self) - 1}")
+        return v

@@ -1,0 +1,50 @@
+"""Exact numbers out of texts, and their shortest texts."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+Number = int | Fraction
+
+# the lengths are bounded so that a hostile text cannot ask for numbers of millions of digits
+INTEGER = r"[+-]?[0-9]{1,400}"
+DECIMAL = r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?"
+_INTEGER, _DECIMAL = re.compile(INTEGER), re.compile(DECIMAL)
+
+
+def parse_number(text: str, integer: bool) -> Number | None:
+    """The exact number that the text is, or None; no blanks, no NaN, no infinity.
+
+    >>> parse_number("007", integer=True), parse_number("0.1", integer=False)
+    (7, Fraction(1, 10))
+    >>> parse_number("NaN", integer=False)
+    """
+    if integer:
+        return int(text) if _INTEGER.fullmatch(text) else None
+    return Fraction(text) if _DECIMAL.fullmatch(text) else None
+
+
+def exact(value: int | float | Fraction) -> Number:
+    """The number as it was written: a float stands for its shortest decimal, not for its binary fraction.
+
+    >>> exact(0.1), exact(5)
+    (Fraction(1, 10), 5)
+    """
+    return Fraction(repr(value)) if isinstance(value, float) else value
+
+
+def shortest(number: Number) -> str:
+    """The shortest decimal text of a number that has one, without an exponent.
+
+    >>> shortest(Fraction(-5, 2)), shortest(Fraction(20)), shortest(Fraction(1, 20))
+    ('-2.5', '20', '0.05')
+    """
+    number = Fraction(number)
+    if number.denominator == 1:
+        return str(number.numerator)
+    decimals = 1
+    while 10**decimals % number.denominator:
+        decimals += 1
+    digits = str(abs(number.numerator) * 10**decimals // number.denominator).zfill(decimals + 1)
+    return f"{'-' if number < 0 else ''}{digits[:-decimals]}.{digits[-decimals:]}"

@@ -1,0 +1,242 @@
+"""What is read: a file, standard input, a folder, a glob or a zip of files, plain or compressed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from treeanon.errors import DataError, FileError, UsageError
+
+STDIN = "-"
+COMPRESSED = (".gz", ".zst")
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """One document to read. `open` gives its bytes, decompressed; errors of compression are DataErrors.
+
+    `advance` of `open` is told how many bytes were read of the `size` stored, for progress.
+    """
+
+    name: str
+    size: int | None
+    raw: Callable[[], BinaryIO]
+
+    @contextmanager
+    def open(self, advance: Callable[[int], None] | None = None) -> Iterator[BinaryIO]:
+        """The decompressed bytes, to be read in blocks."""
+        with _naming(self.name):
+            stream = self.raw()
+        try:
+            counted = cast(BinaryIO, _Counting(stream, advance)) if advance else stream
+            yield cast(BinaryIO, _Checked(_decompressed(counted, self.name), self.name))
+        finally:
+            stream.close()
+
+
+@dataclass(frozen=True)
+class Sources:
+    """All documents of an input, and whether it is one file or a collection of them."""
+
+    items: tuple[Source, ...]
+    collection: bool
+    ignored: int = 0
+
+    @property
+    def size(self) -> int | None:
+        """The bytes stored, or None if one of the sizes is not known."""
+        sizes = [source.size for source in self.items]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+class _Counting:
+    """A stream that tells how many bytes were read of it."""
+
+    def __init__(self, stream: BinaryIO, advance: Callable[[int], None]) -> None:
+        self.stream, self.advance = stream, advance
+
+    def read(self, size: int = -1) -> bytes:
+        block = self.stream.read(size)
+        self.advance(len(block))
+        return block
+
+
+class _Checked:
+    """A stream whose failures name the source, and nothing that was read."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.stream, self.name = stream, name
+
+    def read(self, size: int = -1) -> bytes:
+        with _naming(self.name):
+            return self.stream.read(size)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile):
+        raise DataError("the compressed data is broken or ends too early", source=name) from None
+    except (NotImplementedError, RuntimeError):
+        raise DataError("the zip uses encryption or a method that is not supported", source=name) from None
+    except OSError as problem:
+        raise FileError(f"{name}: cannot be read: {problem.strerror or type(problem).__name__}") from None
+
+
+class _Zstd:
+    """Decompresses zstd frames; a frame that ends too early is an error (the library's reader is silent on it)."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        import zstandard
+
+        self.stream, self.name, self.module = stream, name, zstandard
+        self.frame = self._new()
+        self.started = False
+        self.left = b""
+
+    def _new(self) -> object:
+        return self.module.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+
+    def read(self, size: int = -1) -> bytes:
+        parts: list[bytes] = []
+        have = 0
+        while size < 0 or have < size:
+            if not self.left:
+                self.left = self._more()
+                if not self.left:
+                    break
+            piece = self.left if size < 0 else self.left[: size - have]
+            self.left = self.left[len(piece) :]
+            parts.append(piece)
+            have += len(piece)
+        return b"".join(parts)
+
+    def _more(self) -> bytes:
+        """The next decompressed bytes, empty at the end."""
+        frame = self.frame
+        try:
+            while True:
+                block = frame.unused_data if frame.eof else b""  # type: ignore[attr-defined]
+                if frame.eof:  # type: ignore[attr-defined]
+                    self.frame = frame = self._new()
+                    self.started = False
+                block = block or self.stream.read(BLOCK // 4)
+                if not block:
+                    if self.started:
+                        raise EOFError
+                    return b""
+                self.started = True
+                out = frame.decompress(block)  # type: ignore[attr-defined]
+                if out:
+                    return cast(bytes, out)
+        except self.module.ZstdError:
+            raise EOFError from None
+
+
+def _decompressed(stream: BinaryIO, name: str) -> BinaryIO:
+    if name.endswith(".gz"):
+        return cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))
+    if name.endswith(".zst"):
+        return cast(BinaryIO, _Zstd(stream, name))
+    return stream
+
+
+def plain_name(name: str) -> str:
+    """A file name without the ending of its compression, in lower case.
+
+    >>> plain_name("Patients.XML.gz")
+    'patients.xml'
+    """
+    name = name.lower()
+    for ending in COMPRESSED:
+        name = name.removesuffix(ending)
+    return name
+
+
+def _file(path: Path, name: str) -> Source:
+    return Source(name, path.stat().st_size, lambda: path.open("rb"))
+
+
+def _members(path: Path, name: str, endings: tuple[str, ...]) -> tuple[list[Source], int]:
+    with _naming(name), zipfile.ZipFile(path) as archive:
+        members = [m for m in archive.infolist() if not m.is_dir()]
+    taken = sorted((m for m in members if plain_name(m.filename).endswith(endings)), key=lambda m: m.filename)
+
+    def opener(member: zipfile.ZipInfo) -> Callable[[], BinaryIO]:
+        return lambda: cast(BinaryIO, _Member(path, member))
+
+    found = [Source(f"{name}:{m.filename}", m.compress_size, opener(m)) for m in taken]
+    return found, len(members) - len(taken)
+
+
+class _Member:
+    """One member of a zip, which closes the archive with itself."""
+
+    def __init__(self, path: Path, member: zipfile.ZipInfo) -> None:
+        self.archive = zipfile.ZipFile(path)
+        self.stream = self.archive.open(member)
+
+    def read(self, size: int = -1) -> bytes:
+        return self.stream.read(size)
+
+    def close(self) -> None:
+        self.stream.close()
+        self.archive.close()
+
+
+def _files_below(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+def find_sources(given: str | Path, endings: tuple[str, ...]) -> Sources:
+    """The documents that an input names; in collections those whose names have one of the endings."""
+    name = str(given)
+    if name == STDIN:
+        return Sources((Source("standard input", None, lambda: _Unclosed(sys.stdin.buffer)),), False)  # type: ignore[arg-type, return-value]
+    path = Path(name)
+    with _naming(name):
+        if path.is_dir():
+            return _collection(name, _files_below(path), endings)
+        if path.is_file():
+            if name.lower().endswith(".zip"):
+                members, ignored = _members(path, name, endings)
+                return _checked_collection(name, members, ignored, endings)
+            return Sources((_file(path, name),), False)
+        if path.exists():
+            return Sources((Source(name, None, lambda: path.open("rb")),), False)
+    if any(mark in name for mark in "*?["):
+        base = Path(path.anchor) if path.is_absolute() else Path()
+        pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else name
+        return _collection(name, sorted(p for p in base.glob(pattern) if p.is_file()), endings)
+    raise FileError(f"{name}: there is no such file or folder")
+
+
+def _collection(name: str, paths: list[Path], endings: tuple[str, ...]) -> Sources:
+    taken = [path for path in paths if plain_name(path.name).endswith(endings)]
+    return _checked_collection(name, [_file(path, str(path)) for path in taken], len(paths) - len(taken), endings)
+
+
+def _checked_collection(name: str, found: list[Source], ignored: int, endings: tuple[str, ...]) -> Sources:
+    if not found:
+        raise UsageError(f"{name}: no file in it ends in {', '.join(endings)} (or these with .gz or .zst)")
+    return Sources(tuple(found), True, ignored)
+
+
+class _Unclosed(io.RawIOBase):
+    """Standard input, which is not ours to close."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+
+    def read(self, size: int = -1) -> bytes:
+        return self.stream.read(size)

@@ -1,0 +1,70 @@
+"""Trees files: one record per line, `{"id": …, "tree": [[class, value, [children…]], …]}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from treeanon.errors import DataError
+from treeanon.forest.nested import Malformed, NestedReader
+from treeanon.forest.report import ReadReport
+from treeanon.forest.tables import Batch, BatchWriter, TextCodes
+from treeanon.io.json_records import has_repeated_key, parse, suspects_in
+from treeanon.io.ndjson import line_blocks, spans_of_lines
+from treeanon.io.options import BATCH_RECORDS, ReadOptions
+from treeanon.io.sources import Source
+from treeanon.schema import Schema
+
+_NAMED = frozenset({"id", "tree"})
+
+
+class _TreeLines:
+    """Puts the lines of a trees file into batches."""
+
+    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport, source: str) -> None:
+        self.layout, self.options, self.report, self.source = schema.layout, options, report, source
+        self._renew()
+
+    def _renew(self) -> None:
+        self.out = BatchWriter(self.layout)
+        self.codes = [TextCodes() for _ in self.layout.classes]
+        self.nested = NestedReader(self.layout, self.out, self.codes)
+
+    def flush(self) -> Batch:
+        batch = self.out.finish(self.codes)
+        self._renew()
+        return batch
+
+    def line(self, text: bytes, number: int, repeated: bool) -> None:
+        before = len(self.out.owners[0])
+        try:
+            self.report.duplicate_keys += repeated
+            if repeated and self.options.strict:
+                raise DataError("an object holds one key twice")
+            record: Any = parse(text)
+            if not isinstance(record, dict) or "tree" not in record:
+                raise DataError('must be an object with a member "tree"')
+            self.nested.add_record(record["tree"])
+            self.report.dropped.add_keys("", record, _NAMED)
+        except (DataError, Malformed) as problem:
+            self.out.rollback(before)
+            if self.options.on_error == "error":
+                raise DataError(str(problem), source=self.source, place=f"line {number}") from None
+            self.report.skipped += 1
+
+
+def read_trees(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
+    """The batches of one trees file."""
+    lines = _TreeLines(schema, options, report, source.name)
+    number = 1
+    with source.open(options.advance) as stream:
+        for block in line_blocks(stream, source.name):
+            starts, stops = spans_of_lines(block)
+            suspects = set(suspects_in(block, starts, stops).tolist())
+            for i, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+                text = block[start:stop]
+                lines.line(text, number + i, i in suspects and has_repeated_key(text))
+                if len(lines.out.owners[0]) >= BATCH_RECORDS:
+                    yield lines.flush()
+            number += block.count(b"\n")
+    yield lines.flush()

@@ -1,0 +1,306 @@
+"""XML: records are the elements at one path, read while the file streams by.
+
+Nothing but the tree of the records in hand is kept. Document type declarations are refused as a whole: with entities
+switched off the parser would leave their texts out, switched on it would put foreign texts in, and it would look for
+the external subset even when told not to load it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Literal, cast
+
+from lxml import etree
+
+from treeanon.errors import DataError
+from treeanon.forest.nested import Malformed, NestedReader
+from treeanon.forest.report import Dropped, ReadReport
+from treeanon.forest.tables import Batch, BatchWriter
+from treeanon.io.options import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions
+from treeanon.io.sources import Source
+from treeanon.io.values import new_codes
+from treeanon.io.xml_compile import MOVED_TAG, NODE_TAG, Qualifier, XmlTexts, compile_elements
+from treeanon.schema import Layout, Schema, Shape
+
+OUTSIDE = "(outside records) "
+_BLOCK = 1 << 18
+_PRUNE_AFTER = 16 << 20
+
+_WRONG = {
+    "ERR_DOCUMENT_EMPTY": "is empty, or does not begin as XML",
+    "ERR_TAG_NOT_FINISHED": "ends too early (truncated?)",
+    "ERR_GT_REQUIRED": "a tag is not closed (truncated?)",
+    "ERR_LTSLASH_REQUIRED": "ends too early (truncated?)",
+    "ERR_TAG_NAME_MISMATCH": "an end tag does not match its start tag",
+    "ERR_DOCUMENT_END": "there is more after the end of the root element",
+    "ERR_INVALID_CHAR": "holds a character that XML does not allow (NUL or another control character)",
+    "ERR_INVALID_ENCODING": "holds bytes that are not in the encoding it declares (or UTF-8)",
+    "ERR_UNSUPPORTED_ENCODING": "declares an encoding that is not supported; convert it to UTF-8",
+    "ERR_RESOURCE_LIMIT": "exceeds a limit: nesting deeper than 256, a text or attribute longer than 10 MB, or entities",
+    "ERR_UNDECLARED_ENTITY": "refers to an entity that XML itself does not define; write the character instead",
+    "ERR_ATTRIBUTE_REDEFINED": "has one attribute twice in an element",
+    "NS_ERR_UNDEFINED_NAMESPACE": "uses a namespace prefix that is not declared",
+}
+
+
+class _Refusal(etree.Resolver):
+    """Answers every request for a foreign file with nothing, and remembers that there was one."""
+
+    asked = False
+
+    def resolve(self, system_url: Any, public_id: Any, context: Any) -> Any:  # type: ignore[override]
+        self.asked = True
+        return self.resolve_empty(context)  # type: ignore[attr-defined]
+
+
+def safe_parser(tags: list[str] | None, events: tuple[Literal["start", "end"], ...]) -> tuple[etree.XMLPullParser, _Refusal]:
+    """A pull parser that loads nothing foreign, resolves no entities and keeps no comments; and its refusal."""
+    parser = etree.XMLPullParser(
+        events=events,
+        tag=tags,
+        resolve_entities=False,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        strip_cdata=True,
+        recover=False,
+        collect_ids=False,
+    )
+    refusal = _Refusal()
+    parser.resolvers.add(refusal)
+    return parser, refusal
+
+
+def refuse_declarations(element: etree._Element) -> None:
+    """Refuses a document with a DOCTYPE."""
+    if element.getroottree().docinfo.internalDTD is not None:
+        raise DataError("declares a document type (DOCTYPE); entities and DTDs are refused, remove the declaration")
+
+
+def xml_error(problem: etree.XMLSyntaxError, refusal: _Refusal) -> DataError:
+    """What is wrong with the XML, in words that show nothing of it."""
+    if refusal.asked:
+        return DataError("refers to a foreign file (DTD or entity); such references are refused")
+    last: Any = getattr(problem.error_log, "last_error", None)
+    kind = last.type_name if last is not None else ""
+    return DataError(_WRONG.get(kind, f"is not well-formed XML ({kind or 'broken'})"), place=f"line {problem.lineno}")
+
+
+class _Elements:
+    """Puts record elements into batches."""
+
+    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport, source: str) -> None:
+        self.layout, self.options, self.report, self.source = schema.layout, options, report, source
+        self.qualifier = Qualifier(schema.input.namespaces)
+        self.bind = compile_elements(self.layout, self.qualifier)
+        self.drops: list[tuple[str, str]] = []
+        self.number = 0
+        self._renew()
+
+    def _renew(self) -> None:
+        self.out = BatchWriter(self.layout)
+        self.codes = new_codes(self.layout)
+        self.nested = NestedReader(self.layout, self.out, self.codes)
+        texts = [XmlTexts(codes) for codes in self.codes]
+        self.read = self.bind(self.out.owners, self.out.codes, texts, self._drop, self._moved)
+
+    def _drop(self, place: str, tag: str) -> None:
+        self.drops.append((place, tag))
+
+    def _moved(self, element: etree._Element, row: int, container: int) -> None:
+        under = self.nested.under(element.get("under"), container)
+        self.nested.add_nodes([_nested_node(child) for child in element], under, row)
+
+    def record(self, element: etree._Element) -> None:
+        """Reads one record."""
+        self.number += 1
+        before, drops = len(self.out.owners[0]), len(self.drops)
+        try:
+            self.read(element, 0)
+        except (DataError, Malformed) as problem:
+            self.out.rollback(before)
+            del self.drops[drops:]
+            if self.options.on_error == "error":
+                path = problem.path if isinstance(problem, DataError) else MOVED_TAG
+                message = problem.message if isinstance(problem, DataError) else str(problem)
+                place = f"record {self.number} (line {element.sourceline})"
+                raise DataError(message, source=self.source, place=place, path=path) from None
+            self.report.skipped += 1
+
+    @property
+    def full(self) -> bool:
+        return len(self.out.owners[0]) >= BATCH_RECORDS
+
+    def flush(self) -> Batch:
+        """The batch of what was read since the last one."""
+        for (place, tag), times in Counter(self.drops).items():
+            self.report.dropped.add(place, self.qualifier.short(tag), times)
+        self.drops.clear()
+        batch = self.out.finish(self.codes)
+        self._renew()
+        return batch
+
+
+def _nested_node(element: etree._Element) -> list[Any]:
+    if element.tag != NODE_TAG:
+        raise Malformed("only `node` elements may stand under the reserved name")
+    return [element.get("class"), element.get("value"), [_nested_node(child) for child in element]]
+
+
+class _Pruner:
+    """Takes finished elements that the schema does not name out of the open record, and counts them."""
+
+    def __init__(self, layout: Layout, qualifier: Qualifier, dropped: Dropped) -> None:
+        self.layout, self.qualifier, self.dropped = layout, qualifier, dropped
+
+    def prune(self, element: etree._Element, shapes: list[Shape], path: str, *, is_open: bool) -> None:
+        """Prunes an element that has these shapes (none: all in it goes); the last child of an open one stays.
+
+        That last child, and the text after it, may still be in the parser's hands.
+        """
+        known: dict[str, list[Shape]] = {MOVED_TAG: []}
+        for shape in shapes:
+            inner = [*shape.wrappers, *(self.layout.containers[i].shape for i in shape.containers)]
+            for named in inner:
+                known.setdefault(self.qualifier.element(named.name or ""), []).append(named)
+        children = list(element)
+        for child in children:
+            tag = child.tag
+            is_last = is_open and child is children[-1]
+            below = f"{path}{self.qualifier.short(tag)}/"
+            if tag in known:
+                if tag != MOVED_TAG:
+                    self.prune(child, known[tag], below, is_open=is_last)
+            elif is_last:
+                self.prune(child, [], below, is_open=True)
+            else:
+                if shapes:
+                    self.dropped.add(path, self.qualifier.short(tag), 1)
+                element.remove(child)
+
+
+class _Stream:
+    """The records of one XML source as it is parsed, block by block."""
+
+    def __init__(self, schema: Schema, elements: _Elements) -> None:
+        assert schema.input.record is not None
+        self.elements = elements
+        self.names = [elements.qualifier.element(name) for name in schema.input.record.names]
+        self.parser, self.refusal = safe_parser([self.names[0], self.names[-1]], ("start", "end"))
+        self.root: etree._Element | None = None
+        self.parent: etree._Element | None = None
+        self.pruner = _Pruner(elements.layout, elements.qualifier, elements.report.dropped)
+        self.since = 0
+
+    def feed(self, block: bytes) -> Iterator[Batch]:
+        """Parses a block; reads the records that end in it, then forgets them."""
+        self.parser.feed(block)
+        self.since += len(block)
+        for event, found in self.parser.read_events():
+            element = cast(etree._Element, found)
+            if self.root is None:
+                refuse_declarations(element)
+                self.root = element.getroottree().getroot()
+            if event == "end" and element.tag == self.names[-1] and self.is_record(element):
+                self.elements.record(element)
+                self.since = 0
+                if self.elements.full:
+                    yield self.elements.flush()
+        if self.root is not None:
+            self.forget()
+        elif self.since > MAX_RECORD_BYTES // 16:
+            raise DataError(f"the root element is not {self.elements.qualifier.short(self.names[0])}")
+
+    def is_record(self, element: etree._Element) -> bool:
+        parent = element.getparent()
+        if parent is None or parent is self.parent:
+            return parent is not None
+        trail: list[str] = [element.tag]
+        above: etree._Element | None = parent
+        while above is not None:
+            trail.append(above.tag)
+            above = above.getparent()
+        if trail[::-1] != self.names:
+            return False
+        self.parent = parent
+        return True
+
+    def forget(self) -> None:
+        """Frees all that is finished, and now and then what is dropped inside a long record."""
+        level, place = self.root, OUTSIDE
+        for name in self.names[1:]:
+            children = list(level) if level is not None else []
+            if level is None or not children:
+                return
+            for child in children[:-1]:
+                if child.tag != name:
+                    self.elements.drops.append((place, child.tag))
+            del level[: len(children) - 1]
+            place += f"{self.elements.qualifier.short(level.tag)}/"
+            level = children[-1]
+            if level.tag != name:
+                self.pruner.prune(level, [], place, is_open=True)
+                return
+        if level is not None and self.since > _PRUNE_AFTER:
+            self.since = 0
+            self.pruner.prune(level, [self.elements.layout.containers[0].shape], "", is_open=True)
+
+    def close(self) -> None:
+        """Ends the document; whatever is left unfinished is an error."""
+        root = self.parser.close()
+        refuse_declarations(root)
+        if root.tag != self.names[0]:
+            raise DataError(f"the root element is not {self.elements.qualifier.short(self.names[0])}")
+
+
+def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
+    """Reads a document that is one record."""
+    assert schema.input.record is not None
+    parser, refusal = safe_parser(None, ())
+    read = 0
+    try:
+        while block := stream.read(_BLOCK):
+            read += len(block)
+            if read > MAX_RECORD_BYTES:
+                raise DataError(f"is longer than {MAX_RECORD_BYTES >> 20} MB, too long for one record")
+            parser.feed(block)
+        root = parser.close()
+    except etree.XMLSyntaxError as problem:
+        raise xml_error(problem, refusal) from None
+    refuse_declarations(root)
+    for name in schema.input.record.names:
+        if root.tag != elements.qualifier.element(name):
+            raise DataError(f"the root element is not {name}")
+    elements.record(root)
+
+
+def _blocks(stream: BinaryIO, elements: _Elements, schema: Schema) -> Iterator[Batch]:
+    records = _Stream(schema, elements)
+    try:
+        while block := stream.read(_BLOCK):
+            yield from records.feed(block)
+        records.close()
+    except etree.XMLSyntaxError as problem:
+        raise xml_error(problem, records.refusal) from None
+
+
+def read_xml(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
+    """The batches of one XML source."""
+    assert schema.input.record is not None
+    elements = _Elements(schema, options, report, source.name)
+    try:
+        with source.open(options.advance) as stream:
+            if schema.input.record.whole_file:
+                _whole(stream, elements, schema)
+            else:
+                yield from _blocks(stream, elements, schema)
+    except DataError as problem:
+        if problem.source:
+            raise
+        raise DataError(problem.message, source=source.name, place=problem.place, path=problem.path) from None
+    yield elements.flush()

@@ -1,0 +1,235 @@
+"""Loops over forests of small trees stored as flat arrays.
+
+A forest of n records is `offsets` (n + 1), and per node `label` and `parent` (the position of the parent inside the
+record, -1 for a child of the pseudo-root). A *canonical* forest has no equal siblings, siblings in ascending rank of
+their label, and the nodes of a record in preorder.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.kernels.jit import njit
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+
+_SMALL = 24
+
+
+@njit
+def _sort_by_rank(work: Ints, lo: int, hi: int, label: Ints, base: int, rank: Ints) -> None:
+    if hi - lo > _SMALL:
+        keys = np.empty(hi - lo, np.int64)
+        for i in range(lo, hi):
+            keys[i - lo] = rank[label[base + work[i]]]
+        order = np.argsort(keys)
+        copied = work[lo:hi].copy()
+        for i in range(hi - lo):
+            work[lo + i] = copied[order[i]]
+        return
+    for i in range(lo + 1, hi):
+        node = work[i]
+        key = rank[label[base + node]]
+        j = i - 1
+        while j >= lo and rank[label[base + work[j]]] > key:
+            work[j + 1] = work[j]
+            j -= 1
+        work[j + 1] = node
+
+
+@njit
+def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Longs, Ints, Ints]:
+    """Offsets, parents and labels of the same trees in canonical form; parents may come in any order.
+
+    Equal siblings are merged together with what lies below them. `rank` must be unique for a label.
+    """
+    records = len(offsets) - 1
+    total = len(label)
+    biggest = 0
+    for r in range(records):
+        biggest = max(biggest, offsets[r + 1] - offsets[r])
+    out_offsets = np.zeros(records + 1, np.int64)
+    out_parent = np.empty(total, np.int32)
+    out_label = np.empty(total, np.int32)
+    first_child = np.empty(biggest + 1, np.int32)
+    next_sibling = np.empty(biggest, np.int32)
+    work = np.empty(biggest, np.int32)
+    # One frame for every open tree level: the segment of `work` with the raw children of one merged node.
+    frame_at = np.empty(biggest + 1, np.int32)
+    frame_end = np.empty(biggest + 1, np.int32)
+    frame_start = np.empty(biggest + 1, np.int32)
+    frame_parent = np.empty(biggest + 1, np.int32)
+    filled = 0
+    for r in range(records):
+        base = offsets[r]
+        size = offsets[r + 1] - base
+        first_child[: size + 1] = -1
+        for i in range(size - 1, -1, -1):
+            above = parent[base + i] + 1
+            next_sibling[i] = first_child[above]
+            first_child[above] = i
+        top = 0
+        child = first_child[0]
+        while child >= 0:
+            work[top] = child
+            top += 1
+            child = next_sibling[child]
+        _sort_by_rank(work, 0, top, label, base, rank)
+        begin = filled
+        depth = 0
+        frame_start[0] = 0
+        frame_at[0] = 0
+        frame_end[0] = top
+        frame_parent[0] = -1
+        while depth >= 0:
+            at = frame_at[depth]
+            end = frame_end[depth]
+            if at == end:
+                top = frame_start[depth]
+                depth -= 1
+                continue
+            shared = label[base + work[at]]
+            last = at + 1
+            while last < end and label[base + work[last]] == shared:
+                last += 1
+            frame_at[depth] = last
+            out_label[filled] = shared
+            out_parent[filled] = frame_parent[depth]
+            merged = filled - begin
+            filled += 1
+            start = top
+            for i in range(at, last):
+                child = first_child[work[i] + 1]
+                while child >= 0:
+                    work[top] = child
+                    top += 1
+                    child = next_sibling[child]
+            if top > start:
+                _sort_by_rank(work, start, top, label, base, rank)
+                depth += 1
+                frame_start[depth] = start
+                frame_at[depth] = start
+                frame_end[depth] = top
+                frame_parent[depth] = merged
+        out_offsets[r + 1] = filled
+    return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
+
+
+@njit
+def group_by_record(
+    record: Ints, parent: Ints, label: Ints, records: int
+) -> tuple[Longs, Ints, Ints]:
+    """Offsets, parents and labels with the nodes of each record side by side; parents become positions inside it.
+
+    `parent` counts nodes in the order given, -1 for a child of the root.
+    """
+    offsets = np.zeros(records + 1, np.int64)
+    for i in range(len(record)):
+        offsets[record[i] + 1] += 1
+    for r in range(records):
+        offsets[r + 1] += offsets[r]
+    place = np.empty(len(record), np.int64)
+    following = offsets[:-1].copy()
+    for i in range(len(record)):
+        place[i] = following[record[i]]
+        following[record[i]] += 1
+    out_parent = np.empty(len(record), np.int32)
+    out_label = np.empty(len(record), np.int32)
+    for i in range(len(record)):
+        out_label[place[i]] = label[i]
+        out_parent[place[i]] = -1 if parent[i] < 0 else place[parent[i]] - offsets[record[i]]
+    return offsets, out_parent, out_label
+
+
+@njit
+def move_disassociated(
+    offsets: Longs, parent: Ints, label: Ints, pairs_of: Longs, pair_ids: Ints, upper: Ints, lower: Ints
+) -> Ints:
+    """Parents after disassociating upper[i] ⇝ lower[i] for every i in order.
+
+    The pairs whose lower label is x are pair_ids[pairs_of[x]:pairs_of[x + 1]]. Each node `lower` below a node
+    `upper` becomes a leaf child of upper's parent, its children go to its own former parent; merging is left to
+    `canonical` (a node is known by the labels on its path, which merging does not change).
+    """
+    out = parent.copy()
+    biggest = 0
+    for r in range(len(offsets) - 1):
+        biggest = max(biggest, offsets[r + 1] - offsets[r])
+    moves = np.zeros(len(upper), np.bool_)
+    former = np.empty(biggest, np.int32)
+    goal = np.empty(biggest, np.int32)
+    moved = np.zeros(biggest, np.bool_)
+    for r in range(len(offsets) - 1):
+        base = offsets[r]
+        size = offsets[r + 1] - base
+        wanted = 0
+        for i in range(base, base + size):
+            for j in range(pairs_of[label[i]], pairs_of[label[i] + 1]):
+                if not moves[pair_ids[j]]:
+                    moves[pair_ids[j]] = True
+                    wanted += 1
+        if wanted == 0:
+            continue
+        for pair in range(len(upper)):
+            if not moves[pair]:
+                continue
+            moves[pair] = False
+            found = False
+            for i in range(size):
+                moved[i] = False
+                if label[base + i] != lower[pair]:
+                    continue
+                above = out[base + i]
+                while above >= 0 and label[base + above] != upper[pair]:
+                    above = out[base + above]
+                if above >= 0:
+                    moved[i] = True
+                    found = True
+                    former[i] = out[base + i]
+                    goal[i] = out[base + above]
+            if not found:
+                continue
+            for i in range(size):
+                above = out[base + i]
+                if above >= 0 and moved[above]:
+                    out[base + i] = former[above]
+            for i in range(size):
+                if moved[i]:
+                    out[base + i] = goal[i]
+    return out
+
+
+@njit
+def gather(offsets: Longs, parent: Ints, label: Ints, chosen: Longs) -> tuple[Longs, Ints, Ints]:
+    """Offsets, parents and labels of the chosen records, in the order chosen."""
+    out_offsets = np.zeros(len(chosen) + 1, np.int64)
+    for i in range(len(chosen)):
+        out_offsets[i + 1] = out_offsets[i] + offsets[chosen[i] + 1] - offsets[chosen[i]]
+    out_parent = np.empty(out_offsets[-1], np.int32)
+    out_label = np.empty(out_offsets[-1], np.int32)
+    for i in range(len(chosen)):
+        lo = offsets[chosen[i]]
+        at = out_offsets[i]
+        for j in range(offsets[chosen[i] + 1] - lo):
+            out_parent[at + j] = parent[lo + j]
+            out_label[at + j] = label[lo + j]
+    return out_offsets, out_parent, out_label
+
+
+@njit
+def hash_records(offsets: Longs, parent: Ints, label: Ints, seed: int) -> Longs:
+    """A 64-bit fingerprint of every record; equal records have equal fingerprints."""
+    out = np.empty(len(offsets) - 1, np.int64)
+    for r in range(len(out)):
+        state = np.uint64(seed)
+        for i in range(offsets[r], offsets[r + 1]):
+            state ^= np.uint64(label[i]) + np.uint64(0x9E3779B97F4A7C15)
+            state *= np.uint64(0xBF58476D1CE4E5B9)
+            state ^= state >> np.uint64(29)
+            state ^= np.uint64(parent[i] + 1)
+            state *= np.uint64(0x94D049BB133111EB)
+            state ^= state >> np.uint64(32)
+        out[r] = np.int64(state)
+    return out

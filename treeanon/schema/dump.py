@@ -1,0 +1,122 @@
+"""The TOML text of a schema, so that a converted document comes with a schema that reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time
+
+from treeanon.schema.model import ClassSpec, InputSpec, Schema
+from treeanon.schema.paths import FieldPath, RecordPath, Step
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_NAMED_ESCAPES = {
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+
+
+def dump_schema(schema: Schema) -> str:
+    r"""The TOML text from which the loader makes an equal schema.
+
+    A hierarchy is written as its source names it; one without a source (made in Python) is left out.
+
+    >>> from treeanon.schema.paths import parse_path
+    >>> spec = ClassSpec("illness", parse_path("visits[].name", slashed=False), under="/")
+    >>> print(dump_schema(Schema(InputSpec("ndjson"), (spec,))), end="")
+    version = 1
+    <BLANKLINE>
+    [input]
+    format = "ndjson"
+    <BLANKLINE>
+    [[class]]
+    name = "illness"
+    path = "visits[].name"
+    under = "/"
+    """
+    slashed = schema.input.format == "xml"
+    tables = ["version = 1\n", "[input]\n" + _pairs(_input_items(schema.input, slashed=slashed))]
+    if schema.input.namespaces:
+        tables.append("[input.namespaces]\n" + _pairs(iter(schema.input.namespaces.items())))
+    tables += ["[[class]]\n" + _pairs(_class_items(spec, slashed=slashed)) for spec in schema.classes]
+    return "\n".join(tables)
+
+
+def record_text(record: RecordPath, slashed: bool) -> str:
+    """The record path as the schema writes it.
+
+    >>> record_text(RecordPath(("data", "patients"), True), slashed=False)
+    'data.patients[]'
+    >>> record_text(RecordPath(("patients", "patient"), True), slashed=True)
+    'patients/patient'
+    >>> record_text(RecordPath((), False), slashed=True), record_text(RecordPath((), True), slashed=False)
+    ('.', '[]')
+    """
+    if not record.names:
+        return "[]" if record.repeated else "."
+    mark = "[]" if record.repeated and not slashed else ""
+    return FieldPath(tuple(Step(name) for name in record.names)).text(slashed=slashed) + mark
+
+
+def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:
+    yield "format", spec.format
+    if spec.record is not None:
+        yield "record", record_text(spec.record, slashed)
+
+
+def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:
+    yield "name", spec.name
+    if spec.path is not None:
+        yield "path", spec.path.text(slashed=slashed)
+    if spec.type != "text":
+        yield "type", spec.type
+    if spec.under is not None:
+        yield "under", spec.under
+    if spec.role != "quasi":
+        yield "role", spec.role
+    if spec.hierarchy_source is not None:
+        yield "hierarchy", spec.hierarchy_source
+    if spec.on_unknown != "error":
+        yield "on_unknown", spec.on_unknown
+    if spec.pseudonym:
+        yield "pseudonym", True
+
+
+def _pairs(items: Iterator[tuple[str, object]]) -> str:
+    return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in items)
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _string(key)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, date | time | datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{_key(str(key))} = {_value(inner)}" for key, inner in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(item) for item in value)}]"
+    raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def _string(text: str) -> str:
+    return '"' + "".join(_character(char) for char in text) + '"'
+
+
+def _character(char: str) -> str:
+    if char in _NAMED_ESCAPES:
+        return _NAMED_ESCAPES[char]
+    return char if char >= " " and char != "\x7f" else f"\\u{ord(char):04X}"

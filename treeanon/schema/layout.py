@@ -1,0 +1,368 @@
+"""Where the classes of a schema lie: containers, their shapes, and the class tree.
+
+A *container* is the record itself or one repeated object in it (array item, repeated element, child row); its
+*head* is the first class declared in it. Readers and writers of every format work on this one description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from treeanon.errors import Problem, SchemaError
+from treeanon.schema.paths import FieldPath, Predicate, Step
+
+if TYPE_CHECKING:
+    from treeanon.schema.model import ClassSpec, Schema
+
+ROOT = -1
+"""The parent of what lies directly under a record."""
+
+MOVED = "treeanon:moved"
+"""The reserved name under which documents hold nodes that no longer lie under the class their schema names."""
+
+MOVED_NAMESPACE = "urn:treeanon:1"
+"""The XML namespace of the elements `moved` and `node`."""
+
+
+@dataclass(frozen=True)
+class PublishedClass:
+    """One class of the trees: the class it lies under and the container that holds it (-1 without a path)."""
+
+    name: str
+    parent: int
+    container: int
+    spec: ClassSpec
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """An XML attribute that holds a class, or the constant of a predicate."""
+
+    name: str
+    held: int = -1
+    constant: str | None = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One object or element that does not repeat inside its container (or the container itself)."""
+
+    name: str | None
+    held: int = -1
+    constant: str | None = None
+    attributes: tuple[Attribute, ...] = ()
+    wrappers: tuple[Shape, ...] = ()
+    containers: tuple[int, ...] = ()
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether nothing but a value can stand here."""
+        return not (self.attributes or self.wrappers or self.containers)
+
+    def walk(self) -> Iterator[Shape]:
+        """This shape and all wrappers in it."""
+        yield self
+        for wrapper in self.wrappers:
+            yield from wrapper.walk()
+
+
+@dataclass(frozen=True)
+class Container:
+    """The record (index 0) or one repeated object in it."""
+
+    index: int
+    parent: int
+    path: str
+    predicate: Predicate | None
+    shape: Shape
+    held: tuple[int, ...]
+
+    @property
+    def name(self) -> str | None:
+        """The key or element name of the step that repeats."""
+        return self.shape.name
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The published classes (parents before children) and the containers (parents before children)."""
+
+    classes: tuple[PublishedClass, ...]
+    containers: tuple[Container, ...]
+
+    def class_index(self, name: str) -> int:
+        """The index of the class of that name, or KeyError."""
+        for index, published in enumerate(self.classes):
+            if published.name == name:
+                return index
+        raise KeyError(name)
+
+    def is_below(self, descendant: int, ancestor: int) -> bool:
+        """Whether one class lies, at any distance, under the other (every class lies under ROOT)."""
+        while descendant != ancestor and descendant != ROOT:
+            descendant = self.classes[descendant].parent
+        return descendant == ancestor
+
+
+@dataclass
+class _Draft:
+    """A shape under construction."""
+
+    name: str | None = None
+    held: int = -1
+    constant: str | None = None
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    wrappers: dict[str, _Draft] = field(default_factory=dict)
+    containers: dict[tuple[str | None, Predicate | None], _DraftContainer] = field(default_factory=dict)
+
+    def wrapper(self, name: str) -> _Draft:
+        return self.wrappers.setdefault(name, _Draft(name))
+
+
+@dataclass
+class _DraftContainer:
+    path: str
+    predicate: Predicate | None
+    parent: _DraftContainer | None
+    shape: _Draft
+    held: list[int] = field(default_factory=list)
+
+    def encloses(self, other: _DraftContainer | None) -> bool:
+        while other is not None and other is not self:
+            other = other.parent
+        return other is self
+
+
+class _Compiler:
+    """Turns declared classes into containers and a class tree; collects every problem on its way."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.slashed = schema.input.format == "xml"
+        self.published = [spec for spec in schema.classes if spec.published]
+        self.index = {spec.name: i for i, spec in enumerate(self.published)}
+        self.hidden = {spec.name: spec for spec in schema.classes if not spec.published}
+        self.source = schema.source
+        self.problems: list[Problem] = []
+        self.record = _DraftContainer("", None, None, _Draft())
+        self.container_of: list[_DraftContainer] = []
+
+    def problem(self, spec: ClassSpec, key: str, message: str) -> None:
+        self.problems.append(Problem(f"{self.source}, class {spec.name!r}: {key}", message))
+
+    def compile(self) -> Layout:
+        for spec in self.published:
+            self.container_of.append(self.place(spec) if spec.path is not None else self.record)
+        self.check_shapes(self.record)
+        self.check_overlaps()
+        parents = [self.parent_of(i) for i in range(len(self.published))]
+        self.check_cycles(parents)
+        if self.problems:
+            raise SchemaError(self.problems)
+        return self.freeze(parents)
+
+    def place(self, spec: ClassSpec) -> _DraftContainer:
+        assert spec.path is not None
+        container, shape, index = self.record, self.record.shape, self.index[spec.name]
+        for step in spec.path.steps:
+            if step.repeated:
+                container = self.enter(container, shape, step)
+                shape = container.shape
+            else:
+                shape = shape.wrapper(step.name or "")
+        if spec.path.attribute is not None:
+            found = shape.attributes.setdefault(spec.path.attribute, Attribute(spec.path.attribute, index))
+            taken = found.held not in (index, -1)
+        else:
+            taken = shape.held >= 0
+            shape.held = index if shape.constant is None else -1
+        if taken:
+            self.problem(spec, "path", "is the path of another class too; every class needs its own")
+        container.held.append(index)
+        return container
+
+    def enter(self, outer: _DraftContainer, shape: _Draft, step: Step) -> _DraftContainer:
+        key = (step.name, step.predicate)
+        if key not in shape.containers:
+            text = FieldPath((step,)).text(slashed=self.slashed)
+            joint = "" if not outer.path or step.name is None else "/" if self.slashed else "."
+            made = _DraftContainer(outer.path + joint + text, step.predicate, outer, _Draft(step.name))
+            shape.containers[key] = made
+            if step.predicate is not None:
+                self.fix_constant(made.shape, step.predicate)
+        return shape.containers[key]
+
+    def fix_constant(self, shape: _Draft, predicate: Predicate) -> None:
+        for name in predicate.names:
+            shape = shape.wrapper(name)
+        if predicate.attribute is not None:
+            shape.attributes[predicate.attribute] = Attribute(predicate.attribute, -1, predicate.value)
+        else:
+            shape.constant = predicate.value
+
+    def check_shapes(self, container: _DraftContainer) -> None:
+        """One name must not be marked as repeating in one path and not in another; JSON has no mixed content."""
+        drafts = [container.shape]
+        while drafts:
+            shape = drafts.pop()
+            drafts.extend(shape.wrappers.values())
+            repeated = {name for name, _ in shape.containers}
+            for name in sorted(repeated & set(shape.wrappers), key=str):
+                self.shape_problem(container, f"{name!r} is marked [] in one path and not in another; mark it in both")
+            filled = shape.attributes or shape.wrappers or shape.containers
+            if not self.slashed and (shape.held >= 0 or shape.constant is not None) and filled:
+                self.shape_problem(container, f"{shape.name!r} cannot be a value and hold further fields")
+            if None in repeated and (shape.wrappers or repeated != {None}):
+                self.shape_problem(container, "an array item cannot be an array and an object with fields")
+            for inner in shape.containers.values():
+                self.check_shapes(inner)
+
+    def shape_problem(self, container: _DraftContainer, message: str) -> None:
+        place = f"{self.source}, paths in {container.path}" if container.path else f"{self.source}, paths"
+        self.problems.append(Problem(place, message))
+
+    def check_overlaps(self) -> None:
+        """Two paths that can read the same value would publish it twice, and not read back as written."""
+        for i, first in enumerate(self.published):
+            for second in self.published[:i]:
+                if first.path and second.path and _may_meet(first.path, second.path):
+                    self.problem(first, "path", f"may read the same values as class {second.name!r}")
+            for hidden in self.hidden.values():
+                if first.path and hidden.path and _bare(first.path) == _bare(hidden.path):
+                    what = f"reads the values of class {hidden.name!r}, which must not be published"
+                    self.problem(first, "path", what)
+        for spec in self.published:
+            if spec.path is not None and self.reads_a_constant(spec.path):
+                self.problem(spec, "path", "reads the field that a predicate holds fixed; leave the class out")
+
+    def reads_a_constant(self, path: FieldPath) -> bool:
+        fixed: list[FieldPath] = []
+        for other in self.published:
+            steps = other.path.steps if other.path else ()
+            for at, step in enumerate(steps):
+                if step.predicate is not None:
+                    tail = tuple(Step(name) for name in step.predicate.names)
+                    fixed.append(FieldPath((*steps[:at], Step(step.name, True), *tail), step.predicate.attribute))
+        return any(_bare(path) == _bare(other) for other in fixed)
+
+    def parent_of(self, index: int) -> int:
+        spec, container = self.published[index], self.container_of[index]
+        if spec.under is None:
+            return self.default_parent(index, container)
+        if spec.under == "/":
+            return ROOT
+        parent = self.index.get(spec.under)
+        if parent is None:
+            what = "is not published" if spec.under in self.hidden else "is no class of this schema"
+            known = ", ".join(s.name for s in self.published if s is not spec)
+            self.problem(spec, "under", f'{spec.under!r} {what}; there is: {known or "none"} (or "/")')
+            return ROOT
+        if spec.path is not None and not self.container_of[parent].encloses(container):
+            where = self.container_of[parent].path or "the record"
+            self.problem(
+                spec, "under", f"{spec.under!r} lies in {where}, which does not enclose the path of this class"
+            )
+        return parent
+
+    def default_parent(self, index: int, container: _DraftContainer) -> int:
+        at: _DraftContainer | None = container
+        if at is self.record:
+            return ROOT
+        if container.held[0] == index:
+            at = container.parent
+        while at is not None and at is not self.record:
+            if at.held:
+                return at.held[0]
+            at = at.parent
+        return ROOT
+
+    def check_cycles(self, parents: list[int]) -> None:
+        reported: set[int] = set()
+        for start in range(len(parents)):
+            trail: list[int] = []
+            at = start
+            while at != ROOT and at not in trail:
+                trail.append(at)
+                at = parents[at]
+            if at != ROOT and not reported & set(trail):
+                cycle = trail[trail.index(at) :]
+                reported.update(cycle)
+                names = " under ".join(self.published[i].name for i in [*cycle, cycle[0]])
+                self.problem(self.published[cycle[0]], "under", f"goes round in a circle: {names}")
+
+    def freeze(self, parents: list[int]) -> Layout:
+        order = sorted(range(len(parents)), key=lambda i: (_height(i, parents), i))
+        new = {old: at for at, old in enumerate(order)} | {ROOT: ROOT}
+        drafts: list[_DraftContainer] = []
+        numbers: dict[int, int] = {}
+        _number(self.record, drafts, numbers)
+        containers = tuple(
+            Container(
+                index,
+                numbers[id(draft.parent)] if draft.parent is not None else -1,
+                draft.path,
+                draft.predicate,
+                _freeze_shape(draft.shape, new, numbers),
+                tuple(new[i] for i in draft.held if self.published[i].path is not None),
+            )
+            for index, draft in enumerate(drafts)
+        )
+        classes = tuple(
+            PublishedClass(
+                self.published[old].name,
+                new[parents[old]],
+                numbers[id(self.container_of[old])] if self.published[old].path is not None else -1,
+                self.published[old],
+            )
+            for old in order
+        )
+        return Layout(classes, containers)
+
+
+def _height(index: int, parents: list[int]) -> int:
+    steps = 0
+    while parents[index] != ROOT:
+        index, steps = parents[index], steps + 1
+    return steps
+
+
+def _number(container: _DraftContainer, drafts: list[_DraftContainer], numbers: dict[int, int]) -> None:
+    numbers[id(container)] = len(drafts)
+    drafts.append(container)
+    shapes = [container.shape]
+    for shape in shapes:
+        shapes.extend(shape.wrappers.values())
+        for inner in shape.containers.values():
+            _number(inner, drafts, numbers)
+
+
+def _freeze_shape(draft: _Draft, classes: dict[int, int], numbers: dict[int, int]) -> Shape:
+    return Shape(
+        draft.name,
+        classes[draft.held],
+        draft.constant,
+        tuple(Attribute(a.name, classes[a.held], a.constant) for a in draft.attributes.values()),
+        tuple(_freeze_shape(wrapper, classes, numbers) for wrapper in draft.wrappers.values()),
+        tuple(numbers[id(inner)] for inner in draft.containers.values()),
+    )
+
+
+def _bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
+    return tuple(step.name for step in path.steps), path.attribute
+
+
+def _may_meet(first: FieldPath, second: FieldPath) -> bool:
+    """Whether two paths differ only by predicates that one item can meet both of."""
+    if _bare(first) != _bare(second) or first == second:
+        return False
+    for a, b in zip(first.steps, second.steps, strict=True):
+        p, q = a.predicate, b.predicate
+        if p and q and (p.names, p.attribute) == (q.names, q.attribute) and p.value != q.value:
+            return False
+    return [s.repeated for s in first.steps] == [s.repeated for s in second.steps]
+
+
+def compile_layout(schema: Schema) -> Layout:
+    """The layout of a schema's published classes; SchemaError lists every contradiction in it."""
+    return _Compiler(schema).compile()

@@ -1,0 +1,299 @@
+"""From the TOML of a schema to a `Schema`, or to everything that is wrong with it, each with its line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from treeanon.errors import FileError, HierarchyError, Problem, SchemaError
+from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
+from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
+from treeanon.schema.model import FORMATS, ON_UNKNOWN, ROLES, TYPES, ClassSpec, InputSpec, Schema, ValueType
+from treeanon.schema.paths import FieldPath, PathError, RecordPath, parse_path, parse_record
+from treeanon.schema.places import Trouble, find_places, parse_toml
+
+TOP_KEYS = ("version", "input", "class")
+INPUT_KEYS = ("format", "record", "namespaces")
+CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym")
+LATER_FORMATS = ("csv", "parquet", "tables", "sqlite", "database")
+
+_RECORD_EXAMPLES = {"json": 'record = "patients[]"', "xml": 'record = "patients/patient"'}
+_NO_RECORD = {"ndjson": "each line is one person", "trees": "each line is one record"}
+_XML_NAME = re.compile(r"(?:[^\W\d][\w.·-]*:)?[^\W\d][\w.·-]*")
+_PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
+
+T = TypeVar("T", bound=str)
+
+
+def load_schema(path: Path) -> Schema:
+    """The schema in a TOML file; SchemaError lists everything that is wrong with it.
+
+    >>> load_schema(Path("nowhere/schema.toml"))
+    Traceback (most recent call last):
+    treeanon.errors.FileError: nowhere/schema.toml: cannot be read: No such file or directory
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem = Problem(f"{path}, line {line}", "is not UTF-8; save the file as UTF-8")
+    else:
+        return parse_schema(text, folder=path.parent, source=str(path))
+    raise SchemaError([problem])
+
+
+def parse_schema(text: str, *, folder: Path, source: str) -> Schema:
+    """The schema in a TOML text; SchemaError lists everything that is wrong with it.
+
+    >>> text = '''
+    ... version = 1
+    ... [input]
+    ... format = "ndjson"
+    ... [[class]]
+    ... name = "age"
+    ... path = "age"
+    ... type = "integral"
+    ... '''
+    >>> parse_schema(text, folder=Path("."), source="s.toml")  # doctest: +NORMALIZE_WHITESPACE
+    Traceback (most recent call last):
+    treeanon.errors.SchemaError: s.toml, line 8, class 'age': type: 'integral' is none;
+    did you mean 'integer'? there is: text, integer, number, date
+    """
+    loader = _Loader(parse_toml(text, source), text, folder, source)
+    schema = loader.read()
+    loader.check_layout(schema)
+    if loader.trouble:
+        raise SchemaError(loader.trouble.problems())
+    return schema
+
+
+def _all_names(path: FieldPath) -> list[str]:
+    """The names of elements and attributes that a path goes through, those of its predicates too."""
+    names: list[str | None] = []
+    for step in path.steps:
+        names.append(step.name)
+        if step.predicate is not None:
+            names += [*step.predicate.names, step.predicate.attribute]
+    return [name for name in (*names, path.attribute) if name is not None]
+
+
+class _Loader:
+    """Goes through one document; whatever is wrong is noted and replaced by something harmless."""
+
+    def __init__(self, document: dict[str, Any], text: str, folder: Path, source: str) -> None:
+        declared = document.get("class")
+        self.document, self.folder = document, folder
+        self.tables: list[Any] = declared if isinstance(declared, list) else []
+        names = (table.get("name") if isinstance(table, dict) else None for table in self.tables)
+        self.names = tuple(name if isinstance(name, str) and name else None for name in names)
+        self.trouble = Trouble(source, find_places(text), self.names)
+        self.format: str | None = None
+        self.prefixes: Collection[str] | None = ()
+        self.unsure: set[int] = set()
+
+    def read(self) -> Schema:
+        self.trouble.unknown_keys(self.document, TOP_KEYS, "a schema")
+        self.check_version(self.document.get("version"))
+        spec = self.read_input(self.document.get("input"))
+        self.check_classes(self.document.get("class"))
+        classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
+        return Schema(spec, classes, self.trouble.source)
+
+    def check_version(self, version: object) -> None:
+        if type(version) is not int or version != 1:
+            wrong = "is missing" if version is None else "must be 1, the only one there is"
+            self.trouble.add(f"{wrong}; write version = 1 at the top", "version")
+
+    def read_input(self, table: Any) -> InputSpec:
+        if not isinstance(table, dict):
+            wrong = "is missing; write" if table is None else "must be a table:"
+            self.trouble.add(f'{wrong} [input] and in it, for instance, format = "json"', "input")
+            return InputSpec()
+        self.format = self.read_format(table.get("format"))
+        # A format that is not read yet has keys of its own, which are no further mistake.
+        if table.get("format") not in LATER_FORMATS:
+            self.trouble.unknown_keys(table, INPUT_KEYS, "[input]", "input")
+        namespaces = self.read_namespaces(table.get("namespaces"))
+        return InputSpec(self.format or "ndjson", self.read_record(table.get("record")), namespaces)
+
+    def read_format(self, name: object) -> str | None:
+        where, readable = ("input", "format"), ", ".join(FORMATS)
+        if name in FORMATS:
+            return str(name)
+        if name is None:
+            self.trouble.add(f"is missing; it is one of: {readable}", *where)
+        elif name in LATER_FORMATS:
+            self.trouble.add(f"{name!r} is not read by this version yet; it reads: {readable}", *where)
+        else:
+            self.trouble.not_among(name, FORMATS, *where)
+        return None
+
+    def read_namespaces(self, declared: Any) -> dict[str, str]:
+        where = ("input", "namespaces")
+        if declared is not None and self.format not in (None, "xml"):
+            self.trouble.add(f"is only for format xml, not for {self.format}", *where)
+        elif declared is not None and not isinstance(declared, dict):
+            self.trouble.add('must be a table of prefixes, such as { h = "urn:hl7-org:v3" }', *where)
+            self.prefixes = None
+        if not isinstance(declared, dict):
+            return {}
+        self.prefixes = declared.keys()
+        for prefix, address in declared.items():
+            if not _PREFIX.fullmatch(prefix):
+                self.trouble.add("must be a prefix of XML other than xml and xmlns", *where, prefix)
+            elif not isinstance(address, str) or not address:
+                self.trouble.add("must be the address of a namespace, a string", *where, prefix)
+            elif address == MOVED_NAMESPACE:
+                self.trouble.add(f"{address} is reserved for what treeanon writes", *where, prefix)
+        return declared
+
+    def read_record(self, text: object) -> RecordPath | None:
+        where = ("input", "record")
+        if self.format in _NO_RECORD and text is not None:
+            self.trouble.add(f"is not for format {self.format}, where {_NO_RECORD[self.format]}", *where)
+        if self.format is None or self.format in _NO_RECORD:
+            return None
+        if not isinstance(text, str):
+            wrong = "is missing" if text is None else "must be a string"
+            self.trouble.add(f"{wrong}; for example {_RECORD_EXAMPLES[self.format]}", *where)
+            return None
+        try:
+            record = parse_record(text, slashed=self.format == "xml")
+        except PathError as error:
+            self.trouble.add(str(error), *where)
+            return None
+        self.check_names(record.names, *where)
+        return record
+
+    def check_names(self, names: Collection[str], *where: str | int) -> None:
+        """Note names that are ours or, in XML, that are none or lack the declaration of their prefix."""
+        wrong = [f"{MOVED!r} is reserved for what treeanon writes"] if MOVED in names else []
+        for name in names if self.format == "xml" and not wrong else ():
+            prefix = name.partition(":")[0] if ":" in name else ""
+            if not _XML_NAME.fullmatch(name):
+                wrong.append(f"{name!r} is not the name of an element or attribute")
+            elif self.prefixes is not None and prefix not in {"", "xml", *self.prefixes}:
+                known = ", ".join(sorted({"xml", *self.prefixes} - {""}))
+                wrong.append(f"prefix {prefix!r} is not declared in [input.namespaces]; there is: {known}")
+        for message in dict.fromkeys(wrong):
+            self.trouble.add(message, *where)
+
+    def check_classes(self, declared: object) -> None:
+        if declared is not None and not isinstance(declared, list):
+            self.trouble.add("must be written with two brackets: [[class]]", "class")
+        elif not declared:
+            self.trouble.add("there is none; write [[class]] with a name and a path", "class")
+
+    def read_class(self, number: int, table: Any) -> ClassSpec:
+        where = ("class", number)
+        if not isinstance(table, dict):
+            self.trouble.add("must be a table: [[class]]", *where)
+            return ClassSpec("")
+        self.trouble.unknown_keys(table, CLASS_KEYS, "a class", *where)
+        self.check_name(number, table.get("name"))
+        role = self.one_of(table, ROLES, *where, "role")
+        value_type = self.one_of(table, TYPES, *where, "type")
+        under, pseudonym = table.get("under"), table.get("pseudonym", False)
+        if under is not None and not (isinstance(under, str) and under):
+            self.trouble.add('must be the name of a class, or "/" for the root', *where, "under")
+        if not isinstance(pseudonym, bool):
+            self.trouble.add("must be true or false", *where, "pseudonym")
+        elif "pseudonym" in table and role not in (None, "identifier"):
+            self.trouble.add('is only for role = "identifier"', *where, "pseudonym")
+        if role is None or not isinstance(pseudonym, bool):
+            self.unsure.add(number)
+        on_unknown = self.one_of(table, ON_UNKNOWN, *where, "on_unknown")
+        return ClassSpec(
+            name=self.names[number] or "",
+            path=self.read_path(table.get("path"), *where, "path"),
+            type=value_type or "text",
+            under=under if isinstance(under, str) and under else None,
+            role=role or "quasi",
+            hierarchy=self.hierarchy(table.get("hierarchy"), value_type, *where, "hierarchy"),
+            hierarchy_source=table.get("hierarchy"),
+            on_unknown="suppress" if on_unknown == "suppress" else "error",
+            pseudonym=pseudonym is True,
+        )
+
+    def check_name(self, number: int, name: object) -> None:
+        where = ("class", number, "name")
+        if name is None:
+            self.trouble.add('is missing; for example name = "hospital"', *where)
+        elif not isinstance(name, str) or name in ("", "*", "/"):
+            self.trouble.add('must be a string that is not empty and not "*" or "/"', *where)
+        elif name in self.names[:number]:
+            first = self.names.index(name)
+            self.unsure |= {first, number}
+            self.trouble.add(f"is the name of class {first + 1} too; every class needs its own", *where)
+
+    def one_of(self, table: Mapping[str, Any], known: tuple[T, ...], *where: str | int) -> T | None:
+        """The chosen name, by default the first of those known; None where it is not among them."""
+        value = table.get(str(where[-1]), known[0])
+        if value in known:
+            return known[known.index(value)]
+        self.trouble.not_among(value, known, *where)
+        return None
+
+    def read_path(self, text: object, *where: str | int) -> FieldPath | None:
+        if text is None and self.format in (None, "trees"):
+            return None
+        slashed = self.format == "xml"
+        if not isinstance(text, str):
+            wrong = "is missing" if text is None else "must be a string"
+            example = "visit[]/@hospital" if slashed else "visits[].hospital"
+            self.trouble.add(f'{wrong}; for example path = "{example}"', *where)
+            return None
+        # Without a format nobody knows whether paths have dots or slashes.
+        if self.format is None:
+            return None
+        try:
+            path = parse_path(text, slashed=slashed)
+        except PathError as error:
+            self.trouble.add(str(error), *where)
+            return None
+        self.check_names(_all_names(path), *where)
+        return path
+
+    def hierarchy(self, source: object, kind: ValueType | None, *where: str | int) -> Hierarchy | Builder:
+        if isinstance(source, str) and "\0" not in source:
+            try:
+                return read_hierarchy(self.folder / source)
+            except (HierarchyError, FileError) as error:
+                self.trouble.add(str(error), *where)
+        elif source is not None and not isinstance(source, dict):
+            self.trouble.add('must be a file, "hierarchies/city.csv", or a builder, { groups = 5 }', *where)
+        if not isinstance(source, dict):
+            return Flat()
+        # Where the type is wrong, only what is wrong for every type is told of the builder.
+        made = [parse_builder(source, each) for each in ([kind] if kind else TYPES)]
+        for key, message in made[0][1]:
+            if all((key, message) in wrong for _, wrong in made):
+                self.trouble.add(message, *where, *([key] if key else []))
+        return made[0][0] or Flat()
+
+    def check_layout(self, schema: Schema) -> None:
+        """Note what contradicts in the layout, leaving out what may only follow from another problem."""
+        if self.trouble:
+            schema = replace(schema, classes=tuple(self.sure_classes(schema.classes)))
+        try:
+            _ = schema.layout
+        except SchemaError as error:
+            for problem in error.problems:
+                self.trouble.adopt(problem)
+
+    def sure_classes(self, classes: tuple[ClassSpec, ...]) -> Iterator[ClassSpec]:
+        """The classes without what is in doubt: defaults of `under`, names that a nameless class may have."""
+        for number, spec in enumerate(classes):
+            if not spec.name or self.names.index(spec.name) != number:
+                continue
+            if number in self.unsure:
+                spec = replace(spec, path=None, role="quasi", under="/")
+            lost = None in self.names and spec.under not in self.names
+            yield replace(spec, under="/") if spec.under is None or lost else spec

@@ -1,0 +1,108 @@
+"""What the user declares: the classes of a person's tree, where they lie, and how they generalise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from treeanon.hierarchy import Builder, Flat, Hierarchy
+from treeanon.schema.paths import FieldPath, RecordPath
+
+if TYPE_CHECKING:
+    from treeanon.schema.layout import Layout
+
+Role = Literal["quasi", "sensitive", "identifier", "keep", "drop"]
+ValueType = Literal["text", "integer", "number", "date"]
+
+ROLES: tuple[Role, ...] = ("quasi", "sensitive", "identifier", "keep", "drop")
+TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
+FORMATS = ("json", "ndjson", "xml", "trees")
+ON_UNKNOWN = ("error", "suppress")
+
+
+@dataclass(frozen=True)
+class ClassSpec:
+    """One `[[class]]` of a schema.
+
+    >>> ClassSpec("age").published, ClassSpec("ssn", role="identifier").published
+    (True, False)
+    """
+
+    name: str
+    path: FieldPath | None = None
+    type: ValueType = "text"
+    under: str | None = None
+    role: Role = "quasi"
+    hierarchy: Hierarchy | Builder = field(default_factory=Flat)
+    hierarchy_source: str | Mapping[str, object] | None = None
+    on_unknown: Literal["error", "suppress"] = "error"
+    pseudonym: bool = False
+
+    @property
+    def published(self) -> bool:
+        """Whether values of this class become nodes of the trees."""
+        return self.role in ("quasi", "sensitive", "keep") or self.pseudonym
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """The `[input]` table of a schema: the format, where one person is, and the namespace prefixes."""
+
+    format: str = "ndjson"
+    record: RecordPath | None = None
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """A checked schema. `Schema.load` reads one from a file and reports all of its problems at once.
+
+    >>> schema = Schema.loads('''
+    ... version = 1
+    ... [input]
+    ... format = "ndjson"
+    ... [[class]]
+    ... name = "hospital"
+    ... path = "visits[].hospital"
+    ... [[class]]
+    ... name = "disease"
+    ... path = "visits[].diagnoses[].name"
+    ... ''')
+    >>> [(c.name, c.parent) for c in schema.layout.classes]
+    [('hospital', -1), ('disease', 0)]
+    """
+
+    input: InputSpec
+    classes: tuple[ClassSpec, ...]
+    source: str = "schema"
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where the published classes lie: their containers and the class tree."""
+        from treeanon.schema.layout import compile_layout
+
+        return compile_layout(self)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """The schema in a TOML file; SchemaError lists everything that is wrong with it."""
+        from treeanon.schema.load import load_schema
+
+        return load_schema(Path(path))
+
+    @classmethod
+    def loads(cls, text: str, *, folder: str | Path = ".", source: str = "schema") -> Schema:
+        """The schema in a TOML text; hierarchy files are looked up from `folder`."""
+        from treeanon.schema.load import parse_schema
+
+        return parse_schema(text, folder=Path(folder), source=source)
+
+    def spec(self, name: str) -> ClassSpec:
+        """The class of that name."""
+        for spec in self.classes:
+            if spec.name == name:
+                return spec
+        raise KeyError(name)

@@ -1,0 +1,212 @@
+"""Paths of the schema: where in a document a class lies, in dotted (JSON) or slashed (XML) form."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+class PathError(ValueError):
+    """A path that cannot be read; the message says what would be right."""
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """`[code/@code=11450-4]`: the field a repeated step is chosen by, and the constant it must equal.
+
+    >>> parse_path("entry[resource.type=Condition].code", slashed=False).steps[0].predicate
+    Predicate(names=('resource', 'type'), attribute=None, value='Condition')
+    """
+
+    names: tuple[str, ...]
+    attribute: str | None
+    value: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """One level of a path: its name (None for an array directly in an array) and whether it may repeat."""
+
+    name: str | None
+    repeated: bool = False
+    predicate: Predicate | None = None
+
+
+@dataclass(frozen=True)
+class FieldPath:
+    """Where the values of a class lie, from the record inwards.
+
+    >>> path = parse_path("visits[].hospital", slashed=False)
+    >>> [step.name for step in path.steps], path.steps[0].repeated, path.attribute
+    (['visits', 'hospital'], True, None)
+    >>> parse_path("visit[]/@hospital", slashed=True).attribute
+    'hospital'
+    """
+
+    steps: tuple[Step, ...]
+    attribute: str | None = None
+
+    def text(self, *, slashed: bool) -> str:
+        """The path as the schema writes it."""
+        parts: list[str] = []
+        for step in self.steps:
+            mark = "[]" if step.repeated and step.predicate is None else ""
+            if step.predicate is not None:
+                mark = f"[{_predicate_text(step.predicate, slashed=slashed)}]"
+            if step.name is None and parts:
+                parts[-1] += mark
+            else:
+                parts.append(("" if step.name is None else _name_text(step.name, slashed=slashed)) + mark)
+        if self.attribute is not None:
+            parts.append("@" + _name_text(self.attribute, slashed=slashed))
+        return ("/" if slashed else ".").join(parts)
+
+
+def _name_text(name: str, *, slashed: bool) -> str:
+    special = "/@[]='\"" if slashed else ".[]='\""
+    if name and not any(char in special or (slashed and char.isspace()) for char in name):
+        return name
+    return f"'{name}'" if "'" not in name else f'"{name}"' if name else ""
+
+
+def _predicate_text(predicate: Predicate, *, slashed: bool) -> str:
+    parts = [_name_text(name, slashed=slashed) for name in predicate.names]
+    if predicate.attribute is not None:
+        parts.append("@" + _name_text(predicate.attribute, slashed=slashed))
+    value = predicate.value
+    if value != value.strip() or value[:1] in ("'", '"') or "]" in value:
+        value = f"'{value}'" if "'" not in value else f'"{value}"'
+    return ("/" if slashed else ".").join(parts) + "=" + value
+
+
+_QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
+_DOTTED_NAME = re.compile(r"[^.\[\]='\"]+")
+_SLASHED_NAME = re.compile(r"[^/@\[\]='\"\s]+")
+
+
+class _Scanner:
+    """Reads a path from left to right."""
+
+    def __init__(self, text: str, *, slashed: bool) -> None:
+        self.text, self.at, self.slashed = text, 0, slashed
+        self.separator = "/" if slashed else "."
+
+    def fail(self, what: str) -> PathError:
+        example = "visit[]/diagnosis[]/@name" if self.slashed else "visits[].diagnoses[].name"
+        return PathError(f"{what} at character {self.at + 1}; a path looks like {example}")
+
+    def done(self) -> bool:
+        return self.at >= len(self.text)
+
+    def take(self, char: str) -> bool:
+        if self.text.startswith(char, self.at):
+            self.at += len(char)
+            return True
+        return False
+
+    def name(self) -> str:
+        quoted = _QUOTED.match(self.text, self.at)
+        if quoted is not None:
+            self.at = quoted.end()
+            return quoted.group(1) if quoted.group(1) is not None else quoted.group(2)
+        plain = (_SLASHED_NAME if self.slashed else _DOTTED_NAME).match(self.text, self.at)
+        if plain is None:
+            raise self.fail("a name is expected")
+        self.at = plain.end()
+        return plain.group()
+
+    def names_and_attribute(self) -> tuple[tuple[str, ...], str | None]:
+        names: list[str] = []
+        while True:
+            if self.slashed and self.take("@"):
+                return tuple(names), self.name()
+            names.append(self.name())
+            if not self.take(self.separator):
+                return tuple(names), None
+
+    def mark(self) -> tuple[bool, Predicate | None]:
+        """Whether `[]` or `[field=constant]` follows, and the predicate if there is one."""
+        if not self.take("["):
+            return False, None
+        if self.take("]"):
+            return True, None
+        names, attribute = self.names_and_attribute()
+        if not self.take("="):
+            raise self.fail("[] or [field=constant] is expected")
+        quoted = _QUOTED.match(self.text, self.at)
+        if quoted is not None:
+            value, self.at = quoted.group()[1:-1], quoted.end()
+        else:
+            end = self.text.find("]", self.at)
+            value = self.text[self.at : end if end >= 0 else len(self.text)]
+            self.at += len(value)
+        if not value or not self.take("]"):
+            raise self.fail("a constant and ] are expected")
+        return True, Predicate(names, attribute, value)
+
+
+def _step(scan: _Scanner, *, first: bool) -> list[Step]:
+    nameless = first and not scan.slashed and scan.text.startswith("[", scan.at)
+    name = None if nameless else scan.name()
+    repeated, predicate = scan.mark()
+    steps = [Step(name, repeated, predicate)]
+    while repeated and not scan.slashed and scan.text.startswith("[", scan.at):
+        again, inner = scan.mark()
+        steps.append(Step(None, again, inner))
+    return steps
+
+
+def parse_path(text: str, *, slashed: bool) -> FieldPath:
+    """The path that `text` writes; PathError says what is wrong with it."""
+    scan = _Scanner(text, slashed=slashed)
+    steps: list[Step] = []
+    while True:
+        if slashed and scan.take("@"):
+            attribute = scan.name()
+            if not scan.done():
+                raise scan.fail("an attribute ends the path; nothing is expected")
+            return FieldPath(tuple(steps), attribute)
+        steps.extend(_step(scan, first=not steps))
+        if scan.done():
+            return FieldPath(tuple(steps))
+        if not scan.take(scan.separator):
+            raise scan.fail(f"{scan.separator!r} or the end is expected")
+
+
+@dataclass(frozen=True)
+class RecordPath:
+    """Where one person is: names to go through, and whether the last of them is an array of persons.
+
+    >>> parse_record("data.patients[]", slashed=False)
+    RecordPath(names=('data', 'patients'), repeated=True)
+    >>> parse_record("patients/patient", slashed=True)
+    RecordPath(names=('patients', 'patient'), repeated=True)
+    >>> parse_record(".", slashed=True).whole_file
+    True
+    """
+
+    names: tuple[str, ...]
+    repeated: bool
+
+    @property
+    def whole_file(self) -> bool:
+        """Whether every file holds one person."""
+        return not self.repeated
+
+
+def parse_record(text: str, *, slashed: bool) -> RecordPath:
+    """The record path that `text` writes; PathError says what is wrong with it."""
+    if text == ".":
+        return RecordPath((), False)
+    if slashed:
+        path = parse_path(text.removesuffix("[]"), slashed=True)
+        if path.attribute is not None or any(step.repeated for step in path.steps):
+            raise PathError("must be the element names from the root to one person, such as patients/patient")
+        names = tuple(step.name or "" for step in path.steps)
+        return RecordPath(names, len(names) > 1)
+    if text == "[]":
+        return RecordPath((), True)
+    path = parse_path(text, slashed=False)
+    if not path.steps[-1].repeated or any(s.repeated for s in path.steps[:-1]) or path.steps[-1].predicate:
+        raise PathError('must be the array of persons, such as patients[] or data.patients[] (or ".")')
+    return RecordPath(tuple(step.name or "" for step in path.steps), True)
