@@ -11,10 +11,13 @@ from treeanon.forest.forest import Forest
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Flat, Hierarchy
-from treeanon.kernels.trees import Ints, canonical, group_by_record
+from treeanon.kernels.trees import Ints, Longs, canonical, gather, group_by_record
 from treeanon.schema import ClassSpec, Layout, Schema
 
 log = logging.getLogger(__name__)
+
+Trees = tuple[Longs, Ints, Ints]
+"""Offsets, parents and labels."""
 
 
 class _Dictionary:
@@ -24,9 +27,16 @@ class _Dictionary:
         self.codes: dict[str, int] = {}
         self.maps: list[Ints] = []
 
-    def add(self, texts: list[str]) -> None:
+    def add(self, texts: list[str], used: np.ndarray) -> None:
+        """Takes in a batch's texts; those that no record of it uses (a record that was skipped did) stay out."""
         codes = self.codes
-        self.maps.append(np.array([codes.setdefault(text, len(codes)) for text in texts], np.int32))
+        if used.all():
+            self.maps.append(np.array([codes.setdefault(text, len(codes)) for text in texts], np.int32))
+            return
+        mapping = np.full(len(texts), -1, np.int32)
+        for i in np.flatnonzero(used).tolist():
+            mapping[i] = codes.setdefault(texts[i], len(codes))
+        self.maps.append(mapping)
 
 
 class ForestBuilder:
@@ -39,16 +49,22 @@ class ForestBuilder:
         self.dictionaries = [_Dictionary() for _ in self.layout.classes]
         self.report = ReadReport()
 
-    @property
-    def records(self) -> int:
-        """The number of records so far."""
-        return sum(batch.records for batch in self.batches)
-
     def add(self, batch: Batch) -> None:
         """Takes in the container tables of some records."""
-        for dictionary, texts in zip(self.dictionaries, batch.texts, strict=True):
-            dictionary.add(texts)
+        for part in (batch, batch.apart):
+            if part is not None:
+                for index, dictionary in enumerate(self.dictionaries):
+                    used = np.zeros(len(part.texts[index]) + 1, bool)
+                    for column in self._columns(index, part):
+                        used[column] = True
+                    dictionary.add(part.texts[index], used[:-1])
         self.batches.append(batch)
+
+    def _columns(self, index: int, batch: Batch) -> list[Ints]:
+        """All code columns of a class in a batch."""
+        container = self.layout.classes[index].container
+        moved = batch.moved.code[batch.moved.held == index]
+        return [moved] if container < 0 else [moved, batch.tables[container].codes[index]]
 
     def finish(self, *, show_values: bool = False) -> Forest:
         """The forest of all batches, which are given up on the way.
@@ -63,15 +79,23 @@ class ForestBuilder:
             tuple(hierarchy for hierarchy, _ in resolved),
         )
         rank = np.arange(len(classes), dtype=np.int32)
-        parts = []
-        batches, self.batches = self.batches, []
-        for number in range(len(batches)):
-            batch, batches[number] = batches[number], None  # type: ignore[call-overload]
+        maps = [iter(dictionary.maps) for dictionary in self.dictionaries]
+        firsts = classes.first.tolist()
+
+        def trees(batch: Batch) -> Trees:
             labels = [
-                _extend(np.where(codes < 0, -1, codes + first)[dictionary.maps[number]])
-                for (_, codes), dictionary, first in zip(resolved, self.dictionaries, classes.first, strict=False)
+                np.append(np.where(codes < 0, -1, codes + first)[next(mapping)], -1).astype(np.int32)
+                for (_, codes), mapping, first in zip(resolved, maps, firsts, strict=False)
             ]
-            parts.append(canonical(*assemble(batch, self.layout, labels), rank))
+            return canonical(*assemble(batch, self.layout, labels), rank)
+
+        parts = []
+        while self.batches:
+            batch = self.batches.pop(0)
+            part = trees(batch)
+            if batch.apart is not None and batch.order is not None:
+                part = gather(*_joined(part, trees(batch.apart)), batch.order)
+            parts.append(part)
         self.dictionaries = []
         return Forest.of_parts(self.schema, classes, parts, self.report)
 
@@ -110,12 +134,9 @@ class ForestBuilder:
     def _occurrences(self, index: int) -> np.ndarray:
         """How often each text of a class occurs."""
         out = np.zeros(len(self.dictionaries[index].codes), np.int64)
-        container = self.layout.classes[index].container
-        for mapping, batch in zip(self.dictionaries[index].maps, self.batches, strict=True):
-            columns = [batch.moved.code[batch.moved.held == index]]
-            if container >= 0:
-                columns.append(batch.tables[container].codes[index])
-            for column in columns:
+        batches = [part for batch in self.batches for part in (batch, batch.apart) if part is not None]
+        for mapping, batch in zip(self.dictionaries[index].maps, batches, strict=True):
+            for column in self._columns(index, batch):
                 np.add.at(out, mapping[column[column >= 0]], 1)
         return out
 
@@ -128,13 +149,14 @@ def hierarchy_for(spec: ClassSpec, texts: list[str]) -> Hierarchy:
     return builder.build({text for text in texts if text})
 
 
-def _extend(codes: Ints) -> Ints:
-    """The codes with -1 at the end, so that code -1 (absent) maps to -1."""
-    return np.append(codes, -1).astype(np.int32)
+def _joined(first: Trees, second: Trees) -> Trees:
+    """The trees of the first, then those of the second."""
+    offsets = np.concatenate([first[0], second[0][1:] + first[0][-1]])
+    return offsets, np.concatenate([first[1], second[1]]), np.concatenate([first[2], second[2]])
 
 
-def assemble(batch: Batch, layout: Layout, labels: list[Ints]) -> tuple[np.ndarray, Ints, Ints]:
-    """Offsets, parents and labels of a batch's trees, not yet merged; `labels[c]` maps class c's codes.
+def assemble(batch: Batch, layout: Layout, labels: list[Ints]) -> Trees:
+    """A batch's trees, not yet merged; `labels[c]` maps class c's codes, and ends with -1 for code -1.
 
     A node's parent is the nearest class up the class tree that is present in its own row or the rows that own it.
     """

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.trees import Ints, Longs
 from treeanon.schema import Layout
 
 
@@ -27,6 +27,11 @@ class MovedNodes:
     parent: Ints
     under: Ints
     row: Ints
+
+    @classmethod
+    def none(cls) -> MovedNodes:
+        """No nodes at all."""
+        return cls(*(np.empty(0, np.int32) for _ in range(5)))
 
 
 @dataclass(frozen=True)
@@ -42,15 +47,21 @@ class ContainerRows:
 
 @dataclass(frozen=True)
 class Batch:
-    """The container tables of some records, with dictionaries of their own: the value texts of every class."""
+    """The container tables of some records, with dictionaries of their own: the value texts of every class.
+
+    Some records may have been read apart, in a batch of their own; `order` then says which of all records (these,
+    then those apart) comes first, second, …
+    """
 
     tables: tuple[ContainerRows, ...]
     texts: tuple[list[str], ...]
     moved: MovedNodes
+    apart: Batch | None = None
+    order: Longs | None = None
 
     @property
     def records(self) -> int:
-        """The number of records."""
+        """The number of records, those apart not counted."""
         return len(self.tables[0])
 
 

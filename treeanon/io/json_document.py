@@ -9,7 +9,7 @@ import numpy as np
 from treeanon.errors import DataError
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
-from treeanon.io.json_records import JsonRecords, has_repeated_key, parse, suspects_in
+from treeanon.io.json_records import JsonRecords, has_repeated_key, parse
 from treeanon.io.ndjson import refuse_byte_order_mark
 from treeanon.io.options import ReadOptions
 from treeanon.io.sources import Source
@@ -98,15 +98,12 @@ def read_json(source: Source, schema: Schema, options: ReadOptions, report: Read
         raise DataError("is empty", source=source.name)
     reader = JsonRecords(schema, options, report, source.name, "record")
     if schema.input.record.whole_file:
-        whole = np.array([0], np.int64), np.array([len(data)], np.int64)
-        yield from reader.read([data], 1, suspects_in(data, *whole))
-        yield reader.flush()
+        yield reader.read(data, np.array([0], np.int64), np.array([len(data)], np.int64), 1)
         return
     document = _Document(data, source.name)
     span = document.array(schema.input.record.names)
     document.check_around(span, schema.input.record.names, options.strict, report)
     yield from _read_items(document, span[0] + 1, reader)
-    yield reader.flush()
 
 
 def _read_items(document: _Document, at: int, reader: JsonRecords) -> Iterator[Batch]:
@@ -116,7 +113,7 @@ def _read_items(document: _Document, at: int, reader: JsonRecords) -> Iterator[B
         count, at, closed = array_items(document.text, at, spans)
         if count < 0:
             raise document.fail("is not valid JSON in the array of records", at)
-        starts, stops = spans[:count, 0].copy(), spans[:count, 1].copy()
-        texts = [document.data[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
-        yield from reader.read(texts, number, suspects_in(document.data, starts, stops))
+        if count:
+            block = document.data[spans[0, 0] : spans[count - 1, 1]]
+            yield reader.read(block, spans[:count, 0] - spans[0, 0], spans[:count, 1] - spans[0, 0], number)
         number += count

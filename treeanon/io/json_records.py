@@ -1,9 +1,15 @@
-"""Reads JSON texts of single records into batches, quickly where they are usual and exactly where they are not."""
+"""Reads JSON texts of single records into batches, quickly where they are usual and exactly where they are not.
+
+orjson decides what is valid JSON; a kernel then reads the valid texts by the schema's tables; what it calls unusual
+goes to the slow reader, which knows every legal form and has the exact errors.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import secrets
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,17 +17,15 @@ import numpy as np
 import orjson
 
 from treeanon.errors import DataError
-from treeanon.forest.nested import NestedReader
 from treeanon.forest.report import Dropped, ReadReport
-from treeanon.forest.tables import Batch, BatchWriter
-from treeanon.io.json_compile import compile_reader
+from treeanon.forest.tables import Batch, BatchWriter, ContainerRows, MovedNodes
 from treeanon.io.json_slow import SlowReader
-from treeanon.io.options import BATCH_RECORDS, ReadOptions
-from treeanon.io.values import NeedsExactNumbers, new_codes
-from treeanon.kernels.jsontext import Longs, lines_with_repeats
+from treeanon.io.json_tables import compile_tables
+from treeanon.io.options import ReadOptions
+from treeanon.io.values import NeedsExactNumbers, PseudonymCodes, new_codes, token_texts
+from treeanon.kernels.jsonread import Ints, Longs, Rows, fill_columns, read_records
 from treeanon.schema import Schema
 
-_TOGETHER = 256
 _MAX_DIGITS = 4000
 
 
@@ -77,99 +81,155 @@ def _what_is_wrong(text: bytes, problem: orjson.JSONDecodeError) -> str:
     return f"is not valid JSON at character {problem.pos + 1} (truncated? NaN and Infinity are no JSON)"
 
 
+def _are_valid(texts: Sequence[bytes]) -> bool:
+    try:
+        deque(map(orjson.loads, texts), maxlen=0)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _valid(texts: Sequence[bytes]) -> Longs:
+    """The positions of the texts that are JSON."""
+    if _are_valid(texts):
+        return np.arange(len(texts))
+    return np.array([i for i, text in enumerate(texts) if _are_valid([text])], np.int64)
+
+
 class JsonRecords:
     """Turns the texts of records into batches.
 
-    `place` says how errors name a record ("line 7", "record 7").
+    `place` says how errors name a record ("line" or "record", with its number).
     """
 
     def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport, source: str, place: str) -> None:
         self.layout = schema.layout
         self.options, self.report, self.source, self.place = options, report, source, place
-        self.compiled = compile_reader(self.layout)
-        self._renew()
+        self.compiled = compile_tables(self.layout)
+        self.class_container = np.array([c.container for c in self.layout.classes], np.int32)
+        self.seed = secrets.randbits(62)
 
-    def _renew(self) -> None:
-        self.out = BatchWriter(self.layout)
-        self.codes = new_codes(self.layout)
-        self.nested = NestedReader(self.layout, self.out, self.codes)
-        self.slow = SlowReader(self.layout, self.out, self.codes)
+    def read(self, block: bytes, starts: Longs, stops: Longs, first: int) -> Batch:
+        """The batch of the records in these spans of a block, of which the first has the number `first`."""
+        texts = [block[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
+        valid = _valid(texts)
+        batch, usual = self._usual(block, starts[valid], stops[valid])
+        quick = valid[usual]
+        if len(quick) == len(texts):
+            return batch
+        others = np.setdiff1d(np.arange(len(texts)), quick, assume_unique=True)
+        slow, read = self._apart(texts, others, first)
+        return replace(batch, apart=slow, order=np.argsort(np.concatenate([quick, read]), kind="stable"))
 
-    def read(self, texts: Sequence[bytes], first: int, suspects: Longs) -> Iterator[Batch]:
-        """Reads records, of which the one at 0 has the number `first`; yields a batch whenever one is full.
+    def _usual(self, block: bytes, starts: Longs, stops: Longs) -> tuple[Batch, np.ndarray]:
+        """The batch of all usual records among valid ones, and which these are."""
+        rows = _new_rows(len(block), len(starts))
+        text = np.frombuffer(block, np.uint8)
+        tables = self.compiled.tables
+        usual, n_rows, n_cells, n_entries = read_records(text, starts, stops, self.seed, tables, rows)
+        self._count_dropped(block, rows, n_cells)
+        codes, texts = self._decode(block, rows, n_entries)
+        containers = len(self.layout.containers)
+        columns = fill_columns(rows, n_rows, n_cells, containers, self.class_container, codes)
+        return Batch(self._tables(*columns), tuple(texts), MovedNodes.none()), usual
 
-        `suspects` are the positions of those in which a key may be repeated.
-        """
-        bad = {int(i) for i in suspects if has_repeated_key(texts[i])}
-        self.report.duplicate_keys += len(bad)
-        for start in range(0, len(texts), _TOGETHER):
-            stop = min(start + _TOGETHER, len(texts))
-            repeated = {i for i in range(start, stop) if i in bad} if bad and self.options.strict else set()
-            if repeated or not self._usual(texts[start:stop]):
-                for i in range(start, stop):
-                    self._one(texts[i], first + i, i in repeated)
-            if len(self.out.owners[0]) >= BATCH_RECORDS:
-                yield self.flush()
-
-    def flush(self) -> Batch:
-        """The batch of what was read since the last one."""
-        batch = self.out.finish(self.codes)
-        self._renew()
-        return batch
-
-    def _usual(self, texts: Sequence[bytes]) -> bool:
-        """Reads records that are all of the usual form, or none of them."""
-        shapes = self.compiled.new_shapes()
-        before = len(self.out.owners[0])
-        try:
-            self.compiled.parse(
-                map(orjson.loads, texts), self.out.owners, self.out.codes, self.codes, shapes, self.nested.add_moved
+    def _tables(self, buffer: Ints, owner_first: Longs, code_first: Longs) -> tuple[ContainerRows, ...]:
+        return tuple(
+            ContainerRows(
+                buffer[owner_first[c.index] : owner_first[c.index + 1]],
+                {held: buffer[code_first[held] : code_first[held + 1]] for held in c.held},
             )
-        except Exception:
-            # Whatever it was: each record is read again alone, and what is wrong with it found out exactly.
-            self.out.rollback(before)
-            return False
-        self.compiled.count(shapes, self.report.dropped)
-        return True
+            for c in self.layout.containers
+        )
 
-    def _one(self, text: bytes, number: int, repeated: bool) -> None:
-        if not repeated and self._usual([text]):
+    def _decode(self, block: bytes, rows: Rows, n_entries: int) -> tuple[Ints, list[list[str]]]:
+        """A code per entry, and the texts of every class. Entries differ as JSON texts; their texts may be the same."""
+        held = rows.entry_class[:n_entries]
+        codes = np.full(n_entries, -1, np.int32)
+        texts: list[list[str]] = []
+        for number, values in enumerate(new_codes(self.layout)):
+            chosen = np.flatnonzero(held == number)
+            spans = zip(rows.entry_start[chosen].tolist(), rows.entry_stop[chosen].tolist(), strict=True)
+            found = token_texts([block[a:b] for a, b in spans])
+            codes[chosen] = np.arange(len(found))
+            texts.append([values.known(text) for text in found] if isinstance(values, PseudonymCodes) else found)
+        return codes, texts
+
+    def _count_dropped(self, block: bytes, rows: Rows, n_cells: int) -> None:
+        """Counts the unnamed keys that the kernel noted, by place."""
+        classes = len(self.layout.classes)
+        noted = rows.cell_class[:n_cells] >= classes
+        if not noted.any():
             return
+        held, entries = rows.cell_class[:n_cells][noted] - classes, rows.cell_entry[:n_cells][noted]
+        pairs, times = np.unique(np.stack([held, entries]), axis=1, return_counts=True)
+        states = len(self.compiled.state_places)
+        for state, entry, count in zip(*pairs.tolist(), times.tolist(), strict=True):
+            if state >= states:
+                self.report.dropped.add(self.compiled.array_places[state - states], "[]", count)
+            else:
+                key = block[rows.entry_start[entry] : rows.entry_stop[entry]].decode()
+                self.report.dropped.add(self.compiled.state_places[state], key, count)
+
+    def _apart(self, texts: Sequence[bytes], others: Longs, first: int) -> tuple[Batch, Longs]:
+        """The batch of the records that the kernel did not read, and the positions of those that are in it."""
+        out, codes = BatchWriter(self.layout), new_codes(self.layout)
+        slow = SlowRecords(self, out, SlowReader(self.layout, out, codes), SlowReader(self.layout, out, codes, exact=True))
+        read = [i for i in others.tolist() if slow.read(texts[i], first + i)]
+        return out.finish(codes), np.array(read, np.int64)
+
+
+class SlowRecords:
+    """Reads records one by one, and says exactly what is wrong with them."""
+
+    def __init__(self, owner: JsonRecords, out: BatchWriter, usual: SlowReader, exact: SlowReader) -> None:
+        self.owner, self.out, self.usual, self.exact = owner, out, usual, exact
+
+    def read(self, text: bytes, number: int) -> bool:
+        """Whether the record was read; a broken one is an error, or is counted and skipped."""
         before = len(self.out.owners[0])
+        report, options = self.owner.report, self.owner.options
         try:
-            if repeated:
-                raise DataError("an object holds one key twice")
-            self.report.dropped.update(self._slowly(text, before))
+            record = parse(text)
+            if has_repeated_key(text):
+                if options.strict:
+                    raise DataError("an object holds one key twice")
+                report.duplicate_keys += 1
+            report.dropped.update(self._record(text, record, before))
         except DataError as problem:
             self.out.rollback(before)
-            if self.options.on_error == "error":
-                raise self.located(problem, number) from None
-            self.report.skipped += 1
+            if options.on_error == "error":
+                place = f"{self.owner.place} {number}"
+                raise DataError(problem.message, source=self.owner.source, place=place, path=problem.path) from None
+            report.skipped += 1
+            return False
+        return True
 
-    def located(self, problem: DataError, number: int) -> DataError:
-        """The error with file and record number."""
-        return DataError(problem.message, source=self.source, place=f"{self.place} {number}", path=problem.path)
-
-    def _slowly(self, text: bytes, before: int) -> Dropped:
-        record = parse(text)
+    def _record(self, text: bytes, record: Any, before: int) -> Dropped:
         try:
-            return self.slow.read(record)
+            return self.usual.read(record)
         except NeedsExactNumbers:
             self.out.rollback(before)
         except RecursionError:
             raise DataError("is nested too deeply") from None
         try:
-            exact = json.loads(text, parse_int=_exact_int)
+            return self.exact.read(json.loads(text, parse_int=_exact_int))
         except (ValueError, RecursionError):
             raise DataError(f"holds an integer of more than {_MAX_DIGITS} digits or nests too deeply") from None
-        return SlowReader(self.layout, self.out, self.codes, exact=True).read(exact)
 
 
-def suspects_in(block: bytes, starts: Longs, stops: Longs) -> Longs:
-    """The numbers of the spans of a block in which a key may be repeated."""
-    return lines_with_repeats(np.frombuffer(block, np.uint8), starts, stops)
-
-
-def without_advance(options: ReadOptions) -> ReadOptions:
-    """The options without the progress callback, to be sent to another process."""
-    return replace(options, advance=None)
+def _new_rows(size: int, records: int) -> Rows:
+    """Room for whatever a text of this size can hold; memory that is not filled costs nothing."""
+    most = size // 2 + records + 2
+    return Rows(
+        row_container=np.empty(most, np.int32),
+        row_owner=np.empty(most, np.int32),
+        cell_row=np.empty(most, np.int32),
+        cell_class=np.empty(most, np.int32),
+        cell_entry=np.empty(most, np.int32),
+        entry_start=np.empty(most, np.int64),
+        entry_stop=np.empty(most, np.int64),
+        entry_class=np.empty(most, np.int32),
+        entry_hash=np.empty(most, np.uint64),
+        slots=np.zeros(1 << (2 * most - 1).bit_length(), np.int32),
+    )

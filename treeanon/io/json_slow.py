@@ -9,10 +9,29 @@ from treeanon.errors import DataError
 from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.report import Dropped
 from treeanon.forest.tables import BatchWriter
-from treeanon.io.json_compile import UNMET, named_keys, predicate_holds
-from treeanon.io.values import ExactCodes, NotAScalar, ValueCodes
+from treeanon.io.values import ExactCodes, NotAScalar, ValueCodes, number_text
 from treeanon.schema import Container, Layout, Shape
 from treeanon.schema.layout import MOVED
+from treeanon.schema.paths import Predicate
+
+
+def named_keys(shape: Shape, layout: Layout) -> frozenset[str]:
+    """The keys that the schema (or the reserved name) gives a meaning in an object."""
+    arrays = {layout.containers[index].name or "" for index in shape.containers}
+    return frozenset({wrapper.name or "" for wrapper in shape.wrappers} | arrays | {MOVED})
+
+
+def predicate_holds(item: Any, predicate: Predicate) -> bool:
+    """Whether a JSON item has the constant that a step asks for."""
+    for name in predicate.names:
+        if type(item) is not dict:
+            return False
+        item = item.get(name)
+    if type(item) is bool:
+        return predicate.value == ("true" if item else "false")
+    if type(item) in (int, float):
+        return predicate.value == number_text(item)
+    return type(item) is str and item == predicate.value
 
 
 class SlowReader:
@@ -85,7 +104,7 @@ class SlowReader:
             for container in met:
                 self.item(item, container, row, path + "[]")
             if not met:
-                self.dropped.add(path, *UNMET, 1)
+                self.dropped.add(path, "[]", 1)
 
     def absent(self, shape: Shape) -> None:
         for inner in shape.walk():

@@ -10,7 +10,7 @@ import numpy as np
 from treeanon.errors import DataError
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
-from treeanon.io.json_records import JsonRecords, suspects_in
+from treeanon.io.json_records import JsonRecords
 from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
 from treeanon.io.sources import Source
 from treeanon.schema import Schema
@@ -59,19 +59,12 @@ def spans_of_lines(block: bytes) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([[0], ends[:-1] + 1]).astype(np.int64), ends.astype(np.int64)
 
 
-def read_block(reader: JsonRecords, block: bytes, first: int) -> Iterator[Batch]:
-    """Reads the lines of a block, of which the first has the number `first`."""
-    starts, stops = spans_of_lines(block)
-    lines = block.split(b"\n")
-    yield from reader.read(lines[: len(starts)], first, suspects_in(block, starts, stops))
-
-
 def read_ndjson(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
     """The batches of one NDJSON source."""
     reader = JsonRecords(schema, options, report, source.name, "line")
     line = 1
     with source.open(options.advance) as stream:
         for block in line_blocks(stream, source.name):
-            yield from read_block(reader, block, line)
-            line += block.count(b"\n")
-    yield reader.flush()
+            starts, stops = spans_of_lines(block)
+            yield reader.read(block, starts, stops, line)
+            line += len(starts)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from treeanon.errors import DataError
 from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch, BatchWriter, TextCodes
-from treeanon.io.json_records import has_repeated_key, parse, suspects_in
+from treeanon.io.json_records import has_repeated_key, parse
 from treeanon.io.ndjson import line_blocks, spans_of_lines
 from treeanon.io.options import BATCH_RECORDS, ReadOptions
 from treeanon.io.sources import Source
+from treeanon.kernels.jsontext import lines_with_repeats
 from treeanon.schema import Schema
 
 _NAMED = frozenset({"id", "tree"})
@@ -60,7 +63,7 @@ def read_trees(source: Source, schema: Schema, options: ReadOptions, report: Rea
     with source.open(options.advance) as stream:
         for block in line_blocks(stream, source.name):
             starts, stops = spans_of_lines(block)
-            suspects = set(suspects_in(block, starts, stops).tolist())
+            suspects = set(lines_with_repeats(np.frombuffer(block, np.uint8), starts, stops).tolist())
             for i, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
                 text = block[start:stop]
                 lines.line(text, number + i, i in suspects and has_repeated_key(text))

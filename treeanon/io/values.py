@@ -8,6 +8,8 @@ import os
 import re
 from typing import Any
 
+import orjson
+
 from treeanon.errors import UsageError
 from treeanon.forest.tables import TextCodes
 from treeanon.schema import Layout
@@ -39,6 +41,39 @@ def number_text(value: int | float) -> str:
         return str(int(value))
     mantissa, mark, exponent = repr(value).partition("e")
     return mantissa.removesuffix(".0") + mark + str(int(exponent)) if mark else mantissa
+
+
+_SHORTEST = re.compile(r"-?(?:[1-9][0-9]{0,8}(?:\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,3}[1-9]|0)")
+"""Numbers that are surely in their shortest form already."""
+
+
+def token_texts(tokens: list[bytes]) -> list[str]:
+    """The texts of values given as JSON texts, without any loss.
+
+    >>> token_texts([b'"a\\u0062"', b"1.50", b"98765432109876543210", b"true", b"12"])
+    ['ab', '1.5', '98765432109876543210', 'true', '12']
+    """
+    if not tokens:
+        return []
+    # JSON texts hold no raw newline.
+    texts = b"\n".join(tokens).decode().split("\n")
+    plain = _SHORTEST.fullmatch
+    return [
+        (text[1:-1] if "\\" not in text else orjson.loads(text))
+        if text[0] == '"'
+        else text
+        if plain(text)
+        else _unusual_token(text)
+        for text in texts
+    ]
+
+
+def _unusual_token(text: str) -> str:
+    if text in ("true", "false"):
+        return text
+    if "." in text or "e" in text or "E" in text:
+        return number_text(float(text))
+    return "0" if text == "-0" else text
 
 
 class ValueCodes(TextCodes):
@@ -100,7 +135,12 @@ class PseudonymCodes(ValueCodes):
 
     def add(self, key: str, text: str) -> int:
         """A new code for the pseudonym of a text; a pseudonym (of a release read again) stays as it is."""
-        return super().add(key, text if _PSEUDONYM.fullmatch(text) else pseudonym(text, self.key))
+        return super().add(key, self.known(text))
+
+
+    def known(self, text: str) -> str:
+        """What is published for a text."""
+        return text if _PSEUDONYM.fullmatch(text) else pseudonym(text, self.key)
 
 
 def pseudonym(text: str, key: bytes) -> str:
