@@ -49,6 +49,11 @@ class ForestBuilder:
         self.dictionaries = [_Dictionary() for _ in self.layout.classes]
         self.report = ReadReport()
 
+    @property
+    def records(self) -> int:
+        """The number of records so far."""
+        return sum(b.records + (b.apart.records if b.apart is not None else 0) for b in self.batches)
+
     def add(self, batch: Batch) -> None:
         """Takes in the container tables of some records."""
         for part in (batch, batch.apart):

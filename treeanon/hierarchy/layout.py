@@ -21,36 +21,81 @@ def frozen(array: NDArray[np.generic]) -> Codes:
     return copy
 
 
-def check_texts(texts: tuple[str, ...]) -> None:
-    """Nothing; an error unless the texts are distinct strings, at least one and none empty.
+def indexed(texts: tuple[str, ...]) -> dict[str, int]:
+    """The code of each text; an error unless they are distinct strings, at least one and none empty.
 
-    >>> check_texts(("*", "a"))
+    >>> indexed(("*", "a"))
+    {'*': 0, 'a': 1}
     """
     if not texts:
         raise HierarchyError("a hierarchy has at least one node: its root")
+    if set(map(type, texts)) == {str}:
+        index = dict(zip(texts, range(len(texts)), strict=True))
+        if len(index) == len(texts) and "" not in index:
+            return index
+    return _indexed_one_by_one(texts)
+
+
+def _indexed_one_by_one(texts: tuple[str, ...]) -> dict[str, int]:
+    """The same; slower, but it can name the first node that is wrong."""
     first: dict[str, int] = {}
     for code, text in enumerate(texts):
         if not isinstance(text, str) or not text:
             raise HierarchyError(f"node {code}: its text must be a string that is not empty")
         if first.setdefault(text, code) != code:
             raise HierarchyError(f"nodes {first[text]} and {code}: they have one text: texts must differ")
+    return first
 
 
-def depth_and_end(parents: list[int]) -> tuple[Codes, Codes]:
+def depth_and_end(parents: NDArray[np.integer]) -> tuple[Codes, Codes]:
     """Each node's depth and the end of its subtree; an error unless the nodes are one tree in preorder.
 
-    >>> depth, end = depth_and_end([-1, 0, 1, 0])
+    >>> depth, end = depth_and_end(np.array([-1, 0, 1, 0]))
     >>> depth.tolist(), end.tolist()
     ([0, 1, 2, 1], [4, 3, 3, 4])
     """
-    if parents[0] != -1:
+    if int(parents[0]) != -1:
         raise HierarchyError("node 0: it is the root: its parent must be -1")
-    depth, end, path = [0] * len(parents), [len(parents)] * len(parents), [0]
+    codes = np.arange(len(parents))
+    if not bool(np.all((parents[1:] >= 0) & (parents[1:] < codes[1:]))):
+        raise _stray(parents.tolist())
+    up = parents.astype(np.intp)
+    up[0] = 0
+    depth, end = _depths(up), _ends(up, codes)
+    # a node's codes up to its end hold its subtree, and nothing else just if these sums are equal: both
+    # count pairs of a node and one of its descendants, the left one with all strangers in between
+    if int((end - codes).sum()) != int(depth.sum()) + len(codes):
+        raise _stray(parents.tolist())
+    return depth.astype(np.int32), end.astype(np.int32)
+
+
+def _depths(up: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The steps to the root, where each round doubles how far the nodes have jumped."""
+    depth = np.ones(len(up), dtype=np.intp)
+    depth[0] = 0
+    while up.any():
+        depth = depth + depth[up]
+        up = up[up]
+    return depth
+
+
+def _ends(up: NDArray[np.intp], codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The code after the greatest descendant: after the last child's last child's ... last child."""
+    last = codes.copy()
+    last[up[1:]] = codes[1:]  # of the children of one node the last assigned stays
+    last[0] = codes[-1]
+    while not np.array_equal(further := last[last], last):
+        last = further
+    return last + 1
+
+
+def _stray(parents: list[int]) -> HierarchyError:
+    """The error that names the first node which breaks the preorder."""
+    path = [0]
     for v in range(1, len(parents)):
         while path and path[-1] != parents[v]:
-            end[path.pop()] = v
+            path.pop()
         if not path:
-            raise HierarchyError(f"node {v}: its parent must be the node before it or an ancestor of that")
-        depth[v] = len(path)
+            return HierarchyError(f"node {v}: its parent must be the node before it or an ancestor of that")
         path.append(v)
-    return np.array(depth, dtype=np.int32), np.array(end, dtype=np.int32)
+    raise AssertionError("the parents are in preorder")

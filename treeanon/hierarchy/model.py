@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.layout import Codes, check_texts, depth_and_end, frozen
+from treeanon.hierarchy.layout import Codes, depth_and_end, frozen, indexed
 from treeanon.hierarchy.links import ROOT, tree_of_parents, tree_of_paths
 
 if TYPE_CHECKING:
@@ -43,15 +44,16 @@ class Hierarchy:
     depth: Codes = field(init=False)
     leaf_start: Codes = field(init=False)
     leaf_count: Codes = field(init=False)
+    _index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         texts = tuple(self.texts)
-        check_texts(texts)
+        object.__setattr__(self, "_index", indexed(texts))
         parents = np.asarray(self.parent)
         if parents.shape != (len(texts),) or parents.dtype.kind not in "iu":
             raise HierarchyError("parents must be one row of integers, one per text")
         object.__setattr__(self, "texts", texts)
-        depth, end = depth_and_end(parents.tolist())
+        depth, end = depth_and_end(parents)
         leaves_before = np.zeros(len(texts) + 1, dtype=np.int32)
         np.cumsum(end == np.arange(1, len(texts) + 1), out=leaves_before[1:])
         start = leaves_before[:-1]
@@ -91,7 +93,10 @@ class Hierarchy:
         >>> Hierarchy.flat(["b", "a", "b"]).texts
         ('*', 'b', 'a')
         """
-        return cls.from_parents({value: root for value in values if value != root}, root=root)
+        texts = dict.fromkeys([root, *values])
+        parents = np.zeros(len(texts), dtype=np.int32)
+        parents[0] = -1
+        return cls(tuple(texts), parents)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -137,10 +142,6 @@ class Hierarchy:
         """
         return frozen(np.flatnonzero(self.end == np.arange(1, len(self) + 1)))
 
-    @cached_property
-    def _index(self) -> dict[str, int]:
-        return {text: code for code, text in enumerate(self.texts)}
-
     def find(self, text: str) -> int | None:
         """The code of the node with this text, or None.
 
@@ -166,8 +167,7 @@ class Hierarchy:
         >>> Hierarchy.flat(["a", "b"]).encode(["b", "c", "*"]).tolist()
         [2, -1, 0]
         """
-        index = self._index
-        return np.fromiter((index.get(text, -1) for text in texts), dtype=np.int32)
+        return np.fromiter(map(self._index.get, texts, repeat(-1)), dtype=np.int32)
 
     def is_leaf(self, v: int) -> bool:
         """Whether the node has no children.

@@ -41,10 +41,30 @@ def shortest(number: Number) -> str:
     ('-2.5', '20', '0.05')
     """
     number = Fraction(number)
-    if number.denominator == 1:
-        return str(number.numerator)
-    decimals = 1
-    while 10**decimals % number.denominator:
+    decimals = decimals_of(number)
+    return decimal_text(number.numerator * 10**decimals // number.denominator, decimals)
+
+
+def decimals_of(number: Number) -> int:
+    """How many digits after the point the shortest text of the number has.
+
+    >>> decimals_of(Fraction(5, 2)), decimals_of(7)
+    (1, 0)
+    """
+    decimals = 0
+    while 10**decimals % Fraction(number).denominator:
         decimals += 1
-    digits = str(abs(number.numerator) * 10**decimals // number.denominator).zfill(decimals + 1)
-    return f"{'-' if number < 0 else ''}{digits[:-decimals]}.{digits[-decimals:]}"
+    return decimals
+
+
+def decimal_text(steps: int, decimals: int) -> str:
+    """The shortest text of so many steps of 10**-decimals.
+
+    >>> decimal_text(-250, 2), decimal_text(200, 1), decimal_text(5, 2)
+    ('-2.5', '20', '0.05')
+    """
+    if not decimals:
+        return str(steps)
+    digits = str(abs(steps)).zfill(decimals + 1)
+    text = f"{digits[:-decimals]}.{digits[-decimals:]}".rstrip("0").rstrip(".")
+    return f"-{text}" if steps < 0 else text

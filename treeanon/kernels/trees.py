@@ -233,3 +233,14 @@ def hash_records(offsets: Longs, parent: Ints, label: Ints, seed: int) -> Longs:
             state ^= state >> np.uint64(32)
         out[r] = np.int64(state)
     return out
+
+
+@njit
+def depths(offsets: Longs, parent: Ints) -> Ints:
+    """The depth of every node of a canonical forest; children of the pseudo-root have depth 0."""
+    out = np.zeros(len(parent), np.int32)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            if parent[i] >= 0:
+                out[i] = out[offsets[r] + parent[i]] + 1
+    return out

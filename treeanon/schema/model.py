@@ -100,6 +100,12 @@ class Schema:
 
         return parse_schema(text, folder=Path(folder), source=source)
 
+    def for_format(self, name: str) -> Schema:
+        """The schema by which this one's classes are read from another format; itself where nothing changes."""
+        from treeanon.schema.derive import derive
+
+        return derive(self, name)
+
     def spec(self, name: str) -> ClassSpec:
         """The class of that name."""
         for spec in self.classes:

@@ -1,0 +1,208 @@
+"""Output that appears whole or not at all: written aside, then given its name."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from treeanon.errors import FileError, UsageError
+
+STDOUT = "-"
+_OURS = re.compile(r"(record|part)-[0-9]+\.[a-z.]+")
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        raise FileError(f"{name}: exists already; use --force to replace it") from None
+    except OSError as problem:
+        raise FileError(f"{name}: cannot be written: {problem.strerror or type(problem).__name__}") from None
+
+
+def refuse_existing(target: str | Path, *, force: bool) -> None:
+    """Refuses to replace a file or a folder with something in it, unless forced."""
+    path = Path(target)
+    if str(target) == STDOUT or force or not os.path.lexists(path) or not (path.is_file() or path.is_dir()):
+        return
+    if path.is_dir() and not any(path.iterdir()):
+        return
+    raise FileError(f"{target}: exists already; use --force to replace it")
+
+
+@contextmanager
+def open_output(target: str | Path, *, force: bool = False) -> Iterator[BinaryIO]:
+    """A stream whose bytes become the file `target` when the block ends without an error; `-` is standard output.
+
+    The endings `.gz` and `.zst` compress. Without `force` an existing file is left alone.
+    """
+    name = str(target)
+    path = Path(name)
+    refuse_existing(target, force=force)
+    if name == STDOUT:
+        with _spooled(name, sys.stdout.buffer) as stream:
+            yield stream
+    elif path.exists() and not path.is_file():
+        if path.is_dir():
+            raise FileError(f"{name}: is a folder")
+        with _naming(name), path.open("wb") as device, _spooled(name, device) as stream:
+            yield stream
+    else:
+        with _new_file(path, name, force=force) as raw, _compressed(raw, name) as stream:
+            yield stream
+
+
+@contextmanager
+def _spooled(name: str, goal: BinaryIO) -> Iterator[BinaryIO]:
+    with tempfile.TemporaryFile() as aside:
+        yield cast(BinaryIO, aside)
+        aside.seek(0)
+        with _naming(name):
+            shutil.copyfileobj(aside, goal)
+            goal.flush()
+
+
+@contextmanager
+def _compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
+    with _naming(name):
+        if name.endswith(".gz"):
+            # No name and no time: both would tell where the file comes from.
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
+                yield cast(BinaryIO, stream)
+        elif name.endswith(".zst"):
+            import zstandard
+
+            with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as stream:
+                yield cast(BinaryIO, stream)
+        else:
+            yield raw
+
+
+@contextmanager
+def _new_file(path: Path, name: str, *, force: bool) -> Iterator[BinaryIO]:
+    goal = Path(os.path.realpath(path))
+    aside: Path | None = None
+    with _naming(name):
+        try:
+            # A file without a name leaves nothing behind, even when the process is killed.
+            handle = os.open(goal.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
+        except (AttributeError, OSError):
+            aside = _aside(goal)
+            handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    try:
+        with os.fdopen(handle, "w+b") as stream:
+            yield cast(BinaryIO, stream)
+            with _naming(name):
+                stream.flush()
+                os.fsync(handle)
+                _publish(handle, aside, goal, force=force)
+    finally:
+        if aside is not None:
+            aside.unlink(missing_ok=True)
+
+
+def _aside(goal: Path) -> Path:
+    return goal.with_name(f".{goal.name[:100]}.{secrets.token_hex(6)}.treeanon")
+
+
+def _publish(handle: int, aside: Path | None, goal: Path, *, force: bool) -> None:
+    """Gives the written file its name; an old file is replaced in one step or stays."""
+    if force and goal.exists():
+        os.fchmod(handle, stat.S_IMODE(goal.stat().st_mode))
+        named = aside or _aside(goal)
+        try:
+            if aside is None:
+                _link(handle, named)
+            named.replace(goal)
+        finally:
+            named.unlink(missing_ok=True)
+    elif aside is None:
+        _link(handle, goal)
+    else:
+        # Where files without names are not known, links may not be either: rename, after a last look.
+        if goal.exists():
+            raise FileExistsError
+        aside.replace(goal)
+
+
+def _link(handle: int, goal: Path) -> None:
+    """Gives a file without a name this one."""
+    handles = os.open("/proc/self/fd", os.O_RDONLY)
+    try:
+        # Python follows the link to the open file only if it is named relative to a folder.
+        os.link(str(handle), goal, src_dir_fd=handles, follow_symlinks=True)
+    finally:
+        os.close(handles)
+
+
+class Folder:
+    """A folder (or zip) under construction; `add` puts one file into it."""
+
+    def __init__(self, path: Path | None, archive: zipfile.ZipFile | None) -> None:
+        self.path, self.archive = path, archive
+
+    def add(self, name: str, data: bytes) -> None:
+        """Puts one file in."""
+        if self.archive is not None:
+            self.archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+        elif self.path is not None:
+            (self.path / name).write_bytes(data)
+
+
+@contextmanager
+def open_folder(target: str | Path, *, force: bool = False) -> Iterator[Folder]:
+    """A folder that appears as `target` when the block ends without an error; a name in `.zip` makes a zip.
+
+    With `force` a folder is replaced only if it holds nothing but files that treeanon names so.
+    """
+    name = str(target)
+    if name.lower().endswith(".zip"):
+        with open_output(target, force=force) as stream, zipfile.ZipFile(stream, "w") as archive:
+            yield Folder(None, archive)
+        return
+    if name == STDOUT:
+        raise UsageError("several files cannot go to standard output; name a folder or a .zip")
+    refuse_existing(target, force=force)
+    goal = Path(os.path.realpath(name))
+    if goal.exists() and not goal.is_dir():
+        raise FileError(f"{name}: is no folder")
+    if goal.is_dir() and not all(_OURS.fullmatch(path.name) for path in goal.iterdir()):
+        raise FileError(f"{name}: holds files that are not from treeanon; empty it or name another folder")
+    with _naming(name):
+        aside = _aside(goal)
+        aside.mkdir()
+    try:
+        with _naming(name):
+            yield Folder(aside, None)
+        with _naming(name):
+            _publish_folder(aside, goal)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _publish_folder(aside: Path, goal: Path) -> None:
+    if not goal.exists():
+        aside.rename(goal)
+        return
+    old = _aside(goal)
+    goal.rename(old)
+    try:
+        aside.rename(goal)
+    except OSError:
+        old.rename(goal)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+

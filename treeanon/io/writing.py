@@ -1,0 +1,139 @@
+"""Writes a forest as documents: shuffled records, sorted children, no ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from treeanon.forest import Forest
+from treeanon.io.output import open_folder, open_output
+from treeanon.io.registry import Document, Format, RecordTexts, format_named, format_of_name
+from treeanon.kernels.trees import Longs
+from treeanon.schema import Schema
+
+_AT_ONCE = 20_000
+_PART_RECORDS = 100_000
+
+
+def shuffled(count: int, seed: int | None = None) -> Longs:
+    """The numbers below `count` in random order, by the operating system's randomness unless seeded."""
+    if seed is not None:
+        return np.random.default_rng(seed).permutation(count)
+    keys = np.frombuffer(os.urandom(16 * count), np.uint64).reshape(2, count)
+    return np.lexsort(keys)
+
+
+def output_format(target: str | Path, schema: Schema, format: str | None = None) -> Format:
+    """The format of an output: the one asked for, what its name means, or the input's."""
+    if format is not None:
+        return format_named(format)
+    return format_of_name(target) or format_named(schema.input.format)
+
+
+def write(
+    forest: Forest,
+    target: str | Path,
+    *,
+    format: str | None = None,
+    force: bool = False,
+    seed: int | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> None:
+    """Writes the records in random order, as the format that the name of `target` means (or `format`).
+
+    Reading the result by the same schema (by `schema.for_format(…)` when the format changes) gives the same forest.
+    Where the schema has one record per file the target is a folder or a `.zip`; so is one that ends in `/`. The
+    target appears whole or not at all. `seed` makes the order repeatable, for tests: a published order should not be.
+
+    >>> import tempfile, pathlib, treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
+    >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]]])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.ndjson"
+    >>> ta.write(forest, path)
+    >>> path.read_text()
+    '{"age":"34"}\\n'
+    """
+    form = output_format(target, forest.schema, format)
+    schema = forest.schema.for_format(form.name)
+    texts, document = form.texts(forest, schema), form.document(schema)
+    order = shuffled(len(forest), seed)
+
+    def chunks() -> Iterator[list[str]]:
+        for start in range(0, len(order), _AT_ONCE):
+            chosen = order[start : start + _AT_ONCE]
+            yield _lines(texts, document, forest, chosen, start)
+            if progress is not None:
+                progress(start + len(chosen), len(order))
+
+    ending = form.endings[0]
+    whole_file = form.name in ("json", "xml") and schema.input.record is not None and schema.input.record.whole_file
+    if whole_file and not (len(forest) == 1 and _names_a_file(target, form)):
+        _write_files(target, ending, document, chunks(), force=force)
+    elif whole_file:
+        with open_output(target, force=force) as stream:
+            for lines in chunks():
+                stream.write(document.single(lines[0]).encode())
+    elif _names_a_file(target, form) or str(target) == "-":
+        with open_output(target, force=force) as stream:
+            _write_document(stream.write, document, chunks())
+    else:
+        _write_parts(target, ending, document, chunks(), force=force)
+
+
+def _names_a_file(target: str | Path, form: Format) -> bool:
+    name = str(target)
+    if name.endswith(("/", ".zip")) or Path(name).is_dir():
+        return False
+    return format_of_name(name) is not None or bool(Path(name).suffix) or Path(name).exists()
+
+
+def _lines(texts: RecordTexts, document: Document, forest: Forest, chosen: Longs, start: int) -> list[str]:
+    found = texts.records(forest.take(chosen))
+    return [document.line(number, text) for number, text in enumerate(found, start=start + 1)]
+
+
+def _write_document(put: Callable[[bytes], object], document: Document, chunks: Iterator[list[str]]) -> None:
+    put(document.head.encode())
+    first = True
+    for lines in chunks:
+        put((("" if first else document.joint) + document.joint.join(lines)).encode())
+        first = False
+    put((document.tail if not first else document.tail.lstrip("\n")).encode())
+
+
+def _write_files(
+    target: str | Path, ending: str, document: Document, chunks: Iterator[list[str]], *, force: bool
+) -> None:
+    """One file for each record; the numbers in their names follow the random order."""
+    number = 0
+    with open_folder(target, force=force) as folder:
+        for lines in chunks:
+            for text in lines:
+                number += 1
+                folder.add(f"record-{number:07}{ending}", document.single(text).encode())
+
+
+def _write_parts(
+    target: str | Path, ending: str, document: Document, chunks: Iterator[list[str]], *, force: bool
+) -> None:
+    """Files of many records each."""
+    with open_folder(target, force=force) as folder:
+        held: list[list[str]] = []
+        number = 0
+        for lines in chunks:
+            held.append(lines)
+            if sum(map(len, held)) >= _PART_RECORDS:
+                number += 1
+                folder.add(f"part-{number:05}{ending}", _document_bytes(document, held))
+                held = []
+        if held or not number:
+            folder.add(f"part-{number + 1:05}{ending}", _document_bytes(document, held))
+
+
+def _document_bytes(document: Document, held: list[list[str]]) -> bytes:
+    parts: list[bytes] = []
+    _write_document(parts.append, document, iter(held))
+    return b"".join(parts)

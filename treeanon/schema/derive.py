@@ -1,0 +1,175 @@
+"""The schema for another format: the same classes, found where that format has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain, count
+from typing import TYPE_CHECKING
+
+from treeanon.schema.paths import FieldPath, Predicate, RecordPath, Step
+
+if TYPE_CHECKING:
+    from treeanon.schema.layout import Layout
+    from treeanon.schema.model import ClassSpec, Schema
+
+_DOTTED = ("json", "ndjson")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]")
+_STARTS_NAME = re.compile(r"[^\W\d]")
+
+
+def derive(schema: Schema, name: str) -> Schema:
+    """The schema by which another format is read; trees files need none of their own.
+
+    Attributes and texts of XML become fields of JSON, fields become elements; arrays directly in arrays get an
+    element `item`. Names that the other format does not allow are changed; all stay apart.
+    """
+    source = schema.input.format
+    if name in (source, "trees"):
+        return schema
+    if source == "trees" and all(spec.path is None for spec in schema.classes if spec.published):
+        schema = _with_paths(schema, slashed=name == "xml")
+    elif source in _DOTTED and name == "xml":
+        schema = _to_slashed(schema)
+    elif source == "xml":
+        schema = _to_dotted(schema)
+    record = _record(schema.input.record, source, name)
+    namespaces = schema.input.namespaces if name == "xml" == source else {}
+    return replace(schema, input=replace(schema.input, format=name, record=record, namespaces=namespaces))
+
+
+def _record(record: RecordPath | None, source: str, name: str) -> RecordPath | None:
+    if name == "ndjson":
+        return None
+    if record is not None and record.whole_file:
+        return RecordPath((), False)
+    if name == "xml":
+        outer = tuple(xml_name(n) for n in record.names) if record is not None and record.names else ("records",)
+        return RecordPath((*outer, "record"), True)
+    if record is None:
+        return RecordPath(("records",), True)
+    return RecordPath((record.names[0],), True) if source == "xml" else record
+
+
+def xml_name(text: str) -> str:
+    """A name that XML allows, as near as may be.
+
+    >>> xml_name("zip code"), xml_name("1st")
+    ('zip_code', '_1st')
+    """
+    name = _NOT_IN_NAMES.sub("_", text)
+    return name if _STARTS_NAME.match(name) and not name.lower().startswith("xml") else "_" + name
+
+
+Scope = tuple[str, ...]
+
+
+class _Names:
+    """New names for old ones, one for each within a scope (the old names on the way there)."""
+
+    def __init__(self) -> None:
+        self.new: dict[tuple[Scope, str], str] = {}
+        self.taken: set[tuple[Scope, str]] = set()
+
+    def give(self, scope: Scope, old: str, wanted: Sequence[str]) -> str:
+        """The new name of an old one: the first wanted that is free, or one with a number."""
+        if (scope, old) not in self.new:
+            numbered = (f"{wanted[-1]}{number}" for number in count(2))
+            name = next(name for name in chain(wanted, numbered) if (scope, name) not in self.taken)
+            self.new[scope, old] = name
+            self.taken.add((scope, name))
+        return self.new[scope, old]
+
+
+class _Renamer:
+    """Renames paths step by step; how a name may look in the other format is told by `wanted`."""
+
+    def __init__(self, wanted: Callable[[str], list[str]], mixed: frozenset[str]) -> None:
+        self.names, self.wanted, self.mixed = _Names(), wanted, mixed
+
+    def names_of(self, scope: Scope, olds: Sequence[str]) -> tuple[str, ...]:
+        out: list[str] = []
+        for old in olds:
+            out.append(self.names.give(scope, old, self.wanted(old)))
+            scope = (*scope, old)
+        return tuple(out)
+
+    def predicate(self, scope: Scope, old: Predicate | None) -> Predicate | None:
+        if old is None:
+            return None
+        olds = old.names if old.attribute is None else (*old.names, "@" + old.attribute)
+        return Predicate(self.names_of(scope, olds), None, old.value)
+
+    def path(self, spec: ClassSpec) -> ClassSpec:
+        """The class with its path renamed."""
+        if spec.path is None:
+            return spec
+        scope: Scope = ()
+        steps: list[Step] = []
+        for old in spec.path.steps:
+            (name,) = self.names_of(scope, [old.name or ""])
+            scope = (*scope, old.name or "")
+            steps.append(Step(name, old.repeated, self.predicate(scope, old.predicate)))
+        if spec.path.attribute is not None:
+            steps.append(Step(*self.names_of(scope, ["@" + spec.path.attribute])))
+        elif spec.name in self.mixed:
+            steps.append(Step(*self.names_of(scope, ["text()"])))
+        return replace(spec, path=FieldPath(tuple(steps)))
+
+
+def _slashed_name(old: str) -> list[str]:
+    return [xml_name(old) if old else "item"]
+
+
+def _dotted_name(old: str) -> list[str]:
+    if old == "text()":
+        return ["text", "#text"]
+    return [_local(old[1:]), old] if old.startswith("@") else [_local(old)]
+
+
+def _to_slashed(schema: Schema) -> Schema:
+    renamer = _Renamer(_slashed_name, frozenset())
+    return replace(schema, classes=tuple(renamer.path(spec) for spec in schema.classes))
+
+
+def _to_dotted(schema: Schema) -> Schema:
+    renamer = _Renamer(_dotted_name, _mixed_classes(schema.layout))
+    return replace(schema, classes=tuple(renamer.path(spec) for spec in schema.classes))
+
+
+def _local(name: str) -> str:
+    return name.rpartition(":")[2]
+
+
+def _mixed_classes(layout: Layout) -> frozenset[str]:
+    """The classes that are texts of elements with attributes or children."""
+    shapes = (shape for container in layout.containers for shape in container.shape.walk())
+    return frozenset(layout.classes[s.held].name for s in shapes if s.held >= 0 and not s.is_scalar)
+
+
+def _with_paths(schema: Schema, *, slashed: bool) -> Schema:
+    """Paths for classes that have none: each repeats inside the class it lies under."""
+    layout = schema.layout
+    inner = {published.parent for published in layout.classes}
+    steps: list[tuple[Step, ...]] = []
+    paths: dict[str, tuple[FieldPath, str]] = {}
+    names = _Names()
+    for index, published in enumerate(layout.classes):
+        above = steps[published.parent] if published.parent >= 0 else ()
+        name = xml_name(published.name) if slashed else published.name
+        scope = tuple(step.name or "" for step in above)
+        steps.append((*above, Step(names.give(scope, published.name, [name]), True)))
+        under = layout.classes[published.parent].name if published.parent >= 0 else "/"
+        if index not in inner:
+            path = FieldPath(steps[-1])
+        elif slashed:
+            path = FieldPath(steps[-1], "value")
+        else:
+            path = FieldPath((*steps[-1], Step(names.give((*scope, published.name), "#", ["value", "#value"]))))
+        paths[published.name] = (path, under)
+    classes = tuple(
+        replace(spec, path=paths[spec.name][0], under=paths[spec.name][1]) if spec.name in paths else spec
+        for spec in schema.classes
+    )
+    return replace(schema, classes=classes)
