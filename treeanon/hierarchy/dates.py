@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+from numpy.typing import NDArray
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.links import ROOT, ordered_tree
 from treeanon.hierarchy.model import Hierarchy
-
-LEVELS = ("day", "month", "quarter", "year", "decade", "century")
-_ZONE = r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?"
-_TIME = r"[0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2}(?:[.,][0-9]{1,12})?)?)?" + _ZONE
-_DAY = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_TIME})?")
-_COMPACT = re.compile(rf"([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})(?:T?{_TIME})?")
-_PERIODS = {
-    1: re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})"),
-    2: re.compile(r"(?P<year>[0-9]{4})-Q(?P<quarter>[1-4])"),
-    3: re.compile(r"(?P<year>[0-9]{4})"),
-    4: re.compile(r"(?P<year>[0-9]{3}0)s"),
-    5: re.compile(r"(?P<year>[0-9]{2}00)-[0-9]{2}99"),
-}
+from treeanon.hierarchy.nodes import Nodes
+from treeanon.hierarchy.periods import LEVELS, Days, label, read_periods, widened
 
 Problems = list[tuple[str, str]]
 
@@ -49,80 +39,23 @@ class Dates:
         >>> Dates(("quarter", "decade")).build(["2019-02-29", "2019-03", "2010s"]).texts
         ('*', '2010s', '2019-Q1', '2019-03')
         """
-        ranks = [LEVELS.index(level) for level in self.levels]
-        parent: dict[str, str] = {}
-        periods: dict[str, _Period] = {}
-        for value in values:
-            period = _read(value)
-            if period is None:
-                continue
-            text = value
-            for upper in period.above(ranks):
-                if text in parent:
-                    break
-                label = upper.label()
-                parent[text], periods[text] = label, period
-                text, period = label, upper
-            if text not in parent:
-                parent[text], periods[text] = ROOT, period
-        order = sorted(periods, key=lambda text: (periods[text].start, -periods[text].rank, text))
-        return Hierarchy(*ordered_tree(parent, order))
+        leaves, starts, ranks = read_periods(sorted(set(values)))
+        asked = [LEVELS.index(level) for level in self.levels]
+        nodes = Nodes()
+        up = np.zeros(len(starts), dtype=np.intp)
+        for rank in reversed(asked):
+            within = np.flatnonzero(ranks <= rank)
+            cells, first, which = np.unique(widened(starts[within], rank), return_index=True, return_inverse=True)
+            labels = [label(start, rank) for start in cells.tolist()]
+            up[within] = nodes.add(labels, _keys(cells, rank), up[within][first])[which]
+        is_leaf = np.isin(ranks, asked, invert=True)
+        nodes.add(list(compress(leaves, is_leaf)), _keys(starts, ranks)[is_leaf], up[is_leaf])
+        return Hierarchy(*nodes.tree())
 
 
-@dataclass(frozen=True)
-class _Period:
-    """A stretch of the calendar: its first day, and which level it is (-1: no level's label)."""
-
-    start: tuple[int, int, int]
-    rank: int
-
-    def above(self, ranks: Iterable[int]) -> Iterator[_Period]:
-        return (self.widen(rank) for rank in ranks if rank > self.rank)
-
-    def widen(self, rank: int) -> _Period:
-        year, month, day = self.start
-        starts = (
-            (year, month, day),
-            (year, month, 1),
-            (year, (month - 1) // 3 * 3 + 1, 1),
-            (year, 1, 1),
-            (year // 10 * 10, 1, 1),
-            (year // 100 * 100, 1, 1),
-        )
-        return _Period(starts[rank], rank)
-
-    def label(self) -> str:
-        year, month, day = self.start
-        labels = (
-            f"{year:04d}-{month:02d}-{day:02d}",
-            f"{year:04d}-{month:02d}",
-            f"{year:04d}-Q{(month + 2) // 3}",
-            f"{year:04d}",
-            f"{year:04d}s",
-            f"{year:04d}-{year + 99:04d}",
-        )
-        return labels[self.rank]
-
-
-def _read(text: str) -> _Period | None:
-    """The period that the text is, or None."""
-    if match := _DAY.fullmatch(text) or _COMPACT.fullmatch(text):
-        year, month, day = (int(part) for part in match.groups())
-        try:
-            datetime.date(year, month, day)
-        except ValueError:
-            return None
-        whole = _Period((year, month, day), 0)
-        return whole if whole.label() == text else _Period(whole.start, -1)
-    for rank, pattern in _PERIODS.items():
-        if match := pattern.fullmatch(text):
-            parts = {name: int(part) for name, part in match.groupdict().items()}
-            month = parts.get("month", 3 * parts.get("quarter", 1) - 2)
-            period = _Period((parts["year"], month, 1), rank)
-            # there is no month 13, no year 0 and no century of 200 years
-            real = 1 <= month <= 12 and (parts["year"] or rank > 3) and period.label() == text
-            return period if real else None
-    return None
+def _keys(starts: Days, ranks: int | NDArray[np.int64]) -> Days:
+    """What sorts by the first day, and a longer period before a shorter one."""
+    return starts * len(LEVELS) * 2 - ranks
 
 
 def parse_dates(spec: Mapping[str, object], value_type: str) -> tuple[Dates | None, Problems]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
-from itertools import takewhile
+from functools import cache
+
+import numpy as np
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.links import ROOT, ordered_tree
+from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.model import Hierarchy
-from treeanon.hierarchy.numbers import DECIMAL, shortest
+from treeanon.hierarchy.nodes import Ids, Nodes
+from treeanon.hierarchy.numbers import DECIMAL
 
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")
 
@@ -45,56 +47,73 @@ class Groups:
         """
         leaves = sorted(set(values) - {"", ROOT})
         label: Labeller = _TextLabels(leaves)
-        if self.numeric and all(_RANGE.fullmatch(leaf) for leaf in leaves):
-            leaves.sort(key=lambda leaf: (*_bounds(leaf), leaf))
-            label = _NumberLabels([_bounds(leaf) for leaf in leaves])
-        forest = _Forest(leaves, label)
-        while len(forest.layer) > self.fanout:
-            forest.group(self.fanout)
-        return forest.grown()
+        if self.numeric and (bounds := _all_bounds(leaves)) is not None:
+            # the float is no more than a quick look ahead: exact numbers decide where floats are equal
+            order = sorted(range(len(leaves)), key=lambda at: (float(bounds[at][0]), *bounds[at], leaves[at]))
+            leaves = [leaves[at] for at in order]
+            label = _NumberLabels([bounds[at] for at in order])
+        layers = _layers(len(leaves), self.fanout)
+        texts = _unique_labels(leaves, [layer.spans() for layer in layers], label)
+        nodes = Nodes()
+        ids = np.zeros(1, dtype=np.intp)
+        for layer, labels in reversed([*zip(layers, texts, strict=True)]):
+            firsts = np.arange(len(labels)) * layer.size
+            up = _spread(ids, layer.count, self.fanout)
+            # one left over is no group: what it consists of hangs where a group would
+            ids = np.append(nodes.add(labels, firsts, up[: len(labels)]), up[len(labels) :])
+        nodes.add(leaves, np.arange(len(leaves)), _spread(ids, len(leaves), self.fanout))
+        return Hierarchy(*nodes.tree())
 
 
-@dataclass
-class _Forest:
-    """Trees that grow together from below: each of `layer` is a root, its first and its last leaf."""
+def _spread(ids: Ids, count: int, fanout: int) -> Ids:
+    """The parents of so many nodes: each id for as many as its group has, the root's for all."""
+    return np.repeat(ids, count if len(ids) == 1 else fanout)[:count]
 
-    leaves: Sequence[str]
-    label: Labeller
-    layer: list[tuple[str, int, int]] = field(init=False)
-    parent: dict[str, str] = field(default_factory=dict)
-    first: dict[str, int] = field(init=False)
-    copies: dict[str, int] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.layer = [(leaf, at, at) for at, leaf in enumerate(self.leaves)]
-        self.first = {leaf: at for at, leaf in enumerate(self.leaves)}
+@dataclass(frozen=True)
+class _Layer:
+    """Groups of `size` leaves, of which there are `leaves`; the last may be smaller, and may be one node only."""
 
-    def group(self, fanout: int) -> None:
-        """Nothing; the layer becomes the layer above it, where one left over stays as it is."""
-        above = []
-        for at in range(0, len(self.layer), fanout):
-            members = self.layer[at : at + fanout]
-            above.append(members[0] if len(members) == 1 else self._join(members))
-        self.layer = above
+    leaves: int
+    size: int
+    fanout: int
 
-    def _join(self, members: list[tuple[str, int, int]]) -> tuple[str, int, int]:
-        first, last = members[0][1], members[-1][2]
-        text = self._unique(self.label(first, last))
-        self.first[text] = first
-        self.parent.update((member, text) for member, _, _ in members)
-        return text, first, last
+    @property
+    def count(self) -> int:
+        return -(-self.leaves // self.size)
 
-    def _unique(self, base: str) -> str:
-        text = base
-        while text in self.first:
-            self.copies[base] = self.copies.get(base, 1) + 1
-            text = f"{base} ({self.copies[base]})"
-        return text
+    def spans(self) -> list[tuple[int, int]]:
+        """The first and the last leaf of each group of two nodes or more."""
+        firsts = range(0, self.leaves, self.size)
+        # a last group that is no larger than one member is that member
+        proper = [first for first in firsts if self.leaves - first > self.size // self.fanout]
+        return [(first, min(first + self.size, self.leaves) - 1) for first in proper]
 
-    def grown(self) -> Hierarchy:
-        """The hierarchy, with the layer under `*`."""
-        self.parent.update((text, ROOT) for text, _, _ in self.layer)
-        return Hierarchy(*ordered_tree(self.parent, sorted(self.first, key=self.first.__getitem__)))
+
+def _layers(leaves: int, fanout: int) -> list[_Layer]:
+    """The layers of groups, lowest first, until there are few enough for the root."""
+    layers = []
+    size = 1
+    while leaves > size * fanout:
+        size *= fanout
+        layers.append(_Layer(leaves, size, fanout))
+    return layers
+
+
+def _unique_labels(leaves: Sequence[str], layers: Iterable[list[tuple[int, int]]], label: Labeller) -> list[list[str]]:
+    """The labels of the groups of each layer; one that is there already gets a number."""
+    known, copies = set(leaves), dict[str, int]()
+    texts: list[list[str]] = []
+    for spans in layers:
+        texts.append([])
+        for first, last in spans:
+            text = base = label(first, last)
+            while text in known:
+                copies[base] = copies.get(base, 1) + 1
+                text = f"{base} ({copies[base]})"
+            known.add(text)
+            texts[-1].append(text)
+    return texts
 
 
 class _TextLabels:
@@ -110,8 +129,11 @@ class _TextLabels:
 
     def _prefix(self, leaf: str, neighbour: str) -> str:
         """The first characters that the neighbour does not share, less if they would show a whole value."""
-        pairs = zip(leaf, neighbour, strict=False)
-        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        common = 0
+        for own, other in zip(leaf, neighbour, strict=False):
+            if own != other:
+                break
+            common += 1
         prefix = leaf[: common + 1]
         while len(prefix) > 1 and (prefix in self.known or prefix[-1].isspace()):
             prefix = prefix[:-1]
@@ -129,22 +151,40 @@ class _NumberLabels:
         above = self.bounds[last + 1][0] if last + 1 < len(self.bounds) else Decimal("Infinity")
         low = _rounded(self.bounds[first][0], ROUND_FLOOR, lambda number: number > below)
         high = _rounded(self.bounds[last][1], ROUND_CEILING, lambda number: number < above)
-        return f"{shortest(Fraction(low))}…{shortest(Fraction(high))}"
+        return f"{_text(low)}…{_text(high)}"
 
 
 def _rounded(number: Decimal, rounding: str, separate: Callable[[Decimal], bool]) -> Decimal:
     for digits in range(1, len(number.as_tuple().digits)):
-        candidate = Context(prec=digits, rounding=rounding).plus(number)
+        candidate = _context(digits, rounding).plus(number)
         if separate(candidate):
             return candidate
     return number
 
 
-def _bounds(text: str) -> tuple[Decimal, Decimal]:
-    """The least and greatest number of a text that is a number or a label of numbers."""
-    match = _RANGE.fullmatch(text)
-    assert match is not None
-    return Decimal(match[1]), Decimal(match[2] or match[1])
+@cache
+def _context(digits: int, rounding: str) -> Context:
+    return Context(prec=digits, rounding=rounding)
+
+
+def _text(number: Decimal) -> str:
+    """The shortest text of the number, without an exponent."""
+    if not number:
+        return "0"
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _all_bounds(texts: Iterable[str]) -> list[tuple[Decimal, Decimal]] | None:
+    """The least and greatest number of each text, None unless all are numbers or labels of numbers."""
+    bounds = []
+    for text in texts:
+        match = _RANGE.fullmatch(text)
+        if match is None:
+            return None
+        low = Decimal(match[1])
+        bounds.append((low, Decimal(match[2]) if match[2] else low))
+    return bounds
 
 
 def parse_groups(spec: Mapping[str, object], value_type: str) -> tuple[Groups | None, list[tuple[str, str]]]:

@@ -119,16 +119,6 @@ class Links:
         return HierarchyError(f"{where}: a text lies above itself: parents must not make a cycle")
 
 
-def ordered_tree(parent: Mapping[str, str], order: Iterable[str], root: str = ROOT) -> Tree:
-    """The tree of the links in preorder, siblings in the given order.
-
-    >>> ordered_tree({"b": "*", "a": "*"}, ["a", "b"])[0]
-    ('*', 'a', 'b')
-    """
-    links = Links("node", seen=dict.fromkeys([root, *order], 0), parent=dict(parent))
-    return links.preorder(root)
-
-
 def tree_of_parents(parents: Mapping[str, str], root: str | None, numbers: Iterable[int], unit: str) -> Tree:
     """The tree of a mapping of child to parent, where `numbers` are the places of its entries.
 

@@ -51,8 +51,8 @@ def decimals_of(number: Number) -> int:
     >>> decimals_of(Fraction(5, 2)), decimals_of(7)
     (1, 0)
     """
-    decimals = 0
-    while 10**decimals % Fraction(number).denominator:
+    decimals, denominator = 0, Fraction(number).denominator
+    while 10**decimals % denominator:
         decimals += 1
     return decimals
 

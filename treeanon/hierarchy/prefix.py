@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, pairwise
+from operator import ne
+
+import numpy as np
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.links import ROOT, ordered_tree
+from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.model import Hierarchy
+from treeanon.hierarchy.nodes import Nodes
 
 Problems = list[tuple[str, str]]
 
@@ -35,18 +39,25 @@ class Prefix:
         >>> Prefix((3, 2)).build(["12103", "12*", "9"]).texts
         ('*', '12*', '121*', '12103', '9')
         """
-        parent: dict[str, str] = {}
-        for value in values:
-            if value not in ("", ROOT):
-                for child, above in pairwise([value, *self._labels(value), ROOT]):
-                    parent[child] = above
-        return Hierarchy(*ordered_tree(parent, sorted(parent)))
+        texts = sorted(set(values) - {"", ROOT})
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        nodes = Nodes()
+        up = np.zeros(len(texts), dtype=np.intp)
+        for kept in reversed(self.keep):
+            within = np.flatnonzero(lengths > kept)
+            starts = [texts[at][:kept] for at in within.tolist()]
+            is_first = np.array([True, *map(ne, starts[1:], starts)][: len(starts)], dtype=np.bool_)
+            first = within[is_first]
+            # the first text beyond a prefix stands at its label's place, and is added after it
+            own = nodes.add([f"{start}*" for start in compress(starts, is_first)], first, up[first])
+            up[within] = own[np.cumsum(is_first) - 1]
+        is_leaf = np.fromiter(map(self._is_leaf, texts), dtype=np.bool_, count=len(texts))
+        nodes.add(list(compress(texts, is_leaf)), np.flatnonzero(is_leaf), up[is_leaf])
+        return Hierarchy(*nodes.tree())
 
-    def _labels(self, value: str) -> list[str]:
-        """The labels above the value, lowest first."""
-        is_label = value.endswith("*") and len(value) - 1 in self.keep
-        length = len(value) - is_label
-        return [value[:kept] + "*" for kept in self.keep if kept < length]
+    def _is_leaf(self, text: str) -> bool:
+        """Whether the text is no label; a label, as a text among the others, makes its own node."""
+        return text[-1] != "*" or len(text) - 1 not in self.keep
 
 
 def parse_prefix(spec: Mapping[str, object], value_type: str) -> tuple[Prefix | None, Problems]:

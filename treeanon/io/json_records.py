@@ -22,7 +22,7 @@ from treeanon.forest.tables import Batch, BatchWriter, ContainerRows, MovedNodes
 from treeanon.io.json_slow import SlowReader
 from treeanon.io.json_tables import compile_tables
 from treeanon.io.options import ReadOptions
-from treeanon.io.values import NeedsExactNumbers, PseudonymCodes, new_codes, token_texts
+from treeanon.io.values import NeedsExactNumbers, ValueCodes, new_codes, token_texts
 from treeanon.kernels.jsonread import Ints, Longs, Rows, fill_columns, read_records
 from treeanon.schema import Schema
 
@@ -152,7 +152,7 @@ class JsonRecords:
             spans = zip(rows.entry_start[chosen].tolist(), rows.entry_stop[chosen].tolist(), strict=True)
             found = token_texts([block[a:b] for a, b in spans])
             codes[chosen] = np.arange(len(found))
-            texts.append([values.known(text) for text in found] if isinstance(values, PseudonymCodes) else found)
+            texts.append([values.known(text) for text in found] if type(values) is not ValueCodes else found)
         return codes, texts
 
     def _count_dropped(self, block: bytes, rows: Rows, n_cells: int) -> None:

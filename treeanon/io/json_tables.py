@@ -98,23 +98,27 @@ def compile_tables(layout: Layout) -> CompiledTables:
     root_kind, root_target = compiler.item(layout.containers[0].shape, "")
     steps = [step for found, _ in compiler.predicates for step in found]
     constants = [constant for _, constant in compiler.predicates]
+    key_start, key_stop, key_kind, key_target = _columns(compiler.states)
     item_container, item_kind, item_target, item_predicate = _columns(compiler.arrays)
     tables = ReadTables(
-        np.frombuffer(bytes(compiler.names) or b"\0", np.uint8),
-        _first(compiler.states),
-        *_columns(compiler.states),
-        _first(compiler.arrays),
-        item_container,
-        item_kind,
-        item_target,
-        item_predicate,
-        np.cumsum([0, *(len(found) for found, _ in compiler.predicates)]).astype(np.int32),
-        np.array([start for start, _ in steps], np.int32),
-        np.array([stop for _, stop in steps], np.int32),
-        np.array([start for start, _ in constants], np.int32),
-        np.array([stop for _, stop in constants], np.int32),
-        len(layout.classes),
-        root_kind,
-        root_target,
+        names=np.frombuffer(bytes(compiler.names) or b"\0", np.uint8),
+        key_first=_first(compiler.states),
+        key_start=key_start,
+        key_stop=key_stop,
+        key_kind=key_kind,
+        key_target=key_target,
+        item_first=_first(compiler.arrays),
+        item_container=item_container,
+        item_kind=item_kind,
+        item_target=item_target,
+        item_predicate=item_predicate,
+        step_first=np.cumsum([0, *(len(found) for found, _ in compiler.predicates)]).astype(np.int32),
+        step_start=np.array([start for start, _ in steps], np.int32),
+        step_stop=np.array([stop for _, stop in steps], np.int32),
+        constant_start=np.array([start for start, _ in constants], np.int32),
+        constant_stop=np.array([stop for _, stop in constants], np.int32),
+        classes=len(layout.classes),
+        root_kind=root_kind,
+        root_target=root_target,
     )
     return CompiledTables(tables, tuple(compiler.state_places), tuple(compiler.array_places))

@@ -30,6 +30,7 @@ def read(
     on_error: Literal["error", "skip"] = "error",
     strict: bool = False,
     show_values: bool = False,
+    jobs: int = 1,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Forest:
     """The forest of a file, folder, glob or zip (`-`: standard input), read by a schema.
@@ -51,7 +52,7 @@ def read(
     builder = ForestBuilder(schema)
     builder.report.files = len(found.items)
     builder.report.ignored_files = found.ignored
-    options = ReadOptions(on_error=on_error, strict=strict, advance=_advance(found, progress))
+    options = ReadOptions(on_error=on_error, strict=strict, jobs=jobs, advance=_advance(found, progress))
     for item in found.items:
         _read_source(item, form, schema, options, builder, collection=found.collection)
     if not builder.records:

@@ -107,6 +107,10 @@ class ValueCodes(TextCodes):
             return number_text(value)
         raise NotAScalar
 
+    def known(self, text: str) -> str:
+        """What is published for a text: itself."""
+        return text
+
     def add(self, key: str, text: str) -> int:
         """A new code for a text; a NUL character, which no other format could hold, is refused."""
         if "\0" in text:
@@ -139,7 +143,7 @@ class PseudonymCodes(ValueCodes):
 
 
     def known(self, text: str) -> str:
-        """What is published for a text."""
+        """What is published for a text: its pseudonym, or itself if it is one (of a release read again)."""
         return text if _PSEUDONYM.fullmatch(text) else pseudonym(text, self.key)
 
 

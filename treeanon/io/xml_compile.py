@@ -13,7 +13,7 @@ from typing import Any
 from lxml import etree
 
 from treeanon.errors import DataError
-from treeanon.forest.tables import TextCodes
+from treeanon.io.values import ValueCodes
 from treeanon.schema import Container, Layout, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 from treeanon.schema.paths import Predicate
@@ -26,15 +26,17 @@ Names = Callable[..., str]
 
 
 class XmlTexts(dict[Any, int]):
-    """Codes of the texts of a document; absent, empty and blank ones are no node."""
+    """Codes of the texts of a document, added to a class's dictionary; absent, empty and blank ones are no node."""
 
-    def __init__(self, codes: TextCodes) -> None:
+    def __init__(self, codes: ValueCodes) -> None:
         super().__init__({None: -1, "": -1})
-        self.codes = codes
+        self.texts, self.known = codes.texts, codes.known
 
     def __missing__(self, text: str) -> int:
-        code = -1 if text.isspace() else self.codes[text]
-        self[text] = code
+        if text.isspace():
+            return -1
+        self[text] = code = len(self.texts)
+        self.texts.append(self.known(text))
         return code
 
 
@@ -123,7 +125,8 @@ class _Source:
         elif shape.constant is None:
             self.put(depth, f"if {var}.text and not {var}.text.isspace(): drop({self.below(path)!r}, 'text()')")
         for wrapper in shape.wrappers:
-            self.put(depth, f"{self.flag(wrapper, path)} = False")
+            if not (wrapper.is_scalar and wrapper.held >= 0):
+                self.put(depth, f"{self.flag(wrapper, path)} = False")
         child, tag = self.fresh("x"), self.fresh("t")
         self.put(depth, f"for {child} in {var}:")
         self.put(depth + 1, f"{tag} = {child}.tag")
@@ -173,19 +176,22 @@ class _Source:
     def wrapper(self, depth: int, child: str, wrapper: Shape, path: str, container: int) -> None:
         """Reads a child element that may be there once."""
         inner = self.below(path) + (wrapper.name or "")
+        if wrapper.is_scalar and wrapper.held >= 0:
+            value = f"v{wrapper.held}"
+            self.put(depth, f"if {value} is not None: raise repeats({inner!r})")
+            self.put(depth, f"{value} = {child}.text or ''")
+            self.put(depth, f"if len({child}) or {child}.keys():")
+            self.put(depth + 1, f"{value} = mixed({child}) or ''")
+            self.put(depth + 1, f"extras({child}, {self.below(inner)!r})")
+            return
         flag = self.flag(wrapper, path)
         if wrapper.constant is None:
             self.put(depth, f"if {flag}: raise repeats({inner!r})")
         self.put(depth, f"{flag} = True")
-        if not wrapper.is_scalar:
+        if wrapper.is_scalar:
+            self.put(depth, f"extras({child}, {self.below(inner)!r})")
+        else:
             self.element(depth, child, wrapper, inner, container)
-            return
-        if wrapper.held >= 0:
-            self.put(depth, f"v{wrapper.held} = {child}.text")
-        self.put(depth, f"if len({child}) or {child}.keys():")
-        if wrapper.held >= 0:
-            self.put(depth + 1, f"v{wrapper.held} = mixed({child})")
-        self.put(depth + 1, f"extras({child}, {self.below(inner)!r})")
 
     def instances(self, depth: int, child: str, containers: list[Container], path: str, name: str) -> None:
         """Reads a child element as an instance of every container whose predicate it meets."""

@@ -201,16 +201,16 @@ class _Stream:
         """Parses a block; reads the records that end in it, then forgets them."""
         self.parser.feed(block)
         self.since += len(block)
-        for event, found in self.parser.read_events():
-            element = cast(etree._Element, found)
+        events = cast("Iterator[tuple[str, etree._Element]]", self.parser.read_events())
+        for event, element in events:
             if self.root is None:
                 refuse_declarations(element)
                 self.root = element.getroottree().getroot()
             if event == "end" and element.tag == self.names[-1] and self.is_record(element):
                 self.elements.record(element)
                 self.since = 0
-                if self.elements.full:
-                    yield self.elements.flush()
+        if self.elements.full:
+            yield self.elements.flush()
         if self.root is not None:
             self.forget()
         elif self.since > MAX_RECORD_BYTES // 16:

@@ -155,7 +155,7 @@ def _entry(text: Bytes, start: int, stop: int, held: int, seed: int, entries: in
             return entries
         if rows.entry_hash[found] == code and rows.entry_class[found] == held:
             if _equal(text, rows.entry_start[found], rows.entry_stop[found], text, start, stop):
-                return found
+                return int(found)
         slot = (slot + np.uint64(1)) & mask
 
 

@@ -112,9 +112,9 @@ class _Renamer:
             scope = (*scope, old.name or "")
             steps.append(Step(name, old.repeated, self.predicate(scope, old.predicate)))
         if spec.path.attribute is not None:
-            steps.append(Step(*self.names_of(scope, ["@" + spec.path.attribute])))
+            steps.append(Step(self.names_of(scope, ["@" + spec.path.attribute])[0]))
         elif spec.name in self.mixed:
-            steps.append(Step(*self.names_of(scope, ["text()"])))
+            steps.append(Step(self.names_of(scope, ["text()"])[0]))
         return replace(spec, path=FieldPath(tuple(steps)))
 
 

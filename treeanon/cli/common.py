@@ -1,0 +1,127 @@
+"""What commands share: options with one meaning everywhere, progress, and the result at the end."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+Progress = Callable[[int, int | None], None]
+
+schema_option = click.option(
+    "--schema", "-s", required=True, metavar="FILE", help="The schema (TOML) that names what may be published."
+)
+output_option = click.option(
+    "--output", "-o", required=True, metavar="PATH", help="Where to write; `-` is standard output, .gz and .zst compress."
+)
+force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
+seed_option = click.option(
+    "--seed", type=int, metavar="N", help="Repeatable random order. For tests only: do not publish a seeded release."
+)
+
+
+def reading_options(command: F) -> F:
+    """Options of every command that reads records."""
+    for option in reversed(
+        (
+            click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if not the schema's."),
+            click.option(
+                "--on-error",
+                type=click.Choice(["error", "skip"]),
+                default="error",
+                show_default=True,
+                help="What to do with a broken record: stop, or count it and go on.",
+            ),
+            click.option("--strict", is_flag=True, help="Repeated keys in a JSON object are errors."),
+            click.option("--show-values", is_flag=True, help="Let messages about hierarchies list values of the data."),
+            click.option(
+                "--jobs", type=click.IntRange(1), metavar="N", help="Processes for reading [default: one per core]."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def talking_options(command: F) -> F:
+    """Options of every command about what it prints."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(command)
+    return click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and the result of --json).")(command)
+
+
+@contextmanager
+def progress_bar(label: str, *, quiet: bool) -> Iterator[Progress | None]:
+    """A progress callback that draws on standard error; None unless that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    bar = _Bar(label)
+    try:
+        yield bar.update
+    finally:
+        bar.close()
+
+
+class _Bar:
+    """One line that tells how far long work is; nothing for work of under half a second."""
+
+    def __init__(self, label: str) -> None:
+        self.label, self.started, self.drawn = label, time.monotonic(), 0.0
+
+    def update(self, done: int, total: int | None) -> None:
+        """Draws the line anew, ten times a second at most."""
+        now = time.monotonic()
+        if now - self.started < 0.5 or now - self.drawn < 0.1:
+            return
+        self.drawn = now
+        text = f"{self.label}: {done:,}"
+        if total:
+            share = min(done / total, 1.0)
+            left = (now - self.started) * (1 - share) / share if share else 0.0
+            width = round(20 * share)
+            text = f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}, {left:,.0f} s left"
+        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+
+    def close(self) -> None:
+        """Takes the line away."""
+        if self.drawn:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def say(text: str, *, quiet: bool) -> None:
+    """Tells something on standard error."""
+    if not quiet:
+        click.echo(text, err=True)
+
+
+def result(values: Mapping[str, Any], *, as_json: bool) -> None:
+    """Prints a result as JSON, if asked for."""
+    if as_json:
+        click.echo(json.dumps(values, indent=2, ensure_ascii=False))
+
+
+def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
+    """Standard output can hold the data or the result, not both."""
+    if as_json and output == "-":
+        raise click.UsageError("--json and --output - would both write to standard output; choose one")
+
+
+def told_dropped(paths: Mapping[str, int], most: int = 12) -> list[str]:
+    """Lines that tell what was dropped, the most frequent first."""
+    lines = [f"  {times:>9,}  {printable(path)}" for path, times in list(paths.items())[:most]]
+    if len(paths) > most:
+        lines.append(f"  … and {len(paths) - most} more paths (--json lists all)")
+    return lines
+
+
+def printable(text: str) -> str:
+    """A text with control characters escaped, safe to show on a terminal."""
+    from treeanon.hierarchy.show import printable as escape
+
+    return escape(text)

@@ -1,0 +1,125 @@
+"""`treeanon convert`: from one format to another, keeping what the schema names."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from treeanon.cli.common import (
+    force_option,
+    output_option,
+    progress_bar,
+    reading_options,
+    refuse_two_on_stdout,
+    result,
+    say,
+    schema_option,
+    seed_option,
+    talking_options,
+    told_dropped,
+)
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@schema_option
+@output_option
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
+@click.option("--schema-out", metavar="FILE", help="Also write the schema by which the output is read.")
+@force_option
+@seed_option
+@reading_options
+@talking_options
+def command(
+    source: str,
+    schema: str,
+    output: str,
+    target_format: str | None,
+    schema_out: str | None,
+    force: bool,
+    seed: int | None,
+    source_format: str | None,
+    on_error: Literal["error", "skip"],
+    strict: bool,
+    show_values: bool,
+    jobs: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Convert records between XML, JSON, NDJSON and trees files, keeping what a schema names.
+
+    INPUT is a file, a folder, a glob or a zip of files, or `-`. Nothing is anonymized: equal siblings are merged,
+    records come in random order, fields that the schema does not name are dropped and counted.
+
+    \b
+    treeanon convert patients.xml -s schema.toml -o patients.ndjson --schema-out schema-json.toml
+    treeanon convert patients.xml -s schema.toml -o patients.trees.jsonl.zst
+    """
+    refuse_two_on_stdout(output, as_json=as_json)
+    from treeanon.io import output_format, read, write
+    from treeanon.io.output import refuse_existing
+    from treeanon.schema import Schema
+
+    loaded = Schema.load(schema)
+    for target in (output, schema_out):
+        if target is not None:
+            refuse_existing(target, force=force)
+    form = output_format(output, loaded, target_format)
+    with progress_bar("reading", quiet=quiet) as progress:
+        forest = read(
+            source,
+            loaded,
+            format=source_format,
+            on_error=on_error,
+            strict=strict,
+            show_values=show_values,
+            jobs=jobs or os.cpu_count() or 1,
+            progress=progress,
+        )
+    with progress_bar("writing", quiet=quiet) as progress:
+        write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
+    if schema_out is not None:
+        _write_schema(loaded.for_format(form.name), loaded.source, schema_out, force=force)
+    assert forest.report is not None
+    counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
+    say(_told(counts, output), quiet=quiet)
+    if schema_out is None and loaded.for_format(form.name) is not loaded:
+        say("The paths differ in this format: --schema-out FILE writes the schema to read it by.", quiet=quiet)
+    result(counts, as_json=as_json)
+
+
+def _told(counts: dict[str, Any], output: str) -> str:
+    lines = [f"{counts['records']:,} records, {counts['nodes']:,} nodes written to {output}"]
+    if counts["skipped_records"]:
+        lines.append(f"{counts['skipped_records']:,} broken records skipped")
+    if counts["records_with_duplicate_keys"]:
+        lines.append(f"{counts['records_with_duplicate_keys']:,} records hold a JSON key twice; the last one counted")
+    if counts["ignored_files"]:
+        lines.append(f"{counts['ignored_files']:,} files of other kinds ignored")
+    for name, times in counts["unknown_values_suppressed"].items():
+        lines.append(f"class {name}: {times:,} values unknown to its hierarchy became its root")
+    if counts["dropped"]:
+        lines.append("not published, because the schema does not name it or withholds it:")
+        lines.extend(told_dropped(counts["dropped"]))
+    return "\n".join(lines)
+
+
+def _write_schema(schema: Any, source: str, target: str, *, force: bool) -> None:
+    """Writes a schema, its hierarchy files named from where it is written to."""
+    from treeanon.io.output import open_output
+    from treeanon.schema.dump import dump_schema
+
+    home, goal = Path(source).resolve().parent, Path(target).resolve().parent
+
+    def moved(spec: Any) -> Any:
+        if not isinstance(spec.hierarchy_source, str):
+            return spec
+        return replace(spec, hierarchy_source=os.path.relpath(home / spec.hierarchy_source, goal))
+
+    text = dump_schema(replace(schema, classes=tuple(moved(spec) for spec in schema.classes)))
+    with open_output(target, force=force) as stream:
+        stream.write(text.encode())
