@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import orjson
 
 from treeanon.io.row_texts import RowFunction, compile_rows, row_names
-from treeanon.io.values import token_texts
+from treeanon.io.values import is_shortest, token_texts
 from treeanon.schema import Layout, Shape
 from treeanon.schema.layout import MOVED
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e-?[0-9]+)?")
+_PLAIN = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
 
 
 def json_text(text: str) -> str:
@@ -22,10 +23,23 @@ def json_text(text: str) -> str:
     >>> json_text('a"b')
     '"a\\\\"b"'
     """
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     try:
         return orjson.dumps(text).decode()
     except orjson.JSONEncodeError:  # a lone surrogate, which only a hierarchy file can hold
         return json.dumps(text)
+
+
+def is_number_text(text: str) -> bool:
+    """Whether a reader of the text as a JSON number would make just this text of it.
+
+    >>> is_number_text("1.5"), is_number_text("1.50"), is_number_text("20-24")
+    (True, False, False)
+    """
+    if is_shortest(text):
+        return True
+    return bool(_NUMBER.fullmatch(text)) and len(text) < 300 and token_texts([text.encode()]) == [text]
 
 
 class JsonDialect:
@@ -43,18 +57,14 @@ class JsonDialect:
         """Every value can stand in place."""
         return True
 
-    def fragment(self, held: int, text: str) -> str:
+    def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
         """`"age":34,` for a field, `"Inhaler",` for an array item."""
         key = self.keys[held]
-        value = self.value(held, text)
-        return f"{value}," if key is None else f"{json_text(key)}:{value},"
-
-    def value(self, held: int, text: str) -> str:
-        """A number where the class is one and the text is just what a reader makes of that number; else a string."""
+        before = "" if key is None else json_text(key) + ":"
         typed = self.layout.classes[held].spec.type in ("integer", "number")
-        if typed and _NUMBER.fullmatch(text) and len(text) < 300 and token_texts([text.encode()]) == [text]:
-            return text
-        return json_text(text)
+        if typed:
+            return [f"{before}{text if is_number_text(text) else json_text(text)}," for text in texts]
+        return [f"{before}{json_text(text)}," for text in texts]
 
     def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:
         """`"treeanon:moved":{"hospital":[["disease","Flu",[]]]},`"""

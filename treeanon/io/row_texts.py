@@ -25,8 +25,8 @@ class Dialect(Protocol):
     def writable(self, text: str) -> bool:
         """Whether a value can stand in place (else its node goes under the reserved name)."""
 
-    def fragment(self, held: int, text: str) -> str:
-        """What a row writes for a value of a class."""
+    def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
+        """What a row writes for each of these values of a class."""
 
     def row_function(self, container: int) -> RowFunction:
         """A function of columns of fragments, of children's texts, and of moved texts, that gives row texts."""
@@ -53,12 +53,13 @@ class RowWriter:
         """The fragments of a class's labels that are used, from its first label on; the last stands for none."""
         first, stop = self.classes.first[held], self.classes.first[held + 1]
         out = [""] * (int(stop - first) + 1)
-        for label in (np.flatnonzero(used[first:stop]) + first).tolist():
-            text = self.classes.texts[label]
-            if self.dialect.writable(text):
-                out[label - first] = self.dialect.fragment(held, text)
-            else:
-                self.writable[label] = False
+        labels = (np.flatnonzero(used[first:stop]) + first).tolist()
+        texts = self.classes.texts
+        good = [label for label in labels if self.dialect.writable(texts[label])]
+        self.writable[labels] = False
+        self.writable[good] = True
+        for label, fragment in zip(good, self.dialect.fragments(held, [texts[i] for i in good]), strict=True):
+            out[label - first] = fragment
         return out
 
     def records(self, forest: Forest) -> list[str]:

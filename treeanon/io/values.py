@@ -44,7 +44,8 @@ def number_text(value: int | float) -> str:
 
 
 _SHORTEST = re.compile(r"-?(?:[1-9][0-9]{0,8}(?:\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,3}[1-9]|0)")
-"""Numbers that are surely in their shortest form already."""
+is_shortest = _SHORTEST.fullmatch
+"""Tells of a text whether it is surely a number in its shortest form."""
 
 
 def token_texts(tokens: list[bytes]) -> list[str]:
@@ -57,7 +58,7 @@ def token_texts(tokens: list[bytes]) -> list[str]:
         return []
     # JSON texts hold no raw newline.
     texts = b"\n".join(tokens).decode().split("\n")
-    plain = _SHORTEST.fullmatch
+    plain = is_shortest
     return [
         (text[1:-1] if "\\" not in text else orjson.loads(text))
         if text[0] == '"'

@@ -11,6 +11,7 @@ from treeanon.schema import Layout, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN = re.compile("[ !#-%'-;=?-~\u00a0-\ud7ff]*")
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _ATTRIBUTE = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
@@ -23,12 +24,12 @@ def xml_text(text: str) -> str:
     >>> xml_text("a<b & c")
     'a&lt;b &amp; c'
     """
-    return _checked(text).translate(_TEXT)
+    return text if _PLAIN.fullmatch(text) else _checked(text).translate(_TEXT)
 
 
 def xml_attribute(text: str) -> str:
     """A text as the value of an attribute, in quotes; white space in it survives."""
-    return f'"{_checked(text).translate(_ATTRIBUTE)}"'
+    return f'"{text if _PLAIN.fullmatch(text) else _checked(text).translate(_ATTRIBUTE)}"'
 
 
 def _checked(text: str) -> str:
@@ -60,10 +61,11 @@ class XmlDialect:
         """Blank values would be read as formatting."""
         return not text.isspace()
 
-    def fragment(self, held: int, text: str) -> str:
+    def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
         """` hospital="H1"` for an attribute, `<age>34</age>` for an element, the bare text of a repeated one."""
         before, after, is_attribute = self.forms[held]
-        return before + (xml_attribute(text) if is_attribute else xml_text(text)) + after
+        write = xml_attribute if is_attribute else xml_text
+        return [f"{before}{write(text)}{after}" for text in texts]
 
     def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:
         """`<ta:moved xmlns:ta="urn:treeanon:1" under="hospital"><ta:node …/></ta:moved>`"""
