@@ -151,7 +151,7 @@ def hierarchy_for(spec: ClassSpec, texts: list[str]) -> Hierarchy:
     if isinstance(spec.hierarchy, Hierarchy):
         return spec.hierarchy
     builder = Flat() if spec.pseudonym else spec.hierarchy
-    return builder.build({text for text in texts if text})
+    return builder.build([text for text in texts if text])
 
 
 def _joined(first: Trees, second: Trees) -> Trees:

@@ -13,7 +13,7 @@ from treeanon.io.json_records import JsonRecords, has_repeated_key, parse
 from treeanon.io.ndjson import refuse_byte_order_mark
 from treeanon.io.options import ReadOptions
 from treeanon.io.sources import Source
-from treeanon.kernels.jsontext import Bytes, array_items, repeats_a_key, skip_blanks, value_end
+from treeanon.kernels.jsontext import Bytes, Longs, array_items, repeats_a_key, skip_blanks, value_end
 from treeanon.schema import Schema
 
 OUTSIDE = "(outside records) "
@@ -98,22 +98,22 @@ def read_json(source: Source, schema: Schema, options: ReadOptions, report: Read
         raise DataError("is empty", source=source.name)
     reader = JsonRecords(schema, options, report, source.name, "record")
     if schema.input.record.whole_file:
-        yield reader.read(data, np.array([0], np.int64), np.array([len(data)], np.int64), 1)
+        yield from reader.read([(data, np.array([0], np.int64), np.array([len(data)], np.int64))])
         return
     document = _Document(data, source.name)
     span = document.array(schema.input.record.names)
     document.check_around(span, schema.input.record.names, options.strict, report)
-    yield from _read_items(document, span[0] + 1, reader)
+    yield from reader.read(_items(document, span[0] + 1))
 
 
-def _read_items(document: _Document, at: int, reader: JsonRecords) -> Iterator[Batch]:
+def _items(document: _Document, at: int) -> Iterator[tuple[bytes, Longs, Longs]]:
+    """The items of the array that begins at `at`, in blocks of text."""
     spans = np.empty((_AT_ONCE, 2), np.int64)
-    number, closed = 1, False
+    closed = False
     while not closed:
         count, at, closed = array_items(document.text, at, spans)
         if count < 0:
             raise document.fail("is not valid JSON in the array of records", at)
         if count:
             block = document.data[spans[0, 0] : spans[count - 1, 1]]
-            yield reader.read(block, spans[:count, 0] - spans[0, 0], spans[:count, 1] - spans[0, 0], number)
-        number += count
+            yield block, spans[:count, 0] - spans[0, 0], spans[:count, 1] - spans[0, 0]

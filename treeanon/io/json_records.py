@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import secrets
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
@@ -96,6 +97,28 @@ def _valid(texts: Sequence[bytes]) -> Longs:
     return np.array([i for i, text in enumerate(texts) if _are_valid([text])], np.int64)
 
 
+class _Span(NamedTuple):
+    """Records in a block of text: where each begins and ends, and the number of the first."""
+
+    block: bytes
+    starts: Longs
+    stops: Longs
+    first: int
+
+
+class _Task(NamedTuple):
+    """A span with the texts of its records, the positions of those that are JSON, and room for the kernel."""
+
+    span: _Span
+    texts: list[bytes]
+    valid: Longs
+    rows: Rows
+
+
+Found = tuple[np.ndarray, int, int, int]
+"""What the kernel gives: which records are usual, and how many rows, cells and entries they filled."""
+
+
 class JsonRecords:
     """Turns the texts of records into batches.
 
@@ -108,30 +131,52 @@ class JsonRecords:
         self.compiled = compile_tables(self.layout)
         self.class_container = np.array([c.container for c in self.layout.classes], np.int32)
         self.seed = secrets.randbits(62)
+        self.free: list[Rows] = []
 
-    def read(self, block: bytes, starts: Longs, stops: Longs, first: int) -> Batch:
-        """The batch of the records in these spans of a block, of which the first has the number `first`."""
-        texts = [block[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
-        valid = _valid(texts)
-        batch, usual = self._usual(block, starts[valid], stops[valid])
-        quick = valid[usual]
-        if len(quick) == len(texts):
-            return batch
-        others = np.setdiff1d(np.arange(len(texts)), quick, assume_unique=True)
-        slow, read = self._apart(texts, others, first)
-        return replace(batch, apart=slow, order=np.argsort(np.concatenate([quick, read]), kind="stable"))
+    def read(self, spans: Iterable[tuple[bytes, Longs, Longs]]) -> Iterator[Batch]:
+        """The batches of records in spans of blocks, one for each block.
 
-    def _usual(self, block: bytes, starts: Longs, stops: Longs) -> tuple[Batch, np.ndarray]:
-        """The batch of all usual records among valid ones, and which these are."""
-        rows = _new_rows(len(block), len(starts))
-        text = np.frombuffer(block, np.uint8)
-        tables = self.compiled.tables
-        usual, n_rows, n_cells, n_entries = read_records(text, starts, stops, self.seed, tables, rows)
+        While the kernel, which needs no interpreter, reads one block, the texts of the one before are decoded.
+        """
+        with ThreadPoolExecutor(1) as executor:
+            waiting: tuple[_Task, Future[Found]] | None = None
+            number = 1
+            for block, starts, stops in spans:
+                task = self._task(_Span(block, starts, stops, number))
+                number += len(starts)
+                started = executor.submit(self._run, task)
+                if waiting is not None:
+                    yield self._batch(waiting[0], waiting[1].result())
+                waiting = task, started
+            if waiting is not None:
+                yield self._batch(waiting[0], waiting[1].result())
+
+    def _task(self, span: _Span) -> _Task:
+        texts = [span.block[a:b] for a, b in zip(span.starts.tolist(), span.stops.tolist(), strict=True)]
+        rows = next((rows for rows in self.free if _fits(rows, len(span.block), len(texts))), None)
+        self.free = [other for other in self.free if other is not rows]
+        return _Task(span, texts, _valid(texts), rows or _new_rows(len(span.block), len(texts)))
+
+    def _run(self, task: _Task) -> Found:
+        task.rows.slots[:] = 0
+        text = np.frombuffer(task.span.block, np.uint8)
+        starts, stops = task.span.starts[task.valid], task.span.stops[task.valid]
+        return read_records(text, starts, stops, self.seed, self.compiled.tables, task.rows)
+
+    def _batch(self, task: _Task, found: Found) -> Batch:
+        usual, n_rows, n_cells, n_entries = found
+        block, rows = task.span.block, task.rows
         self._count_dropped(block, rows, n_cells)
         codes, texts = self._decode(block, rows, n_entries)
-        containers = len(self.layout.containers)
-        columns = fill_columns(rows, n_rows, n_cells, containers, self.class_container, codes)
-        return Batch(self._tables(*columns), tuple(texts), MovedNodes.none()), usual
+        columns = fill_columns(rows, n_rows, n_cells, len(self.layout.containers), self.class_container, codes)
+        self.free = [*self.free[-1:], rows]
+        batch = Batch(self._tables(*columns), tuple(texts), MovedNodes.none())
+        quick = task.valid[usual]
+        if len(quick) == len(task.texts):
+            return batch
+        others = np.setdiff1d(np.arange(len(task.texts)), quick, assume_unique=True)
+        slow, read = self._apart(task.texts, others, task.span.first)
+        return replace(batch, apart=slow, order=np.argsort(np.concatenate([quick, read]), kind="stable"))
 
     def _tables(self, buffer: Ints, owner_first: Longs, code_first: Longs) -> tuple[ContainerRows, ...]:
         return tuple(
@@ -221,15 +266,20 @@ class SlowRecords:
 def _new_rows(size: int, records: int) -> Rows:
     """Room for whatever a text of this size can hold; memory that is not filled costs nothing."""
     most = size // 2 + records + 2
+    entries = size // 4 + 64
     return Rows(
         row_container=np.empty(most, np.int32),
         row_owner=np.empty(most, np.int32),
         cell_row=np.empty(most, np.int32),
         cell_class=np.empty(most, np.int32),
         cell_entry=np.empty(most, np.int32),
-        entry_start=np.empty(most, np.int64),
-        entry_stop=np.empty(most, np.int64),
-        entry_class=np.empty(most, np.int32),
-        entry_hash=np.empty(most, np.uint64),
-        slots=np.zeros(1 << (2 * most - 1).bit_length(), np.int32),
+        entry_start=np.empty(entries, np.int64),
+        entry_stop=np.empty(entries, np.int64),
+        entry_class=np.empty(entries, np.int32),
+        entry_hash=np.empty(entries, np.uint64),
+        slots=np.empty(1 << (2 * entries - 1).bit_length(), np.int32),
     )
+
+
+def _fits(rows: Rows, size: int, records: int) -> bool:
+    return len(rows.row_container) >= size // 2 + records + 2 and len(rows.entry_start) >= size // 4 + 64

@@ -62,9 +62,5 @@ def spans_of_lines(block: bytes) -> tuple[np.ndarray, np.ndarray]:
 def read_ndjson(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
     """The batches of one NDJSON source."""
     reader = JsonRecords(schema, options, report, source.name, "line")
-    line = 1
     with source.open(options.advance) as stream:
-        for block in line_blocks(stream, source.name):
-            starts, stops = spans_of_lines(block)
-            yield reader.read(block, starts, stops, line)
-            line += len(starts)
+        yield from reader.read((block, *spans_of_lines(block)) for block in line_blocks(stream, source.name))

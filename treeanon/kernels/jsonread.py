@@ -1,7 +1,7 @@
 """Reads JSON records that a parser has found valid straight into rows and cells, by tables compiled from a schema.
 
 Whatever is not of the usual form (a repeated or escaped key, an object where a value is expected, one item without
-its array, the reserved name, …) makes a record *unusual*: it leaves no trace here and is read by the slow reader.
+its array, the reserved name, more distinct values than there is room for, …) makes a record *unusual*: it leaves no trace here and is read by the slow reader.
 """
 
 from __future__ import annotations
@@ -169,6 +169,7 @@ def read_records(
     """
     usual = np.zeros(len(starts), np.bool_)
     states = len(tables.key_first) - 1
+    room = len(rows.entry_start)
     n_rows = 0
     n_cells = 0
     n_entries = 0
@@ -208,6 +209,9 @@ def read_records(
             else:
                 end = value_end(text, i)
                 if kind == SCALAR and char == _QUOTE and _may_hold_nul(text, i, end):
+                    good = False
+                    break
+                if n_entries == room:
                     good = False
                     break
                 if kind == SCALAR:
@@ -267,6 +271,9 @@ def read_records(
                         if _equal(text, start, i, tables.names, tables.key_start[j], tables.key_stop[j]):
                             kind, target, known = tables.key_kind[j], tables.key_target[j], True
                             break
+                    if not known and n_entries == room:
+                        good = False
+                        break
                     if not known:
                         entry = _entry(text, start, i, tables.classes + what, seed, n_entries, rows)
                         if entry == n_entries:

@@ -1,0 +1,199 @@
+"""From counted places to the paths of possible classes, and what no path can say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from treeanon.infer.kinds import Kinds
+from treeanon.infer.model import LeftOut
+from treeanon.infer.stats import Place, Values
+from treeanon.schema import FieldPath, Predicate, Step
+from treeanon.schema.layout import MOVED
+
+MOST_FIELDS = 50
+"""Objects with more different keys than this, most of them rare, are maps: their keys are data."""
+
+_DATA_KEY = re.compile(r"[-+]?\d[\d\-/.:,T ]*|[^@\s]+@[^@\s]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}")
+
+
+@dataclass(eq=False)
+class Holder:
+    """The record or one repeated object: what a class's container will be.
+
+    `most` is how many there are at most in one record, `kind` the constant that tells it apart.
+    """
+
+    path: FieldPath
+    parent: Holder | None
+    instances: int
+    most: int
+    kind: str | None = None
+
+    @property
+    def once(self) -> bool:
+        """Whether a record has at most one of it, though it could repeat, because it is one kind among others."""
+        return self.parent is not None and self.kind is not None and self.most <= 1 and (
+            self.parent.parent is None or self.parent.once
+        )
+
+    @property
+    def in_record(self) -> bool:
+        """Whether it describes the person as a whole."""
+        return self.parent is None or self.once
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One place with values; `labels` are the names on the way to it, for naming the class."""
+
+    path: FieldPath
+    values: Values
+    holder: Holder
+    labels: tuple[str, ...]
+    instances: int
+
+
+@dataclass
+class Leaves:
+    """Collects leaves from a tree of places. `short` names a key or tag as paths do, or is None for one they cannot."""
+
+    slashed: bool
+    short: Callable[[str], str | None]
+    kinds: Kinds
+    found: list[Leaf] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    fixed: set[FieldPath] = field(default_factory=set)
+
+    def gather(self, root: Place) -> Leaves:
+        """The same, with everything below the record's place in it."""
+        record = Holder(FieldPath(()), None, root.instances, 1)
+        if root.values.occurrences:
+            self.leave("(the record's own text)", "a path cannot name the text of the record's element")
+        self.inner(root, (), record, ())
+        self.found = [leaf for leaf in self.found if _bare(leaf.path) not in self.fixed]
+        return self
+
+    def leave(self, path: str, why: str) -> None:
+        """Notes a place that will not be in the schema."""
+        self.left_out.append(LeftOut(path, why))
+
+    def inner(self, place: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
+        """Gathers what lies in the objects or elements at a place."""
+        for name, at in place.attributes.items():
+            self.attribute(name, at, steps, holder, labels)
+        path = FieldPath(steps).text(slashed=self.slashed)
+        names = self.proper_fields(place, path or "the record")
+        for name in names:
+            self.field(name, place.fields[name], steps, holder, labels)
+
+    def proper_fields(self, place: Place, path: str) -> list[str]:
+        """The names of fields, without those that are data."""
+        names = list(place.fields)
+        rare = [name for name in names if place.fields[name].records * 2 < place.records]
+        if not self.slashed and len(names) >= 3 and all(_DATA_KEY.fullmatch(name) for name in names):
+            self.leave(path, f"its {len(names):,} keys look like data (numbers, dates, addresses), not like names")
+            return []
+        if not self.slashed and (place.overflow or len(names) > MOST_FIELDS) and 2 * len(rare) > len(names):
+            self.leave(path, f"{len(rare):,} of its keys are rare: they look like data, not like names")
+            return [name for name in names if name not in set(rare)] if path == "the record" else []
+        return names
+
+    def attribute(self, name: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
+        """Gathers one attribute."""
+        short = self.short("@" + name)
+        if short is None:
+            return self.leave(self.told(steps, "@" + name), "this attribute speaks of the document, or has no name here")
+        if at.values.occurrences:
+            self.found.append(Leaf(FieldPath(steps, short), at.values, holder, (*labels, _local(short)), at.instances))
+        else:
+            self.leave(self.told(steps, "@" + short), "always empty")
+
+    def field(self, name: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
+        """Gathers one key or child element."""
+        short = self.short(name)
+        if short is None:
+            return self.leave(self.told(steps, name), "a path cannot write this name")
+        problem = _problem(at, slashed=self.slashed)
+        if problem:
+            return self.leave(self.told(steps, short), problem)
+        labels = (*labels, _local(short) if self.slashed else short)
+        if at.kinds:
+            self.of_kinds(short, at, steps, holder, labels)
+        elif at.repeated:
+            steps = (*steps, Step(short, True))
+            self.instances(at, steps, Holder(FieldPath(steps), holder, at.instances, at.most), labels)
+        else:
+            self.instances(at, (*steps, Step(short)), holder, labels)
+
+    def of_kinds(self, short: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
+        """Gathers each kind of item by itself."""
+        kind = self.kinds[at.path]
+        names = tuple(self.short(name) or "" for name in kind.names)
+        tail = tuple(Step(name) for name in names)
+        bare = FieldPath((*(Step(s.name) for s in steps), Step(short), *tail), kind.attribute)
+        self.fixed.add(bare)
+        for constant, place in sorted(at.kinds.items()):
+            own = (*steps, Step(short, True, Predicate(names, kind.attribute, constant)))
+            inner = Holder(FieldPath(own), holder, place.instances, place.most, constant)
+            self.instances(place, own, inner, (*labels, constant))
+
+    def instances(self, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
+        """Gathers what the instances of a place are: values, arrays, or objects."""
+        if at.items is not None and at.arrays > at.empty_arrays:
+            problem = _problem(at.items, slashed=self.slashed)
+            if problem:
+                return self.leave(self.told(steps, "[]"), problem)
+            steps = (*steps, Step(None, True))
+            return self.instances(at.items, steps, Holder(FieldPath(steps), holder, at.instances, at.most), labels)
+        if at.values.occurrences:
+            self.found.append(Leaf(FieldPath(steps), at.values, holder, labels, at.instances))
+        elif not (at.fields or at.attributes or at.kinds):
+            self.leave(self.told(steps, ""), "always empty")
+        self.inner(at, steps, holder, labels)
+
+    def told(self, steps: tuple[Step, ...], name: str) -> str:
+        """The path of something left out, as a comment can tell it."""
+        if name == "[]" or not name:
+            return FieldPath(steps).text(slashed=self.slashed) + name
+        if name.startswith("@") and self.slashed:
+            return FieldPath(steps, _local(name[1:])).text(slashed=True)
+        return FieldPath((*steps, Step(_local(name) if self.slashed else name))).text(slashed=self.slashed)
+
+
+def _problem(at: Place, *, slashed: bool) -> str:
+    """Why what stands at a place has no path by which it could be read; empty if it has one."""
+    if slashed:
+        return ""
+    is_value, is_object = at.values.occurrences > 0, bool(at.fields)
+    arrays = at.arrays - at.empty_arrays
+    if at.unreadable:
+        return "holds a NUL character, which no value may"
+    if is_value + is_object + (arrays > 0) > 1:
+        kinds = ("values", is_value), ("objects", is_object), ("arrays in arrays", arrays)
+        return "mixes " + " and ".join(name for name, there in kinds if there)
+    if arrays and arrays + at.empty_arrays != at.instances:
+        return "holds arrays in an array, and beside them null, empty or other items"
+    if at.empty_arrays and is_object:
+        return "holds objects and, beside them, empty arrays in an array"
+    return ""
+
+
+def dotted_name(name: str) -> str | None:
+    """The key as it is, None if a path cannot write it or it is reserved.
+
+    >>> dotted_name("a.b"), dotted_name("both ' and " + '"')
+    ('a.b', None)
+    """
+    if name.startswith("@"):
+        return name if not ("'" in name and '"' in name) else None
+    return None if name == MOVED or ("'" in name and '"' in name) else name
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2].rpartition(":")[2]
+
+
+def _bare(path: FieldPath) -> FieldPath:
+    return FieldPath(tuple(Step(step.name) for step in path.steps), path.attribute)

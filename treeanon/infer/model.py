@@ -1,0 +1,127 @@
+"""What looking at a sample gives: findings as plain data, each with the reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from treeanon.schema import FieldPath, RecordPath
+from treeanon.schema.model import Role, ValueType
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first records of an input, and where they were found.
+
+    `whole` says whether they are all there is; `record_why` and `others` explain the record path.
+    """
+
+    format: str
+    record: RecordPath | None
+    records: list[Any]
+    whole: bool
+    record_why: str = ""
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One class that the schema will declare; `facts` tell what was counted, `why` the reason for role and builder.
+
+    >>> Finding("age", None, "integer").decision
+    'flat'
+    """
+
+    name: str
+    path: FieldPath | None
+    type: ValueType = "text"
+    role: Role = "quasi"
+    under: str | None = None
+    hierarchy: Mapping[str, object] | None = None
+    why: str = ""
+    facts: str = ""
+    place: str = ""
+    records: int = 0
+    occurrences: int = 0
+    distinct: int = 0
+
+    @property
+    def published(self) -> bool:
+        """Whether values of this class would become nodes of the trees."""
+        return self.role == "quasi"
+
+    @property
+    def decision(self) -> str:
+        """The role or, for what is published, the kind of hierarchy."""
+        return next(iter(self.hierarchy or {"flat": True})) if self.published else self.role
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A place of the documents that the schema does not name, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that the schema is made of: where records are, the classes in order, and what was left out.
+
+    `containers` gives, for the path of a repeated object, the class that is its head and what that class lies under.
+    """
+
+    sample: Sample
+    classes: tuple[Finding, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    namespaces: Mapping[str, str] = field(default_factory=dict)
+    parents: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def slashed(self) -> bool:
+        """Whether paths are written as those of XML."""
+        return self.sample.format == "xml"
+
+    @property
+    def extent(self) -> str:
+        """The sample in words."""
+        count = len(self.sample.records)
+        if self.sample.whole:
+            return f"all {count:,} records" if count > 1 else "the one record"
+        return f"the first {count:,} records" if count > 1 else "the first record"
+
+    def with_parents(self, parents: Mapping[str, str | None]) -> Findings:
+        """The same, knowing which class each class lies under (None: the record)."""
+        return replace(self, parents=parents)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The findings as plain data, for JSON; no value of the data is in them."""
+        from treeanon.schema.dump import record_text
+
+        record = self.sample.record
+        return {
+            "format": self.sample.format,
+            "record": None if record is None else record_text(record, self.slashed),
+            "record_why": self.sample.record_why,
+            "other_records": list(self.sample.others),
+            "records": len(self.sample.records),
+            "whole_input": self.sample.whole,
+            "namespaces": dict(self.namespaces),
+            "classes": [self._class(found) for found in self.classes],
+            "left_out": [{"path": left.path, "why": left.why} for left in self.left_out],
+        }
+
+    def _class(self, found: Finding) -> dict[str, Any]:
+        return {
+            "name": found.name,
+            "path": None if found.path is None else found.path.text(slashed=self.slashed),
+            "type": found.type,
+            "role": found.role,
+            "under": self.parents.get(found.name) if found.published else None,
+            "hierarchy": None if found.hierarchy is None else dict(found.hierarchy),
+            "records": found.records,
+            "occurrences": found.occurrences,
+            "distinct": found.distinct,
+            "why": found.why,
+        }

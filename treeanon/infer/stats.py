@@ -1,0 +1,122 @@
+"""What stands at the places of documents, counted: objects, values, repetitions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+MOST_KEYS = 2_000
+"""So many different keys in one place are surely data; further ones are not looked at."""
+
+Names = tuple[str | None, ...]
+
+
+@dataclass
+class Values:
+    """The values at one place as texts, and how many of them JSON gave as strings.
+
+    >>> values = Values()
+    >>> values.add("a", 1, quoted=True)
+    >>> values.add("a", 1, quoted=True)
+    >>> values.occurrences, values.distinct, values.records
+    (2, 1, 1)
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    quoted: int = 0
+    occurrences: int = 0
+    records: int = 0
+    last: int = 0
+
+    def add(self, text: str, record: int, *, quoted: bool) -> None:
+        """Counts a value in a record; records are numbered from 1, and come in order."""
+        self.counts[text] += 1
+        self.occurrences += 1
+        self.quoted += quoted
+        if self.last != record:
+            self.last = record
+            self.records += 1
+
+    @property
+    def distinct(self) -> int:
+        """How many different values there are."""
+        return len(self.counts)
+
+
+@dataclass
+class Evidence:
+    """For one field that may tell kinds of items apart: each constant and the fields seen beside it."""
+
+    kinds: dict[str, set[str]] = field(default_factory=dict)
+    items: int = 0
+
+
+@dataclass
+class Place:
+    """One place of the documents, and everything seen there.
+
+    `fields` are keys or child elements, `items` what stands in arrays directly in an array here; `kinds` holds the
+    instances apart, by a constant in them, if they were told to be.
+    """
+
+    name: str | None
+    path: Names = ()
+    instances: int = 0
+    records: int = 0
+    most: int = 0
+    repeated: bool = False
+    objects: int = 0
+    absent: int = 0
+    arrays: int = 0
+    empty_arrays: int = 0
+    unreadable: bool = False
+    overflow: bool = False
+    values: Values = field(default_factory=Values)
+    fields: dict[str, Place] = field(default_factory=dict)
+    attributes: dict[str, Place] = field(default_factory=dict)
+    items: Place | None = None
+    kinds: dict[str, Place] = field(default_factory=dict)
+    evidence: dict[tuple[str, ...], Evidence] = field(default_factory=dict)
+    last: int = 0
+    here: int = 0
+
+    def enter(self, record: int) -> None:
+        """Counts an instance in a record."""
+        self.instances += 1
+        if self.last != record:
+            self.last, self.here = record, 0
+            self.records += 1
+        self.here += 1
+        self.most = max(self.most, self.here)
+
+    def field_named(self, name: str) -> Place | None:
+        """The place of a key or child element; None for a new one where there are far too many."""
+        found = self.fields.get(name)
+        if found is None:
+            if len(self.fields) >= MOST_KEYS:
+                self.overflow = True
+                return None
+            found = self.fields[name] = Place(name, (*self.path, name))
+        return found
+
+    def attribute_named(self, name: str) -> Place:
+        """The place of an attribute."""
+        return self.attributes.setdefault(name, Place(name, (*self.path, "@" + name)))
+
+    def inner_items(self) -> Place:
+        """The place of what stands in arrays directly in the array here."""
+        if self.items is None:
+            self.items = Place(None, (*self.path, None), repeated=True)
+        return self.items
+
+    def kind(self, constant: str) -> Place:
+        """The place of the instances with this constant."""
+        return self.kinds.setdefault(constant, Place(self.name, self.path, repeated=True))
+
+    def saw(self, candidate: tuple[str, ...], constant: str, fields: set[str]) -> None:
+        """Notes that an instance has a constant in a field that may tell kinds apart, and these fields."""
+        evidence = self.evidence.setdefault(candidate, Evidence())
+        evidence.items += 1
+        # one more than can be kinds is enough to know that these are none
+        if constant in evidence.kinds or len(evidence.kinds) <= 12:
+            evidence.kinds.setdefault(constant, set()).update(fields)
