@@ -186,8 +186,6 @@ def dotted_name(name: str) -> str | None:
     >>> dotted_name("a.b"), dotted_name("both ' and " + '"')
     ('a.b', None)
     """
-    if name.startswith("@"):
-        return name if not ("'" in name and '"' in name) else None
     return None if name == MOVED or ("'" in name and '"' in name) else name
 
 

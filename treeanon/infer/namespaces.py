@@ -29,6 +29,7 @@ class Prefixes:
     def __init__(self, elements: Iterable[etree._Element]) -> None:
         self.used: dict[str, str] = {}
         self.own: dict[str, list[str]] = {}
+        self.default: str | None = None
         plain = False
         for element in elements:
             for prefix, uri in element.nsmap.items():
@@ -36,9 +37,9 @@ class Prefixes:
                 if prefix is not None and prefix not in names:
                     names.append(prefix)
             plain |= not str(element.tag).startswith("{")
-            self.default = getattr(self, "default", None) or element.nsmap.get(None)
+            self.default = self.default or element.nsmap.get(None)
         # Without a prefix an element is in the default namespace: not if some are in none.
-        self.default = None if plain else getattr(self, "default", None)
+        self.default = None if plain else self.default
 
     def short(self, name: str) -> str | None:
         """The name as a path writes it, of a qualified tag or (after @) attribute; None if a path cannot."""

@@ -25,18 +25,11 @@ def class_names(labels: Sequence[tuple[str, ...]], at_record: Sequence[bool]) ->
     while True:
         names = [proposals[min(at, len(proposals) - 1)] for proposals, at in zip(wanted, length, strict=True)]
         times = Counter(names)
-        longer = [
-            at for at, name in enumerate(names) if times[name] > 1 and not _stays(at, names, wanted, length)
-        ]
+        longer = [i for i, name in enumerate(names) if times[name] > 1 and length[i] + 1 < len(wanted[i])]
         if not longer:
             return _numbered(names)
         for at in longer:
             length[at] += 1
-
-
-def _stays(at: int, names: list[str], wanted: list[list[str]], length: list[int]) -> bool:
-    """Whether a name cannot get longer, or is the plain name of a field of the record."""
-    return length[at] + 1 >= len(wanted[at])
 
 
 def _proposals(labels: tuple[str, ...], at_record: bool) -> list[str]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from treeanon.errors import DataError
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
-from treeanon.io.json_records import JsonRecords, has_repeated_key, parse
+from treeanon.io.json_records import JsonRecords, Span, has_repeated_key, parse
 from treeanon.io.ndjson import refuse_byte_order_mark
-from treeanon.io.options import ReadOptions
+from treeanon.io.options import ReadOptions, broken_files
 from treeanon.io.sources import Source
-from treeanon.kernels.jsontext import Bytes, Longs, array_items, repeats_a_key, skip_blanks, value_end
+from treeanon.kernels.jsontext import Bytes, array_items, repeats_a_key, skip_blanks, value_end
 from treeanon.schema import Schema
 
 OUTSIDE = "(outside records) "
 _AT_ONCE = 8192
+_TOGETHER = 4 << 20
 
 
 class _Document:
@@ -88,32 +90,71 @@ class _Document:
             raise DataError("the member that holds the records stands there twice", source=self.source)
 
 
-def read_json(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of one JSON document."""
-    assert schema.input.record is not None
+def _data(source: Source, options: ReadOptions) -> bytes:
     with source.open(options.advance) as stream:
         data = stream.read()
     refuse_byte_order_mark(data[:4], source.name)
     if not data.strip():
         raise DataError("is empty", source=source.name)
-    reader = JsonRecords(schema, options, report, source.name, "record")
-    if schema.input.record.whole_file:
-        yield from reader.read([(data, np.array([0], np.int64), np.array([len(data)], np.int64))])
-        return
-    document = _Document(data, source.name)
-    span = document.array(schema.input.record.names)
-    document.check_around(span, schema.input.record.names, options.strict, report)
-    yield from reader.read(_items(document, span[0] + 1))
+    return data
 
 
-def _items(document: _Document, at: int) -> Iterator[tuple[bytes, Longs, Longs]]:
+def _record_name(source: str, first: int, position: int) -> tuple[str, str]:
+    return source, f"record {first + position}"
+
+
+def _items(document: _Document, at: int) -> Iterator[Span]:
     """The items of the array that begins at `at`, in blocks of text."""
     spans = np.empty((_AT_ONCE, 2), np.int64)
-    closed = False
+    closed, number = False, 1
     while not closed:
         count, at, closed = array_items(document.text, at, spans)
         if count < 0:
             raise document.fail("is not valid JSON in the array of records", at)
         if count:
-            block = document.data[spans[0, 0] : spans[count - 1, 1]]
-            yield block, spans[:count, 0] - spans[0, 0], spans[:count, 1] - spans[0, 0]
+            first = spans[0, 0]
+            block = document.data[first : spans[count - 1, 1]]
+            name = partial(_record_name, document.source, number)
+            yield Span(block, spans[:count, 0] - first, spans[:count, 1] - first, name)
+            number += count
+
+
+def _arrays(sources: Sequence[Source], names: tuple[str, ...], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+    for source in sources:
+        with broken_files(options, report):
+            document = _Document(_data(source, options), source.name)
+            span = document.array(names)
+            document.check_around(span, names, options.strict, report)
+            yield from _items(document, span[0] + 1)
+
+
+def _wholes(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+    """Documents that are one record each, many small ones in a block."""
+    held: list[bytes] = []
+    names: list[str] = []
+    for source in sources:
+        with broken_files(options, report):
+            held.append(_data(source, options))
+            names.append(source.name)
+        if sum(map(len, held)) > _TOGETHER:
+            yield _joined(held, names)
+            held, names = [], []
+    if held:
+        yield _joined(held, names)
+
+
+def _joined(held: list[bytes], names: list[str]) -> Span:
+    sizes = np.array([len(data) for data in held], np.int64)
+    stops = np.cumsum(sizes + 1) - 1
+    return Span(b"\n".join(held), stops - sizes, stops, lambda position: (names[position], ""))
+
+
+def read_json(
+    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
+) -> Iterator[Batch]:
+    """The batches of JSON documents."""
+    record = schema.input.record
+    assert record is not None
+    whole = record.whole_file
+    spans = _wholes(sources, options, report) if whole else _arrays(sources, record.names, options, report)
+    return JsonRecords(schema, options, report).read(spans)

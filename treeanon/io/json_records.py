@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -97,19 +97,22 @@ def _valid(texts: Sequence[bytes]) -> Longs:
     return np.array([i for i, text in enumerate(texts) if _are_valid([text])], np.int64)
 
 
-class _Span(NamedTuple):
-    """Records in a block of text: where each begins and ends, and the number of the first."""
+class Span(NamedTuple):
+    """Records in a block of text: where each begins and ends, and how errors name the one at a position.
+
+    A name is (source, place), such as ("people.ndjson", "line 7").
+    """
 
     block: bytes
     starts: Longs
     stops: Longs
-    first: int
+    name: Callable[[int], tuple[str, str]]
 
 
 class _Task(NamedTuple):
     """A span with the texts of its records, the positions of those that are JSON, and room for the kernel."""
 
-    span: _Span
+    span: Span
     texts: list[bytes]
     valid: Longs
     rows: Rows
@@ -120,30 +123,31 @@ Found = tuple[np.ndarray, int, int, int]
 
 
 class JsonRecords:
-    """Turns the texts of records into batches.
+    """Turns the texts of records into batches."""
 
-    `place` says how errors name a record ("line" or "record", with its number).
-    """
-
-    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport, source: str, place: str) -> None:
+    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
         self.layout = schema.layout
-        self.options, self.report, self.source, self.place = options, report, source, place
+        self.options, self.report = options, report
         self.compiled = compile_tables(self.layout)
         self.class_container = np.array([c.container for c in self.layout.classes], np.int32)
         self.seed = secrets.randbits(62)
         self.free: list[Rows] = []
 
-    def read(self, spans: Iterable[tuple[bytes, Longs, Longs]]) -> Iterator[Batch]:
-        """The batches of records in spans of blocks, one for each block.
+    def read(self, spans: Iterable[Span]) -> Iterator[Batch]:
+        """The batches of records in spans, one for each span.
 
-        While the kernel, which needs no interpreter, reads one block, the texts of the one before are decoded.
+        With more than one job, the kernel, which needs no interpreter, reads one block while the texts of the one
+        before are decoded.
         """
+        if self.options.jobs == 1:
+            for span in spans:
+                task = self._task(span)
+                yield self._batch(task, self._run(task))
+            return
         with ThreadPoolExecutor(1) as executor:
             waiting: tuple[_Task, Future[Found]] | None = None
-            number = 1
-            for block, starts, stops in spans:
-                task = self._task(_Span(block, starts, stops, number))
-                number += len(starts)
+            for span in spans:
+                task = self._task(span)
                 started = executor.submit(self._run, task)
                 if waiting is not None:
                     yield self._batch(waiting[0], waiting[1].result())
@@ -151,7 +155,7 @@ class JsonRecords:
             if waiting is not None:
                 yield self._batch(waiting[0], waiting[1].result())
 
-    def _task(self, span: _Span) -> _Task:
+    def _task(self, span: Span) -> _Task:
         texts = [span.block[a:b] for a, b in zip(span.starts.tolist(), span.stops.tolist(), strict=True)]
         rows = next((rows for rows in self.free if _fits(rows, len(span.block), len(texts))), None)
         self.free = [other for other in self.free if other is not rows]
@@ -175,7 +179,7 @@ class JsonRecords:
         if len(quick) == len(task.texts):
             return batch
         others = np.setdiff1d(np.arange(len(task.texts)), quick, assume_unique=True)
-        slow, read = self._apart(task.texts, others, task.span.first)
+        slow, read = self._apart(task, others)
         return replace(batch, apart=slow, order=np.argsort(np.concatenate([quick, read]), kind="stable"))
 
     def _tables(self, buffer: Ints, owner_first: Longs, code_first: Longs) -> tuple[ContainerRows, ...]:
@@ -216,11 +220,12 @@ class JsonRecords:
                 key = block[rows.entry_start[entry] : rows.entry_stop[entry]].decode()
                 self.report.dropped.add(self.compiled.state_places[state], key, count)
 
-    def _apart(self, texts: Sequence[bytes], others: Longs, first: int) -> tuple[Batch, Longs]:
+    def _apart(self, task: _Task, others: Longs) -> tuple[Batch, Longs]:
         """The batch of the records that the kernel did not read, and the positions of those that are in it."""
         out, codes = BatchWriter(self.layout), new_codes(self.layout)
-        slow = SlowRecords(self, out, SlowReader(self.layout, out, codes), SlowReader(self.layout, out, codes, exact=True))
-        read = [i for i in others.tolist() if slow.read(texts[i], first + i)]
+        exact = SlowReader(self.layout, out, codes, exact=True)
+        slow = SlowRecords(self, out, SlowReader(self.layout, out, codes), exact)
+        read = [i for i in others.tolist() if slow.read(task.texts[i], *task.span.name(i))]
         return out.finish(codes), np.array(read, np.int64)
 
 
@@ -230,7 +235,7 @@ class SlowRecords:
     def __init__(self, owner: JsonRecords, out: BatchWriter, usual: SlowReader, exact: SlowReader) -> None:
         self.owner, self.out, self.usual, self.exact = owner, out, usual, exact
 
-    def read(self, text: bytes, number: int) -> bool:
+    def read(self, text: bytes, source: str, place: str) -> bool:
         """Whether the record was read; a broken one is an error, or is counted and skipped."""
         before = len(self.out.owners[0])
         report, options = self.owner.report, self.owner.options
@@ -244,8 +249,7 @@ class SlowRecords:
         except DataError as problem:
             self.out.rollback(before)
             if options.on_error == "error":
-                place = f"{self.owner.place} {number}"
-                raise DataError(problem.message, source=self.owner.source, place=place, path=problem.path) from None
+                raise DataError(problem.message, source=source, place=place, path=problem.path) from None
             report.skipped += 1
             return False
         return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import BinaryIO
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from treeanon.errors import DataError
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
-from treeanon.io.json_records import JsonRecords
-from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
+from treeanon.io.json_records import JsonRecords, Span
+from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import Schema
 
@@ -59,8 +60,22 @@ def spans_of_lines(block: bytes) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([[0], ends[:-1] + 1]).astype(np.int64), ends.astype(np.int64)
 
 
-def read_ndjson(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of one NDJSON source."""
-    reader = JsonRecords(schema, options, report, source.name, "line")
-    with source.open(options.advance) as stream:
-        yield from reader.read((block, *spans_of_lines(block)) for block in line_blocks(stream, source.name))
+def _spans(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+    for source in sources:
+        number = 1
+        with broken_files(options, report), source.open(options.advance) as stream:
+            for block in line_blocks(stream, source.name):
+                starts, stops = spans_of_lines(block)
+                yield Span(block, starts, stops, partial(_line_name, source.name, number))
+                number += len(starts)
+
+
+def _line_name(source: str, first: int, position: int) -> tuple[str, str]:
+    return source, f"line {first + position}"
+
+
+def read_ndjson(
+    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
+) -> Iterator[Batch]:
+    """The batches of NDJSON sources."""
+    return JsonRecords(schema, options, report).read(_spans(sources, options, report))

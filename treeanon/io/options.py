@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
+
+from treeanon.errors import DataError
+from treeanon.forest.report import ReadReport
 
 MAX_RECORD_BYTES = 256 << 20
 """The longest record that is read; longer ones are taken for an attack or a wrong format."""
@@ -15,10 +19,24 @@ BATCH_RECORDS = 20_000
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read: what to do with a broken record, and whether repeated JSON keys are errors."""
+    """How to read: what to do with a broken record, and whether repeated JSON keys are errors.
+
+    In a collection a file that is no document at all is a broken record too.
+    """
 
     on_error: Literal["error", "skip"] = "error"
     strict: bool = False
-    show_values: bool = False
     jobs: int = 1
+    collection: bool = False
     advance: Callable[[int], None] | None = None
+
+
+@contextmanager
+def broken_files(options: ReadOptions, report: ReadReport) -> Iterator[None]:
+    """Counts a file of a collection that cannot be read as skipped, where broken records are to be skipped."""
+    try:
+        yield
+    except DataError:
+        if not options.collection or options.on_error == "error":
+            raise
+        report.skipped += 1

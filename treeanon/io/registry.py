@@ -5,7 +5,7 @@ A new format is a module with a reader and a text for each record, and one entry
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -54,7 +54,7 @@ class Format:
 
     name: str
     endings: tuple[str, ...]
-    read: Callable[[Source, Schema, ReadOptions, ReadReport], Iterator[Batch]]
+    read: Callable[[Sequence[Source], Schema, ReadOptions, ReadReport], Iterator[Batch]]
     texts: Callable[[Forest, Schema], RecordTexts]
     document: Callable[[Schema], Document]
 

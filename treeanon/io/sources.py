@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -164,34 +165,43 @@ def plain_name(name: str) -> str:
 
 
 def _file(path: Path, name: str) -> Source:
-    return Source(name, path.stat().st_size, lambda: path.open("rb"))
+    return Source(name, path.stat().st_size, partial(_open, path))
+
+
+def _open(path: Path) -> BinaryIO:
+    return path.open("rb")
 
 
 def _members(path: Path, name: str, endings: tuple[str, ...]) -> tuple[list[Source], int]:
     with _naming(name), zipfile.ZipFile(path) as archive:
         members = [m for m in archive.infolist() if not m.is_dir()]
     taken = sorted((m for m in members if plain_name(m.filename).endswith(endings)), key=lambda m: m.filename)
-
-    def opener(member: zipfile.ZipInfo) -> Callable[[], BinaryIO]:
-        return lambda: cast(BinaryIO, _Member(path, member))
-
-    found = [Source(f"{name}:{m.filename}", m.compress_size, opener(m)) for m in taken]
+    found = [Source(f"{name}:{m.filename}", m.compress_size, partial(_member, path, m.filename)) for m in taken]
     return found, len(members) - len(taken)
 
 
-class _Member:
-    """One member of a zip, which closes the archive with itself."""
+def _member(path: Path, member: str) -> BinaryIO:
+    return cast(BinaryIO, _Member(path, member))
 
-    def __init__(self, path: Path, member: zipfile.ZipInfo) -> None:
-        self.archive = zipfile.ZipFile(path)
-        self.stream = self.archive.open(member)
+
+class _Member:
+    """One member of a zip."""
+
+    def __init__(self, path: Path, member: str) -> None:
+        stat = path.stat()
+        self.stream = _archive(path, stat.st_mtime_ns, stat.st_size).open(member)
 
     def read(self, size: int = -1) -> bytes:
         return self.stream.read(size)
 
     def close(self) -> None:
         self.stream.close()
-        self.archive.close()
+
+
+@lru_cache(maxsize=2)
+def _archive(path: Path, changed: int, size: int) -> zipfile.ZipFile:
+    """The archive, kept open: reading the list of a large one anew for every member would take forever."""
+    return zipfile.ZipFile(path)
 
 
 def _files_below(folder: Path) -> list[Path]:
@@ -213,7 +223,7 @@ def find_sources(given: str | Path, endings: tuple[str, ...]) -> Sources:
                 return _checked_collection(name, members, ignored, endings)
             return Sources((_file(path, name),), False)
         if path.exists():
-            return Sources((Source(name, None, lambda: path.open("rb")),), False)
+            return Sources((Source(name, None, partial(_open, path)),), False)
     if any(mark in name for mark in "*?["):
         base = Path(path.anchor) if path.is_absolute() else Path()
         pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch, BatchWriter, TextCodes
 from treeanon.io.json_records import has_repeated_key, parse
 from treeanon.io.ndjson import line_blocks, spans_of_lines
-from treeanon.io.options import BATCH_RECORDS, ReadOptions
+from treeanon.io.options import BATCH_RECORDS, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.kernels.jsontext import lines_with_repeats
 from treeanon.schema import Schema
@@ -24,8 +24,8 @@ _NAMED = frozenset({"id", "tree"})
 class _TreeLines:
     """Puts the lines of a trees file into batches."""
 
-    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport, source: str) -> None:
-        self.layout, self.options, self.report, self.source = schema.layout, options, report, source
+    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
+        self.layout, self.options, self.report, self.source = schema.layout, options, report, ""
         self._renew()
 
     def _renew(self) -> None:
@@ -37,6 +37,15 @@ class _TreeLines:
         batch = self.out.finish(self.codes)
         self._renew()
         return batch
+
+    def block(self, block: bytes, first: int) -> int:
+        """Reads the lines of a block, and returns how many there are."""
+        starts, stops = spans_of_lines(block)
+        suspects = set(lines_with_repeats(np.frombuffer(block, np.uint8), starts, stops).tolist())
+        for i, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+            text = block[start:stop]
+            self.line(text, first + i, i in suspects and has_repeated_key(text))
+        return len(starts)
 
     def line(self, text: bytes, number: int, repeated: bool) -> None:
         before = len(self.out.owners[0])
@@ -56,18 +65,17 @@ class _TreeLines:
             self.report.skipped += 1
 
 
-def read_trees(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of one trees file."""
-    lines = _TreeLines(schema, options, report, source.name)
-    number = 1
-    with source.open(options.advance) as stream:
-        for block in line_blocks(stream, source.name):
-            starts, stops = spans_of_lines(block)
-            suspects = set(lines_with_repeats(np.frombuffer(block, np.uint8), starts, stops).tolist())
-            for i, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
-                text = block[start:stop]
-                lines.line(text, number + i, i in suspects and has_repeated_key(text))
+def read_trees(
+    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
+) -> Iterator[Batch]:
+    """The batches of trees files."""
+    lines = _TreeLines(schema, options, report)
+    for source in sources:
+        with broken_files(options, report), source.open(options.advance) as stream:
+            lines.source = source.name
+            number = 1
+            for block in line_blocks(stream, source.name):
+                number += lines.block(block, number)
                 if len(lines.out.owners[0]) >= BATCH_RECORDS:
                     yield lines.flush()
-            number += block.count(b"\n")
     yield lines.flush()

@@ -8,7 +8,8 @@ the external subset even when told not to load it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, BinaryIO, Literal, cast
 
 from lxml import etree
@@ -17,7 +18,7 @@ from treeanon.errors import DataError
 from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.report import Dropped, ReadReport
 from treeanon.forest.tables import Batch, BatchWriter
-from treeanon.io.options import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions
+from treeanon.io.options import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.io.values import new_codes
 from treeanon.io.xml_compile import MOVED_TAG, NODE_TAG, Qualifier, XmlTexts, compile_elements
@@ -94,8 +95,8 @@ def xml_error(problem: etree.XMLSyntaxError, refusal: _Refusal) -> DataError:
 class _Elements:
     """Puts record elements into batches."""
 
-    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport, source: str) -> None:
-        self.layout, self.options, self.report, self.source = schema.layout, options, report, source
+    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
+        self.layout, self.options, self.report, self.source = schema.layout, options, report, ""
         self.qualifier = Qualifier(schema.input.namespaces)
         self.bind = compile_elements(self.layout, self.qualifier)
         self.drops: list[tuple[str, str]] = []
@@ -289,18 +290,30 @@ def _blocks(stream: BinaryIO, elements: _Elements, schema: Schema) -> Iterator[B
         raise xml_error(problem, records.refusal) from None
 
 
-def read_xml(source: Source, schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of one XML source."""
-    assert schema.input.record is not None
-    elements = _Elements(schema, options, report, source.name)
+@contextmanager
+def _located(source: str) -> Iterator[None]:
+    """Names the source in errors that do not."""
     try:
-        with source.open(options.advance) as stream:
+        yield
+    except DataError as problem:
+        if problem.source:
+            raise
+        raise DataError(problem.message, source=source, place=problem.place, path=problem.path) from None
+
+
+def read_xml(
+    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
+) -> Iterator[Batch]:
+    """The batches of XML sources."""
+    assert schema.input.record is not None
+    elements = _Elements(schema, options, report)
+    for source in sources:
+        elements.source, elements.number = source.name, 0
+        with broken_files(options, report), _located(source.name), source.open(options.advance) as stream:
             if schema.input.record.whole_file:
                 _whole(stream, elements, schema)
             else:
                 yield from _blocks(stream, elements, schema)
-    except DataError as problem:
-        if problem.source:
-            raise
-        raise DataError(problem.message, source=source.name, place=problem.place, path=problem.path) from None
+        if elements.full:
+            yield elements.flush()
     yield elements.flush()

@@ -1,0 +1,103 @@
+"""Decides for every leaf: role, type, hierarchy and name; and in every repeated object which class is its head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from treeanon.infer.builders import Built, builder_for, nice_widths, type_of
+from treeanon.infer.identify import ENOUGH, withheld
+from treeanon.infer.leaves import Holder, Leaf
+from treeanon.infer.model import Finding
+from treeanon.infer.naming import class_names
+from treeanon.infer.stats import Values
+from treeanon.schema.model import ValueType
+
+_SUBJECTS = frozenset("name code text display title label description desc".split())
+
+
+def decide(leaves: list[Leaf], records: int, *, slashed: bool) -> tuple[Finding, ...]:
+    """The classes in the order in which the schema declares them: holders in document order, their heads first."""
+    names = class_names([leaf.labels for leaf in leaves], [leaf.holder.parent is None for leaf in leaves])
+    made = {
+        id(leaf): _finding(leaf, name, records, slashed=slashed) for leaf, name in zip(leaves, names, strict=True)
+    }
+    ordered: list[Finding] = []
+    for holder in _holders(leaves):
+        own = [leaf for leaf in leaves if leaf.holder is holder]
+        ordered += _with_head([(leaf, made[id(leaf)]) for leaf in own], holder)
+    return tuple(ordered)
+
+
+def _holders(leaves: Iterable[Leaf]) -> list[Holder]:
+    """The holders, each after the one around it."""
+    found: dict[int, Holder] = {}
+    for leaf in leaves:
+        found.setdefault(id(leaf.holder), leaf.holder)
+    return sorted(found.values(), key=lambda holder: holder.parent is not None)
+
+
+def _finding(leaf: Leaf, name: str, records: int, *, slashed: bool) -> Finding:
+    values = leaf.values
+    step = leaf.labels[-1] if leaf.labels else ""
+    value_type = type_of(values, step)
+    found = Finding(
+        name=name,
+        path=leaf.path,
+        type=value_type,
+        facts=_facts(values, value_type),
+        place=leaf.holder.path.text(slashed=slashed),
+        records=values.records,
+        occurrences=values.occurrences,
+        distinct=values.distinct,
+    )
+    hidden = withheld(leaf, value_type, records)
+    if hidden is not None:
+        # nothing of a class that is not published needs a type
+        return replace(found, type="text", role=hidden[0], why=hidden[1])
+    under = "/" if leaf.holder.once else None
+    if values.distinct == 1 and values.occurrences >= ENOUGH:
+        built = Built({"flat": True}, "always the same value so far: it tells nothing, and may be left out")
+        return replace(found, type="text", under=under, hierarchy=built.spec, why=built.why)
+    built = builder_for(values, step, value_type)
+    return replace(found, under=under, hierarchy=built.spec, why=built.why)
+
+
+def _with_head(own: list[tuple[Leaf, Finding]], holder: Holder) -> list[Finding]:
+    """The classes of one holder, the head first; in the record or what stands in for it, identifiers come first."""
+    published = [pair for pair in own if pair[1].published]
+    if holder.in_record:
+        return [f for _, f in own if not f.published] + [f for _, f in published]
+    ranked = sorted(published, key=lambda pair: _as_head(*pair))
+    head = ranked[:1]
+    rest = [pair for pair in own if pair not in head]
+    return [finding for _, finding in [*head, *rest]]
+
+
+def _as_head(leaf: Leaf, finding: Finding) -> tuple[bool, ...] | tuple[bool | int, ...]:
+    """What sorts the best head first: a text that is nearly always there, names what it is about, and repeats."""
+    values = leaf.values
+    instances = leaf.holder.instances
+    unique = values.occurrences >= ENOUGH and 2 * values.distinct > values.occurrences
+    flag = values.distinct <= 2 and values.occurrences >= ENOUGH
+    subject = leaf.labels[-1].lower() in _SUBJECTS if leaf.labels else False
+    return (
+        values.occurrences < 0.9 * instances,
+        finding.type != "text",
+        unique,
+        flag,
+        not subject,
+        values.distinct,
+    )
+
+
+def _facts(values: Values, value_type: ValueType) -> str:
+    """Counts and rounded ranges in words; never a value."""
+    told = f"{values.distinct:,} distinct value{'s' if values.distinct != 1 else ''}"
+    if value_type in ("integer", "number"):
+        numbers = sorted(float(text) for text in values.counts)
+        if numbers[-1] > numbers[0]:
+            width = nice_widths(int(numbers[-1] - numbers[0]) or 1, integer=True)[-1]
+            low, high = numbers[0] // width * width, (numbers[-1] // width + 1) * width
+            told += f" between about {low:,.0f} and {high:,.0f}"
+    return told

@@ -1,0 +1,103 @@
+"""What must not be published: fields that say who it is, and free texts."""
+
+from __future__ import annotations
+
+import re
+
+from treeanon.infer.leaves import Leaf
+from treeanon.infer.stats import Values
+from treeanon.schema.model import Role
+
+ENOUGH = 20
+"""Fewer records than this say nothing about how many values differ."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
+_TELLING = frozenset(
+    "ssn mrn email mail phone telephone telefon tel mobile cell cellphone fax telecom passport iban surname lastname"
+    " firstname forename fullname maiden nickname username login password passwd license licence street birthname"
+    " url uri ip mac pid nino nhs account url fingerprint photo signature geburtsname vorname nachname address".split()
+)
+_TELLING_PAIRS = frozenset(
+    [("last", "name"), ("first", "name"), ("full", "name"), ("middle", "name"), ("birth", "name"), ("family", "name")]
+    + [("given", "name"), ("user", "name"), ("patient", "name"), ("person", "name"), ("customer", "name")]
+    + [("credit", "card"), ("national", "id"), ("tax", "id"), ("social", "security"), ("e", "mail")]
+)
+_WHOLE_NAMES = frozenset({"name", "fullname", "patientname", "personname", "customername", "surname"})
+_NUMBERING = frozenset("id ids identifier uuid guid key no nr number record recordid ref reference fullurl".split())
+_INSIDE = frozenset("name names telecom telecoms contact contacts identifier identifiers phones emails".split())
+_FLAGS = frozenset("true false yes no y n 0 1".split())
+_DIGITS = re.compile(r"[+-]?[0-9]+")
+_UUID = re.compile(r"(?:urn:uuid:)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_CODE_LIKE = re.compile(r"(?=.*[0-9])\S{8,}")
+
+
+def words(name: str) -> list[str]:
+    """The words of a name, in lower case.
+
+    >>> words("birthDate"), words("SSN_number"), words("e-mail")
+    (['birth', 'date'], ['ssn', 'number'], ['e', 'mail'])
+    """
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def withheld(leaf: Leaf, value_type: str, records: int) -> tuple[Role, str] | None:
+    """The role that keeps a class from being published, and the reason; None for a class to publish."""
+    values = leaf.values
+    if _is_free_text(values):
+        return "drop", "long free text: it may say anything about anyone"
+    if values.counts.keys() <= _FLAGS:
+        return None
+    reason = _by_name(leaf, records) or _by_values(leaf, value_type, records)
+    return ("identifier", reason) if reason else None
+
+
+def _is_free_text(values: Values) -> bool:
+    mean = sum(len(text) * times for text, times in values.counts.items()) / values.occurrences
+    many_words = sum(len(text.split()) * times for text, times in values.counts.items()) / values.occurrences
+    return mean > 60 or many_words > 10
+
+
+def _by_name(leaf: Leaf, records: int) -> str:
+    labels = [words(label) for label in leaf.labels]
+    last = labels[-1] if labels else []
+    values = leaf.values
+    few = values.distinct <= 8 and values.occurrences >= ENOUGH
+    if not few and (_TELLING & set(last) or any(pair in _TELLING_PAIRS for pair in zip(last, last[1:], strict=False))):
+        return "its name says that it tells who or where somebody is"
+    if not few and any(_INSIDE & set(label) for label in labels[:-1]) and 2 * values.distinct > values.records:
+        return "it is part of a name, contact or identifier"
+    if not leaf.holder.in_record:
+        return ""
+    if not few and "".join(last) in _WHOLE_NAMES:
+        return "its name says that it tells who somebody is"
+    varied = records < ENOUGH or 2 * values.distinct > values.records
+    if varied and last and last[-1] in _NUMBERING | {"name"}:
+        return "its name says that it tells one record from another"
+    return ""
+
+
+def _by_values(leaf: Leaf, value_type: str, records: int) -> str:
+    values = leaf.values
+    if values.occurrences >= 2 and all(_UUID.fullmatch(text) for text in values.counts):
+        return "its values are made to be unique (UUID)"
+    if leaf.holder.in_record:
+        if values.records >= ENOUGH and _near_unique(values) and _is_identifying_kind(values, value_type):
+            return f"nearly every record has a value of its own ({values.distinct:,} of {values.records:,})"
+        return ""
+    last = words(leaf.labels[-1])[-1:] if leaf.labels else []
+    many = values.occurrences >= ENOUGH and _near_unique(values) and value_type in ("text", "integer")
+    if many and (set(last) & _NUMBERING or (value_type == "text" and all(map(_CODE_LIKE.fullmatch, values.counts)))):
+        return f"nearly every occurrence has a value of its own ({values.distinct:,} of {values.occurrences:,})"
+    return ""
+
+
+def _near_unique(values: Values) -> bool:
+    return values.distinct > 0.9 * values.occurrences
+
+
+def _is_identifying_kind(values: Values, value_type: str) -> bool:
+    """Whether being unique is no accident: texts, and long integers that never repeat."""
+    if value_type == "integer":
+        long = all(len(text.strip().lstrip("+-")) >= 5 for text in values.counts)
+        return long and values.distinct == values.occurrences
+    return value_type == "text"

@@ -1,0 +1,68 @@
+"""From an input to findings: samples it, counts what is there, decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from treeanon.errors import DataError
+from treeanon.infer.decide import decide
+from treeanon.infer.leaves import Leaves, dotted_name
+from treeanon.infer.model import Findings, Sample
+from treeanon.infer.namespaces import Prefixes, all_elements
+from treeanon.infer.render import render_schema
+from treeanon.infer.sample import take_sample
+from treeanon.infer.tree_classes import tree_classes
+from treeanon.infer.walk_json import walk_json
+from treeanon.schema import Schema
+from treeanon.schema.layout import ROOT
+
+
+def propose(
+    source: str | Path, *, format: str | None = None, record: str | None = None, sample: int = 1000
+) -> Findings:
+    """What a schema for this input could be, found in its first records.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "people.ndjson")
+    >>> _ = path.write_text('{"age": 34, "visits": [{"ward": "A"}]}\\n')
+    >>> [(found.name, found.type, found.path.text(slashed=False)) for found in propose(path).classes]
+    [('age', 'integer', 'age'), ('ward', 'text', 'visits[].ward')]
+    """
+    taken = take_sample(source, format=format, record=record, most=sample)
+    findings = _from_trees(taken) if taken.format == "trees" else _from_documents(taken)
+    if not findings.classes:
+        raise DataError("no field in the sample could become a class", source=str(source))
+    # loading tells what lies under what, and proves that the schema is one
+    layout = Schema.loads(render_schema(findings)).layout
+    names = [published.name for published in layout.classes]
+    return findings.with_parents(
+        {c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes}
+    )
+
+
+def _from_trees(taken: Sample) -> Findings:
+    return Findings(taken, tree_classes(taken.records))
+
+
+def _from_documents(taken: Sample) -> Findings:
+    if taken.format != "xml":
+        root, kinds = walk_json(taken.records)
+        leaves = Leaves(False, dotted_name, kinds).gather(root)
+        return Findings(taken, decide(leaves.found, len(taken.records), slashed=False), tuple(leaves.left_out))
+    from treeanon.infer.walk_xml import walk_xml
+
+    prefixes = Prefixes(all_elements(taken.records))
+    for name in _record_tags(taken):
+        prefixes.short(name)
+    root, kinds = walk_xml(taken.records)
+    leaves = Leaves(True, prefixes.short, kinds).gather(root)
+    classes = decide(leaves.found, len(taken.records), slashed=True)
+    return Findings(taken, classes, tuple(leaves.left_out), dict(prefixes.used))
+
+
+def _record_tags(taken: Sample) -> list[str]:
+    """The qualified tags from the root to the records, whose namespaces the schema must declare."""
+    if taken.record is None or taken.record.whole_file:
+        return []
+    first = taken.records[0]
+    return [str(element.tag) for element in [*reversed(list(first.iterancestors())), first]]
