@@ -65,9 +65,9 @@ def command(
     from treeanon.schema import Schema
 
     loaded = Schema.load(schema)
-    for target in (output, schema_out):
-        if target is not None:
-            refuse_existing(target, force=force)
+    refuse_existing(output, force=force)
+    if schema_out is not None:
+        _check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)
     with progress_bar("reading", quiet=quiet) as progress:
         forest = read(
@@ -106,6 +106,21 @@ def _told(counts: dict[str, Any], output: str) -> str:
         lines.append("not published, because the schema does not name it or withholds it:")
         lines.extend(told_dropped(counts["dropped"]))
     return "\n".join(lines)
+
+
+def _check_schema_out(schema_out: str, output: str, *, force: bool) -> None:
+    """Refuses, before any work, a place for the schema that cannot be."""
+    from treeanon.errors import FileError
+    from treeanon.io.output import naming, refuse_existing
+
+    if schema_out == "-":
+        raise click.UsageError("--schema-out needs the name of a file")
+    with naming(schema_out):
+        if Path(schema_out).resolve() == Path(output).resolve():
+            raise click.UsageError("--schema-out and --output name the same file")
+        if not Path(schema_out).resolve().parent.is_dir():
+            raise FileError(f"{schema_out}: its folder does not exist")
+    refuse_existing(schema_out, force=force)
 
 
 def _write_schema(schema: Any, source: str, target: str, *, force: bool) -> None:

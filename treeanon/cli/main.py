@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -9,7 +10,6 @@ import sys
 import traceback
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import click
 
@@ -97,7 +97,8 @@ def run() -> None:
         signal.signal(signal.SIGHUP, _interrupted)
     try:
         result = main.main(standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)
     except click.exceptions.Abort:
         _say("interrupted")
@@ -105,9 +106,23 @@ def run() -> None:
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
-    except BrokenPipeError:
-        # Whoever read our output has enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except SystemError as problem:
+        # Compiled code wraps what a signal raised while it ran.
+        if isinstance(problem.__cause__, SystemExit):
+            sys.exit(problem.__cause__.code)
+        if isinstance(problem.__cause__, KeyboardInterrupt):
+            _say("interrupted")
+            sys.exit(130)
+        sys.exit(report(problem))
+    except OSError as problem:
+        # Files are told of by name where they are used; this is standard output.
+        if problem.errno is None:
+            sys.exit(report(problem))
+        if not isinstance(problem, BrokenPipeError):
+            _say(f"error: standard output: {problem.strerror}")
+        with contextlib.suppress(OSError, AttributeError):
+            # What is still in the buffer must not fail again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(4)
     except Exception as problem:
         sys.exit(report(problem))
@@ -130,5 +145,8 @@ def report(problem: Exception) -> int:
     return 70
 
 
-def _say(text: Any) -> None:
-    click.echo(f"treeanon: {text}", err=True)
+def _say(text: str) -> None:
+    from treeanon.hierarchy.show import printable
+
+    # Names of files may hold control characters that would steer the terminal.
+    click.echo(f"treeanon: {printable(text)}", err=True)

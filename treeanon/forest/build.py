@@ -89,7 +89,8 @@ class ForestBuilder:
 
         def trees(batch: Batch) -> Trees:
             labels = [
-                np.append(np.where(codes < 0, -1, codes + first)[next(mapping)], -1).astype(np.int32)
+                # Index -1 (a text that only skipped records have, or none at all) finds the -1 at the end.
+                np.append(np.append(np.where(codes < 0, -1, codes + first), -1)[next(mapping)], -1).astype(np.int32)
                 for (_, codes), mapping, first in zip(resolved, maps, firsts, strict=False)
             ]
             return canonical(*assemble(batch, self.layout, labels), rank)

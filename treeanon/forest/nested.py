@@ -44,16 +44,29 @@ class NestedReader:
         if not isinstance(groups, dict):
             raise Malformed("the reserved name must hold an object of class names")
         for name, nodes in groups.items():
-            self.add_nodes(nodes, self.under(name, container), row)
+            under = self.under(name, container)
+            if under is not None:
+                self.add_nodes(nodes, under, row)
 
-    def under(self, name: Any, container: int) -> int:
-        """The class that a group of moved nodes in a container lies under (-1: the record)."""
-        under = -1 if name == ROOT_NAME else self.numbers.get(name, -2)
-        if name == STAR or under == -2 or (under >= 0 and self.layout.classes[under].container != container):
+    def under(self, name: Any, container: int) -> int | None:
+        """The class that a group of moved nodes of a container lies under (-1: the record).
+
+        None, if it is a class of another container that reads the same item: that one takes the group.
+        """
+        if name == ROOT_NAME:
+            if container != 0:
+                raise Malformed(f"only a record holds nodes grouped under {ROOT_NAME!r}")
+            return -1
+        under = self.numbers.get(name, -2) if name != STAR else -2
+        home = self.layout.classes[under].container if under >= 0 else -1
+        if home < 0 or not self._read_one(home, container):
             raise Malformed("nodes under the reserved name must be grouped by a class of their container")
-        if under < 0 and container != 0:
-            raise Malformed(f"only a record holds nodes grouped under {ROOT_NAME!r}")
-        return under
+        return under if home == container else None
+
+    def _read_one(self, first: int, second: int) -> bool:
+        """Whether two containers may be read from one item: they are one, or differ in their predicates."""
+        a, b = self.layout.containers[first], self.layout.containers[second]
+        return a is b or (a.name is not None and (a.parent, a.way, a.name) == (b.parent, b.way, b.name))
 
     def add_nodes(self, nodes: Any, under: int, row: int) -> None:
         """Appends nodes that lie under one class, in one row of its container."""
@@ -74,11 +87,16 @@ class NestedReader:
         number = self.numbers[name]
         if number >= 0 and (number == above or not self.layout.is_below(number, above)):
             raise Malformed("a node lies under a class that is not above its own in the class tree")
-        if number < 0 and (value != STAR or children):
-            raise Malformed(f"the class {STAR!r} has one value, {STAR!r}, and no children")
+        if number < 0 and (value != STAR or children or above >= 0):
+            raise Malformed(f"the class {STAR!r} has one value, {STAR!r}, directly under the record, without children")
         typed = number >= 0 and self.layout.classes[number].spec.type != "text"
         if not (value.strip() if typed else value) or "\0" in value:
             raise Malformed("a value must not be empty or hold a NUL character")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise Malformed("a value holds half of a character (a lone surrogate)") from None
         held, codes, parents, unders, rows = self.out.moved
         held.append(number)
         codes.append(0 if number < 0 else self.codes[number][value])

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+LONG_KEY = 100
+"""A longer key is no name either."""
+
 MANY_KEYS = 50
 """More unnamed keys than this in one place are counted together: keys that many are data, not names."""
 
@@ -28,6 +31,8 @@ class Dropped:
         counts = self.places.setdefault(place, Counter())
         if "*" in counts:
             key = "*"
+        elif len(key) > LONG_KEY:
+            key = f"(a name of over {LONG_KEY} characters)"
         counts[key] += times
         if len(counts) > MANY_KEYS:
             total = counts.total()

@@ -31,9 +31,17 @@ def indexed(texts: tuple[str, ...]) -> dict[str, int]:
         raise HierarchyError("a hierarchy has at least one node: its root")
     if set(map(type, texts)) == {str}:
         index = dict(zip(texts, range(len(texts)), strict=True))
-        if len(index) == len(texts) and "" not in index:
+        if len(index) == len(texts) and "" not in index and _is_unicode("".join(texts)):
             return index
     return _indexed_one_by_one(texts)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _indexed_one_by_one(texts: tuple[str, ...]) -> dict[str, int]:
@@ -42,6 +50,8 @@ def _indexed_one_by_one(texts: tuple[str, ...]) -> dict[str, int]:
     for code, text in enumerate(texts):
         if not isinstance(text, str) or not text:
             raise HierarchyError(f"node {code}: its text must be a string that is not empty")
+        if not _is_unicode(text):
+            raise HierarchyError(f"node {code}: its text holds half of a character (a lone surrogate)")
         if first.setdefault(text, code) != code:
             raise HierarchyError(f"nodes {first[text]} and {code}: they have one text: texts must differ")
     return first

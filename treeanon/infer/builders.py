@@ -15,12 +15,17 @@ from treeanon.schema.model import ValueType
 
 _FEW = 8
 _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
-_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?(?:[eE][+-]?[0-9]{1,2})?")
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
 _YEAR = re.compile(r"[0-9]{4}")
 _CLOCK = re.compile(r"[T ][0-9]{2}|[0-9]{8}[0-9]{2}")
 _ICD = re.compile(r"[A-Z][0-9]{2}(?:\.?[0-9A-Z]{1,4})?")
 _CODE = re.compile(r"[0-9A-Za-z-]{3,12}")
-_CODE_WORDS = frozenset("zip zipcode postal postcode postalcode plz code icd fips npi ward district".split())
+_CODE_WORDS = frozenset(
+    {
+        "zip", "zipcode", "postal", "postcode", "postalcode", "plz", "code", "icd", "fips", "npi", "ward",
+        "district",
+    }
+)
 _AGE_WORDS = frozenset({"age", "alter", "edad"})
 _SERIES = {1: (1, 5, 10, 50), 2: (2, 10, 20, 100), 5: (5, 10, 50, 100)}
 """Widths by the first digit of the smallest: each a multiple of the one before."""
@@ -116,7 +121,7 @@ def nice_widths(span: int | Fraction, *, integer: bool) -> list[int | float]:
     """Round widths for numbers that spread so far: the smallest is about a twentieth, each a multiple of the last.
 
     >>> nice_widths(87, integer=True), nice_widths(Fraction(1, 2), integer=False), nice_widths(0, integer=True)
-    ([5, 10, 50], [0.02, 0.1, 0.2], [5])
+    ([5, 10, 50], [0.05, 0.1], [5])
     """
     power = 0
     while span and Fraction(span) / 20 > 10 ** (power + 1):

@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from treeanon.infer.builders import Built, builder_for, nice_widths, type_of
-from treeanon.infer.identify import ENOUGH, withheld
+from treeanon.infer.identify import ENOUGH, refers_to, withheld
 from treeanon.infer.leaves import Holder, Leaf
 from treeanon.infer.model import Finding
 from treeanon.infer.naming import class_names
 from treeanon.infer.stats import Values
 from treeanon.schema.model import ValueType
 
-_SUBJECTS = frozenset("name code text display title label description desc".split())
+_SUBJECTS = frozenset({"name", "code", "text", "display", "title", "label", "description", "desc"})
 
 
 def decide(leaves: list[Leaf], records: int, *, slashed: bool) -> tuple[Finding, ...]:
     """The classes in the order in which the schema declares them: holders in document order, their heads first."""
     names = class_names([leaf.labels for leaf in leaves], [leaf.holder.parent is None for leaf in leaves])
-    made = {
-        id(leaf): _finding(leaf, name, records, slashed=slashed) for leaf, name in zip(leaves, names, strict=True)
-    }
-    ordered: list[Finding] = []
-    for holder in _holders(leaves):
-        own = [leaf for leaf in leaves if leaf.holder is holder]
-        ordered += _with_head([(leaf, made[id(leaf)]) for leaf in own], holder)
-    return tuple(ordered)
+    made = {leaf: _finding(leaf, name, records, slashed=slashed) for leaf, name in zip(leaves, names, strict=True)}
+    ids = frozenset(
+        text
+        for leaf, found in made.items()
+        if found.role == "identifier" and leaf.values.distinct > 0.9 * leaf.values.occurrences
+        for text in leaf.values.counts
+    )
+    for leaf, found in made.items():
+        if found.published and found.type in ("text", "integer") and refers_to(leaf.values, ids):
+            why = "its values are ids that another class withholds"
+            made[leaf] = replace(found, type="text", role="identifier", under=None, hierarchy=None, why=why)
+    return tuple(_in_order(made))
+
+
+def _in_order(made: dict[Leaf, Finding]) -> Iterator[Finding]:
+    """The classes by holder, each holder's head first."""
+    own: dict[Holder, list[tuple[Leaf, Finding]]] = {holder: [] for holder in _holders(made)}
+    for leaf, found in made.items():
+        own[leaf.holder].append((leaf, found))
+    shown = {holder for holder, pairs in own.items() if any(found.published for _, found in pairs)}
+    for holder, pairs in own.items():
+        ordered = _with_head(pairs, holder)
+        around = holder.parent
+        while around is not None and around not in shown:
+            around = around.parent
+        head = next((found for found in ordered if found.published), None)
+        for found in ordered:
+            # what describes the person as a whole is no head for what else the person has
+            yield replace(found, under="/") if found is head and around is not None and around.once else found
 
 
 def _holders(leaves: Iterable[Leaf]) -> list[Holder]:
-    """The holders, each after the one around it."""
-    found: dict[int, Holder] = {}
+    """The holders, each after the ones around it."""
+    found: dict[Holder, None] = {}
     for leaf in leaves:
-        found.setdefault(id(leaf.holder), leaf.holder)
-    return sorted(found.values(), key=lambda holder: holder.parent is not None)
+        trail = [leaf.holder]
+        while (above := trail[-1].parent) is not None:
+            trail.append(above)
+        found |= dict.fromkeys(reversed(trail))
+    return sorted(found, key=lambda holder: holder.parent is not None)
 
 
 def _finding(leaf: Leaf, name: str, records: int, *, slashed: bool) -> Finding:
@@ -74,15 +98,16 @@ def _with_head(own: list[tuple[Leaf, Finding]], holder: Holder) -> list[Finding]
     return [finding for _, finding in [*head, *rest]]
 
 
-def _as_head(leaf: Leaf, finding: Finding) -> tuple[bool, ...] | tuple[bool | int, ...]:
+def _as_head(leaf: Leaf, finding: Finding) -> tuple[bool | int, ...]:
     """What sorts the best head first: a text that is nearly always there, names what it is about, and repeats."""
     values = leaf.values
     instances = leaf.holder.instances
     unique = values.occurrences >= ENOUGH and 2 * values.distinct > values.occurrences
-    flag = values.distinct <= 2 and values.occurrences >= ENOUGH
+    constant, flag = (values.distinct <= few and values.occurrences >= ENOUGH for few in (1, 2))
     subject = leaf.labels[-1].lower() in _SUBJECTS if leaf.labels else False
     return (
         values.occurrences < 0.9 * instances,
+        constant,
         finding.type != "text",
         unique,
         flag,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from treeanon.infer.leaves import Leaf
 from treeanon.infer.stats import Values
@@ -13,20 +14,34 @@ ENOUGH = 20
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TELLING = frozenset(
-    "ssn mrn email mail phone telephone telefon tel mobile cell cellphone fax telecom passport iban surname lastname"
-    " firstname forename fullname maiden nickname username login password passwd license licence street birthname"
-    " url uri ip mac pid nino nhs account url fingerprint photo signature geburtsname vorname nachname address".split()
+    {
+        "ssn", "mrn", "email", "mail", "phone", "telephone", "telefon", "tel", "mobile", "cell", "cellphone", "fax",
+        "telecom", "passport", "iban", "surname", "lastname", "firstname", "forename", "fullname", "maiden",
+        "nickname", "username", "login", "password", "passwd", "license", "licence", "street", "birthname", "url",
+        "uri", "ip", "mac", "pid", "nino", "nhs", "account", "fingerprint", "photo", "signature", "geburtsname",
+        "vorname", "nachname", "address",
+    }
 )
 _TELLING_PAIRS = frozenset(
-    [("last", "name"), ("first", "name"), ("full", "name"), ("middle", "name"), ("birth", "name"), ("family", "name")]
-    + [("given", "name"), ("user", "name"), ("patient", "name"), ("person", "name"), ("customer", "name")]
-    + [("credit", "card"), ("national", "id"), ("tax", "id"), ("social", "security"), ("e", "mail")]
+    {"lastname", "firstname", "fullname", "middlename", "birthname", "familyname", "givenname", "username", "email"}
+    | {"patientname", "personname", "customername", "creditcard", "nationalid", "taxid", "socialsecurity"}
 )
 _WHOLE_NAMES = frozenset({"name", "fullname", "patientname", "personname", "customername", "surname"})
-_NUMBERING = frozenset("id ids identifier uuid guid key no nr number record recordid ref reference fullurl".split())
-_INSIDE = frozenset("name names telecom telecoms contact contacts identifier identifiers phones emails".split())
-_FLAGS = frozenset("true false yes no y n 0 1".split())
-_DIGITS = re.compile(r"[+-]?[0-9]+")
+_NUMBERING = frozenset(
+    {
+        "id", "ids", "identifier", "uuid", "guid", "key", "no", "nr", "number", "record", "recordid", "ref",
+        "reference", "fullurl",
+    }
+)
+_PARTS = frozenset({"first", "last", "given", "family", "middle", "full", "text", "prefix", "suffix", "birth"})
+_INSIDE = frozenset(
+    {
+        "name", "names", "telecom", "telecoms", "contact", "contacts", "identifier", "identifiers",
+        "phones", "emails",
+    }
+)
+_TEXTS = frozenset({"note", "notes", "comment", "comments", "remark", "remarks", "memo", "narrative", "freetext"})
+_FLAGS = frozenset({"true", "false", "yes", "no", "y", "n", "0", "1"})
 _UUID = re.compile(r"(?:urn:uuid:)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CODE_LIKE = re.compile(r"(?=.*[0-9])\S{8,}")
 
@@ -45,6 +60,8 @@ def withheld(leaf: Leaf, value_type: str, records: int) -> tuple[Role, str] | No
     values = leaf.values
     if _is_free_text(values):
         return "drop", "long free text: it may say anything about anyone"
+    if leaf.labels and _TEXTS & set(words(leaf.labels[-1])) and values.distinct > 8:
+        return "drop", "its name says free text, which may say anything about anyone"
     if values.counts.keys() <= _FLAGS:
         return None
     reason = _by_name(leaf, records) or _by_values(leaf, value_type, records)
@@ -62,10 +79,16 @@ def _by_name(leaf: Leaf, records: int) -> str:
     last = labels[-1] if labels else []
     values = leaf.values
     few = values.distinct <= 8 and values.occurrences >= ENOUGH
-    if not few and (_TELLING & set(last) or any(pair in _TELLING_PAIRS for pair in zip(last, last[1:], strict=False))):
+    if not few and (_TELLING & set(last) or _TELLING_PAIRS & set(map("".join, pairwise(last)))):
         return "its name says that it tells who or where somebody is"
     if not few and any(_INSIDE & set(label) for label in labels[:-1]) and 2 * values.distinct > values.records:
         return "it is part of a name, contact or identifier"
+    if not few and _PARTS & set(last) and any({"name", "names"} & set(label) for label in labels[:-1]):
+        return "it is part of a name"
+    if not few and {"line", "lines", "reference"} & set(last):
+        inside = {word for label in labels for word in label}
+        if "reference" in last or {"address", "addresses", "addr"} & inside:
+            return "its name says that it tells who or where somebody is"
     if not leaf.holder.in_record:
         return ""
     if not few and "".join(last) in _WHOLE_NAMES:
@@ -101,3 +124,17 @@ def _is_identifying_kind(values: Values, value_type: str) -> bool:
         long = all(len(text.strip().lstrip("+-")) >= 5 for text in values.counts)
         return long and values.distinct == values.occurrences
     return value_type == "text"
+
+
+def refers_to(values: Values, ids: frozenset[str]) -> bool:
+    """Whether most of the values are ids that other fields withhold, alone or at the end of a path.
+
+    >>> values = Values()
+    >>> for number in range(10): values.add(f"Patient/{number}", number, quoted=True)
+    >>> refers_to(values, frozenset(str(number) for number in range(20)))
+    True
+    """
+    if values.distinct <= 8:
+        return False
+    found = sum(text in ids or text.rpartition("/")[2] in ids for text in values.counts)
+    return 2 * found > values.distinct

@@ -44,7 +44,7 @@ class Holder:
         return self.parent is None or self.once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Leaf:
     """One place with values; `labels` are the names on the way to it, for naming the class."""
 
@@ -72,7 +72,7 @@ class Leaves:
         if root.values.occurrences:
             self.leave("(the record's own text)", "a path cannot name the text of the record's element")
         self.inner(root, (), record, ())
-        self.found = [leaf for leaf in self.found if _bare(leaf.path) not in self.fixed]
+        self.found = [leaf for leaf in self.found if bare(leaf.path) not in self.fixed]
         return self
 
     def leave(self, path: str, why: str) -> None:
@@ -95,6 +95,9 @@ class Leaves:
         if not self.slashed and len(names) >= 3 and all(_DATA_KEY.fullmatch(name) for name in names):
             self.leave(path, f"its {len(names):,} keys look like data (numbers, dates, addresses), not like names")
             return []
+        if not self.slashed and len(names) >= 10 and all(5 * place.fields[n].records < place.records for n in names):
+            self.leave(path, f"its {len(names):,} keys are all rare: they look like data, not like names")
+            return []
         if not self.slashed and (place.overflow or len(names) > MOST_FIELDS) and 2 * len(rare) > len(names):
             self.leave(path, f"{len(rare):,} of its keys are rare: they look like data, not like names")
             return [name for name in names if name not in set(rare)] if path == "the record" else []
@@ -104,7 +107,7 @@ class Leaves:
         """Gathers one attribute."""
         short = self.short("@" + name)
         if short is None:
-            return self.leave(self.told(steps, "@" + name), "this attribute speaks of the document, or has no name here")
+            return self.leave(self.told(steps, "@" + name), "speaks of the document, or has a name no path has")
         if at.values.occurrences:
             self.found.append(Leaf(FieldPath(steps, short), at.values, holder, (*labels, _local(short)), at.instances))
         else:
@@ -132,8 +135,8 @@ class Leaves:
         kind = self.kinds[at.path]
         names = tuple(self.short(name) or "" for name in kind.names)
         tail = tuple(Step(name) for name in names)
-        bare = FieldPath((*(Step(s.name) for s in steps), Step(short), *tail), kind.attribute)
-        self.fixed.add(bare)
+        fixed = FieldPath((*(Step(s.name) for s in steps), Step(short), *tail), kind.attribute)
+        self.fixed.add(fixed)
         for constant, place in sorted(at.kinds.items()):
             own = (*steps, Step(short, True, Predicate(names, kind.attribute, constant)))
             inner = Holder(FieldPath(own), holder, place.instances, place.most, constant)
@@ -193,5 +196,6 @@ def _local(name: str) -> str:
     return name.rpartition("}")[2].rpartition(":")[2]
 
 
-def _bare(path: FieldPath) -> FieldPath:
+def bare(path: FieldPath) -> FieldPath:
+    """The path without marks and predicates."""
     return FieldPath(tuple(Step(step.name) for step in path.steps), path.attribute)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.model import Role, ValueType
+
+if TYPE_CHECKING:
+    from treeanon.infer.namespaces import Prefixes
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,7 @@ class Sample:
     whole: bool
     record_why: str = ""
     others: tuple[str, ...] = ()
+    prefixes: Prefixes | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class LeftOut:
 class Findings:
     """All that the schema is made of: where records are, the classes in order, and what was left out.
 
-    `containers` gives, for the path of a repeated object, the class that is its head and what that class lies under.
+    `parents` says what each published class lies under, None for the record.
     """
 
     sample: Sample

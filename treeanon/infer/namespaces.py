@@ -14,7 +14,6 @@ _XML = "http://www.w3.org/XML/1998/namespace"
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
 _OF_DOCUMENT = {f"{{{_INSTANCE}}}schemaLocation", f"{{{_INSTANCE}}}noNamespaceSchemaLocation", f"{{{_XML}}}space"}
 _NAME = re.compile(r"[^\W\d][\w.·-]*")
-_RESERVED = {"xml", "xmlns"}
 
 
 class Prefixes:
@@ -30,7 +29,7 @@ class Prefixes:
         self.used: dict[str, str] = {}
         self.own: dict[str, list[str]] = {}
         self.default: str | None = None
-        plain = False
+        plain, of_attributes = False, set[str]()
         for element in elements:
             for prefix, uri in element.nsmap.items():
                 names = self.own.setdefault(uri, [])
@@ -38,8 +37,10 @@ class Prefixes:
                     names.append(prefix)
             plain |= not str(element.tag).startswith("{")
             self.default = self.default or element.nsmap.get(None)
-        # Without a prefix an element is in the default namespace: not if some are in none.
-        self.default = None if plain else self.default
+            of_attributes |= {str(name)[1:].partition("}")[0] for name in element.attrib if str(name).startswith("{")}
+        # Without a prefix an element is in the default namespace: not if some are in none. A namespace has one
+        # prefix, and attributes need one that is not empty.
+        self.default = None if plain or self.default in of_attributes else self.default
 
     def short(self, name: str) -> str | None:
         """The name as a path writes it, of a qualified tag or (after @) attribute; None if a path cannot."""
@@ -61,7 +62,8 @@ class Prefixes:
         for prefix, known in self.used.items():
             if known == uri and prefix:
                 return prefix
-        chosen = next(p for p in self._proposals(uri) if p not in self.used and p not in _RESERVED and _NAME.fullmatch(p))
+        taken = {*self.used, "xml", "xmlns"}
+        chosen = next(each for each in self._proposals(uri) if each not in taken and _NAME.fullmatch(each))
         self.used[chosen] = uri
         return chosen
 

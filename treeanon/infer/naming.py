@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from itertools import count
 
 _GENERIC = frozenset(
-    "name value text code display coding item items title label description desc entry resource data root string"
-    " valuestring valuequantity valuecodeableconcept kind key #text list".split()
+    {
+        "name", "value", "text", "code", "display", "coding", "item", "items", "title", "label",
+        "description", "desc", "entry", "resource", "data", "root", "string", "valuestring",
+        "valuequantity", "valuecodeableconcept", "kind", "key", "#text", "list",
+    }
 )
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
@@ -38,12 +41,10 @@ def _proposals(labels: tuple[str, ...], at_record: bool) -> list[str]:
     telling = [part for part in parts if part.lower() not in _GENERIC] or parts[-1:]
     if len(parts) == 1 or (at_record and len(labels) == 1):
         return parts[-1:]
-    first = telling[-1]
-    proposals = [first]
-    if parts[-1] != first:
-        proposals.append(f"{first}_{parts[-1]}")
-    for number in range(2, len(parts) + 1):
-        proposals.append("_".join(dict.fromkeys(parts[-number:])))
+    saying = telling if parts[-1] == telling[-1] else [*telling, parts[-1]]
+    proposals = [telling[-1]]
+    for some in (saying, parts):
+        proposals += ["_".join(dict.fromkeys(some[-number:])) for number in range(2, len(some) + 1)]
     return list(dict.fromkeys(proposals))
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from treeanon.errors import DataError
 from treeanon.infer.decide import decide
-from treeanon.infer.leaves import Leaves, dotted_name
-from treeanon.infer.model import Findings, Sample
-from treeanon.infer.namespaces import Prefixes, all_elements
+from treeanon.infer.leaves import Leaves, bare, dotted_name
+from treeanon.infer.model import Findings, LeftOut, Sample
+from treeanon.infer.namespaces import Prefixes
 from treeanon.infer.render import render_schema
 from treeanon.infer.sample import take_sample
 from treeanon.infer.tree_classes import tree_classes
@@ -29,7 +29,10 @@ def propose(
     [('age', 'integer', 'age'), ('ward', 'text', 'visits[].ward')]
     """
     taken = take_sample(source, format=format, record=record, most=sample)
-    findings = _from_trees(taken) if taken.format == "trees" else _from_documents(taken)
+    try:
+        findings = _from_trees(taken) if taken.format == "trees" else _from_documents(taken)
+    except DataError as problem:
+        raise DataError(problem.message, source=str(source), place=problem.place) from None
     if not findings.classes:
         raise DataError("no field in the sample could become a class", source=str(source))
     # loading tells what lies under what, and proves that the schema is one
@@ -48,16 +51,25 @@ def _from_documents(taken: Sample) -> Findings:
     if taken.format != "xml":
         root, kinds = walk_json(taken.records)
         leaves = Leaves(False, dotted_name, kinds).gather(root)
-        return Findings(taken, decide(leaves.found, len(taken.records), slashed=False), tuple(leaves.left_out))
+        return _findings(taken, leaves, {})
     from treeanon.infer.walk_xml import walk_xml
 
-    prefixes = Prefixes(all_elements(taken.records))
+    prefixes = taken.prefixes or Prefixes(taken.records)
     for name in _record_tags(taken):
         prefixes.short(name)
     root, kinds = walk_xml(taken.records)
     leaves = Leaves(True, prefixes.short, kinds).gather(root)
-    classes = decide(leaves.found, len(taken.records), slashed=True)
-    return Findings(taken, classes, tuple(leaves.left_out), dict(prefixes.used))
+    return _findings(taken, leaves, dict(prefixes.used))
+
+
+def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str]) -> Findings:
+    """What was decided; a withheld class that differs from a published one by its predicates only is left unnamed."""
+    found = decide(leaves.found, len(taken.records), slashed=leaves.slashed)
+    public = {bare(each.path) for each in found if each.published and each.path is not None}
+    unnamed = [each for each in found if each.path and not each.published and bare(each.path) in public]
+    left = [LeftOut(each.path.text(slashed=leaves.slashed), each.why) for each in unnamed if each.path]
+    named = tuple(each for each in found if each not in unnamed)
+    return Findings(taken, named, (*leaves.left_out, *left), namespaces)
 
 
 def _record_tags(taken: Sample) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from treeanon.errors import DataError, UsageError
 from treeanon.infer.model import Sample
+from treeanon.infer.namespaces import Prefixes, all_elements
 from treeanon.infer.sample_json import json_sample, ndjson_sample, one_json_record
 from treeanon.infer.sample_xml import one_xml_record, xml_sample
 from treeanon.io.registry import FORMATS, format_named, format_of_name
@@ -44,31 +46,37 @@ def take_sample(given: str | Path, *, format: str | None, record: str | None, mo
     items = [item for item in sources.items if _format_name(item.name) in (format, None) or format == "ndjson"]
     if format in ("ndjson", "trees"):
         _refuse_record(format, record)
-        return ndjson_sample(items, format, most)
+        return ndjson_sample(_opened(items), format, most)
     path = _parsed(record or ".", format)
     if not path.whole_file:
         return _records_of_files(items, format, path, most)
-    one: Callable[[Source], object] = one_xml_record if format == "xml" else one_json_record
-    records = [one(item) for item in items[:most]]
+    whole, why = len(items) <= most, "each file is one record"
     if format == "xml":
-        path = RecordPath((), False)
-    return Sample(format, path, records, len(items) <= most, "each file is one record")
+        roots = [one_xml_record(item) for item in items[:most]]
+        return Sample(format, path, roots, whole, why, prefixes=Prefixes(all_elements(roots)))
+    return Sample(format, path, [one_json_record(item) for item in items[:most]], whole, why)
+
+
+def _opened(items: list[Source]) -> Iterator[tuple[str, BinaryIO]]:
+    for item in items:
+        with item.open() as stream:
+            yield item.name, stream
 
 
 def _records_of_files(items: list[Source], format: str, path: RecordPath, most: int) -> Sample:
-    records: list[object] = []
+    records: list[Any] = []
     whole = True
-    for at, item in enumerate(items):
-        with item.open() as stream:
-            read = xml_sample if format == "xml" else json_sample
-            found = read(stream, item.name, path, most - len(records))
+    first: Sample | None = None
+    for at, (name, stream) in enumerate(_opened(items)):
+        found = (xml_sample if format == "xml" else json_sample)(stream, name, path, most - len(records))
+        first = first or found
         records += found.records
         whole = found.whole and at + 1 == len(items)
         if len(records) >= most:
             break
-    if not records:
-        raise DataError("holds no record at the record path", source=items[0].name)
-    return Sample(format, path, records, whole, "as given by --record")
+    assert first is not None
+    prefixes = Prefixes(all_elements(records)) if format == "xml" else None
+    return replace(first, records=records, whole=whole, others=(), prefixes=prefixes)
 
 
 def _of_file(item: Source, format: str | None, record: str | None, most: int) -> Sample:
@@ -82,29 +90,16 @@ def _of_file(item: Source, format: str | None, record: str | None, most: int) ->
             format = "ndjson"
         if format in ("ndjson", "trees"):
             _refuse_record(format, record)
-            return ndjson_sample([Source(item.name, None, lambda: _Unclosable(stream))], format, most)  # type: ignore[arg-type, return-value]
+            return ndjson_sample([(item.name, stream)], format, most)
         path = None if record is None else _parsed(record, format)
         return (xml_sample if format == "xml" else json_sample)(stream, item.name, path, most)
-
-
-class _Unclosable:
-    """A decompressed stream under a source of its own, which is closed elsewhere."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self.stream = stream
-
-    def read(self, size: int = -1) -> bytes:
-        return self.stream.read(size)
-
-    def close(self) -> None:
-        pass
 
 
 def format_of_content(head: bytes) -> str | None:
     """The format that the first bytes of a file speak of.
 
-    >>> format_of_content(b" <a/>"), format_of_content(b'{"a": 1}'), format_of_content(b'{"a": 1}\\n{"a": 2}'), format_of_content(b"a,b")
-    ('xml', 'json', 'ndjson', None)
+    >>> [format_of_content(head) for head in (b" <a/>", b'{"a": 1}', b'{"a": 1}\\n{"a": 2}', b"a,b")]
+    ['xml', 'json', 'ndjson', None]
     """
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from treeanon.errors import DataError
@@ -15,31 +15,27 @@ from treeanon.schema import RecordPath
 from treeanon.schema.dump import record_text
 
 
-def ndjson_sample(items: list[Source], format: str, most: int) -> Sample:
-    """The first lines of one or more sources, parsed."""
+def ndjson_sample(streams: Iterable[tuple[str, BinaryIO]], format: str, most: int) -> Sample:
+    """The first lines of one or more named streams, parsed."""
     records: list[Any] = []
     whole = True
-    for at, item in enumerate(items):
-        for record in _lines(item):
-            if len(records) >= most:
+    name = ""
+    for name, stream in streams:
+        for number, line in enumerate(_lines(name, stream), start=1):
+            if len(records) == most:
                 whole = False
                 break
-            records.append(record)
-        if len(records) >= most:
-            whole &= at + 1 == len(items)
+            records.append(_parsed(line, name, f"line {number}"))
+        if not whole:
             break
     if not records:
-        raise DataError("holds no record", source=items[0].name)
+        raise DataError("holds no record", source=name)
     return Sample(format, None, records, whole, "each line is one record")
 
 
-def _lines(item: Source) -> Iterator[Any]:
-    number = 0
-    with item.open() as stream:
-        for block in line_blocks(stream, item.name):
-            for line in block.removesuffix(b"\n").split(b"\n"):
-                number += 1
-                yield _parsed(line, item.name, f"line {number}")
+def _lines(source: str, stream: BinaryIO) -> Iterator[bytes]:
+    for block in line_blocks(stream, source):
+        yield from block.removesuffix(b"\n").split(b"\n")
 
 
 def _parsed(text: bytes, source: str, place: str) -> Any:

@@ -35,17 +35,18 @@ def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int
     prefixes = Prefixes(all_elements([root]))
     why, others = "as given by --record", tuple[str, ...]()
     if path is None:
-        tags, why, others = _choose(root, reading.complete(), prefixes)
+        tags, why, others = _choose(root, reading.times, prefixes)
     else:
         tags = _tags_of(root, path)
+    names = tuple(prefixes.short(tag) or "" for tag in tags)
     if len(tags) < 2:
-        names = tuple(prefixes.short(tag) or "" for tag in tags) if path is None else path.names
-        return Sample("xml", RecordPath(() if path is None else names, False), [root], reading.ended, why, others)
+        record = RecordPath(names if path is not None and path.names else (), False)
+        return Sample("xml", record, [root], reading.ended, why, others, prefixes)
     found = [element for element in _at(root, tags) if id(element) not in reading.open_elements()]
     if not found:
         raise DataError("holds no record at the record path", source=source)
-    short = RecordPath(tuple(prefixes.short(tag) or "" for tag in tags), True)
-    return Sample("xml", short, found[:most], reading.ended and len(found) <= most, why, others)
+    whole = reading.ended and len(found) <= most
+    return Sample("xml", RecordPath(names, True), found[:most], whole, why, others, prefixes)
 
 
 class _Reading:
@@ -82,6 +83,8 @@ class _Reading:
                 return
             if size > MAX_RECORD_BYTES:
                 raise DataError(f"no record ends within {MAX_RECORD_BYTES >> 20} MB")
+        if not size:
+            raise DataError("is empty")
         refuse_declarations(self.parser.close())
         for event, element in self.parser.read_events():
             self.event(event, cast(etree._Element, element))
@@ -111,10 +114,6 @@ class _Reading:
         ranked = _ranked(self.times, str(self.root.tag))
         count = self.times[ranked[0]] if ranked else 0
         return count >= self.most or (size > _MOST and count > 1)
-
-    def complete(self) -> Counter[Tags]:
-        """How often each path of elements, not too deep, has ended."""
-        return self.times
 
     def open_elements(self) -> set[int]:
         """The ids of elements whose end was not read."""

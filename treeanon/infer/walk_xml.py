@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lxml import etree
 
@@ -83,11 +83,20 @@ def _constant(element: etree._Element, kind: Kind) -> str | None:
 
 def _note_kinds(place: Place, element: etree._Element) -> None:
     candidates = [Kind((), "type")]
-    candidates += [Kind((c.tag,), "code") for c in element if etree.QName(c).localname == "code"][:1]
+    children = [child for child in element if isinstance(child.tag, str)]
+    candidates += [Kind((code,), "code") for code in _codes(children)]
+    if len(children) == 1:
+        # a wrapper, such as <component> around <section>
+        candidates += [Kind((children[0].tag, code), "code") for code in _codes(children[0])]
     for kind in candidates:
         constant = _constant(element, kind)
         if constant:
             place.saw((*kind.names, f"@{kind.attribute}"), constant, set(_fields(element, "", _FIELD_DEPTH)))
+
+
+def _codes(children: Iterable[etree._Element]) -> list[str]:
+    """The tag of the first child that is named code, if there is one."""
+    return [child.tag for child in children if str(child.tag).rpartition("}")[2] == "code"][:1]
 
 
 def _fields(element: etree._Element, lead: str, depth: int) -> Iterator[str]:

@@ -47,7 +47,10 @@ class _Document:
             end = value_end(self.text, at)
             if at >= len(self.data) or self.data[at] != ord('"') or end <= at:
                 raise self.fail(f"there is no {path}; check the record path of the schema", at)
-            key = parse(self.data[at:end])
+            try:
+                key = parse(self.data[at:end])
+            except DataError as problem:
+                raise self.fail(f"a name {problem.message}", at) from None
             at = skip_blanks(self.text, self.expect(":", end, "is not valid JSON"))
             if key == name:
                 return at
@@ -82,12 +85,13 @@ class _Document:
             report.duplicate_keys += 1
         place = OUTSIDE
         for name in names:
-            report.dropped.add_keys(place, value, frozenset({name}))
-            if value[name] == [] and name != names[-1]:
+            if not isinstance(value, dict) or name not in value:
                 break
+            report.dropped.add_keys(place, value, frozenset({name}))
             place, value = f"{place}{name}.", value[name]
+        # Of a repeated key the parser keeps the last: then this is not the array that was found first.
         if value != []:
-            raise DataError("the member that holds the records stands there twice", source=self.source)
+            raise DataError("a member on the way to the records stands there twice", source=self.source)
 
 
 def _data(source: Source, options: ReadOptions) -> bytes:

@@ -51,7 +51,9 @@ def has_repeated_key(text: bytes) -> bool:
         json.loads(text, object_pairs_hook=_unrepeated, parse_int=str, parse_float=str)
     except _Repeated:
         return True
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise DataError("is nested too deeply to look for repeated keys") from None
+    except ValueError:
         return False
     return False
 

@@ -16,9 +16,9 @@ from treeanon.schema.paths import Predicate
 
 
 def named_keys(shape: Shape, layout: Layout) -> frozenset[str]:
-    """The keys that the schema (or the reserved name) gives a meaning in an object."""
+    """The keys that the schema gives a meaning in an object."""
     arrays = {layout.containers[index].name or "" for index in shape.containers}
-    return frozenset({wrapper.name or "" for wrapper in shape.wrappers} | arrays | {MOVED})
+    return frozenset({wrapper.name or "" for wrapper in shape.wrappers} | arrays)
 
 
 def predicate_holds(item: Any, predicate: Predicate) -> bool:
@@ -73,12 +73,14 @@ class SlowReader:
             self.out.codes[shape.held].append(self.code(value, shape.held, path))
             return
         prefix = path + "." if path else ""
-        self.dropped.add_keys(prefix, value, named_keys(shape, self.layout))
+        is_container = shape is container.shape
+        named = named_keys(shape, self.layout)
+        self.dropped.add_keys(prefix, value, named | {MOVED} if is_container else named)
         for wrapper in shape.wrappers:
             self.wrapper(value.get(wrapper.name), wrapper, container, row, prefix + (wrapper.name or ""))
         for name in dict.fromkeys(self.layout.containers[i].name for i in shape.containers):
             self.arrays(value.get(name), shape, name, row, prefix + (name or ""))
-        if MOVED in value:
+        if MOVED in value and is_container:
             self.moved(value[MOVED], container, row, prefix + MOVED)
 
     def wrapper(self, value: Any, wrapper: Shape, container: Container, row: int, path: str) -> None:
@@ -102,7 +104,7 @@ class SlowReader:
         for item in items:
             met = [c for c in containers if c.predicate is None or predicate_holds(item, c.predicate)]
             for container in met:
-                self.item(item, container, row, path + "[]")
+                self.item(item, container, row, container.path)
             if not met:
                 self.dropped.add(path, "[]", 1)
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -23,7 +23,8 @@ _OURS = re.compile(r"(record|part)-[0-9]+\.[a-z.]+")
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def naming(name: str) -> Iterator[None]:
+    """Turns failures to write into errors that name the target."""
     try:
         yield
     except FileExistsError:
@@ -35,10 +36,11 @@ def _naming(name: str) -> Iterator[None]:
 def refuse_existing(target: str | Path, *, force: bool) -> None:
     """Refuses to replace a file or a folder with something in it, unless forced."""
     path = Path(target)
-    if str(target) == STDOUT or force or not os.path.lexists(path) or not (path.is_file() or path.is_dir()):
-        return
-    if path.is_dir() and not any(path.iterdir()):
-        return
+    with naming(str(target)):
+        if str(target) == STDOUT or force or not (path.is_file() or path.is_dir()):
+            return
+        if path.is_dir() and not any(path.iterdir()):
+            return
     raise FileError(f"{target}: exists already; use --force to replace it")
 
 
@@ -52,12 +54,14 @@ def open_output(target: str | Path, *, force: bool = False) -> Iterator[BinaryIO
     path = Path(name)
     refuse_existing(target, force=force)
     if name == STDOUT:
-        with _spooled(name, sys.stdout.buffer) as stream:
+        if sys.stdout is None:
+            raise FileError("standard output is closed")
+        with _spooled("standard output", sys.stdout.buffer) as stream:
             yield stream
     elif path.exists() and not path.is_file():
         if path.is_dir():
             raise FileError(f"{name}: is a folder")
-        with _naming(name), path.open("wb") as device, _spooled(name, device) as stream:
+        with naming(name), path.open("wb") as device, _spooled(name, device) as stream:
             yield stream
     else:
         with _new_file(path, name, force=force) as raw, _compressed(raw, name) as stream:
@@ -66,22 +70,22 @@ def open_output(target: str | Path, *, force: bool = False) -> Iterator[BinaryIO
 
 @contextmanager
 def _spooled(name: str, goal: BinaryIO) -> Iterator[BinaryIO]:
-    with tempfile.TemporaryFile() as aside:
+    with naming(f"the temporary file for {name}"), tempfile.TemporaryFile() as aside:
         yield cast(BinaryIO, aside)
         aside.seek(0)
-        with _naming(name):
+        with naming(name):
             shutil.copyfileobj(aside, goal)
             goal.flush()
 
 
 @contextmanager
 def _compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
-    with _naming(name):
-        if name.endswith(".gz"):
+    with naming(name):
+        if name.lower().endswith(".gz"):
             # No name and no time: both would tell where the file comes from.
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
                 yield cast(BinaryIO, stream)
-        elif name.endswith(".zst"):
+        elif name.lower().endswith(".zst"):
             import zstandard
 
             with zstandard.ZstdCompressor().stream_writer(raw, closefd=False) as stream:
@@ -94,21 +98,24 @@ def _compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
 def _new_file(path: Path, name: str, *, force: bool) -> Iterator[BinaryIO]:
     goal = Path(os.path.realpath(path))
     aside: Path | None = None
-    with _naming(name):
+    with naming(name):
         try:
             # A file without a name leaves nothing behind, even when the process is killed.
             handle = os.open(goal.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
         except (AttributeError, OSError):
             aside = _aside(goal)
             handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    stream = os.fdopen(handle, "w+b")
     try:
-        with os.fdopen(handle, "w+b") as stream:
-            yield cast(BinaryIO, stream)
-            with _naming(name):
-                stream.flush()
-                os.fsync(handle)
-                _publish(handle, aside, goal, force=force)
+        yield cast(BinaryIO, stream)
+        with naming(name):
+            stream.flush()
+            os.fsync(handle)
+            _publish(handle, aside, goal, force=force)
     finally:
+        # Closing writes what is left, which fails again where writing failed: the first error is told.
+        with suppress(OSError):
+            stream.close()
         if aside is not None:
             aside.unlink(missing_ok=True)
 
@@ -180,13 +187,13 @@ def open_folder(target: str | Path, *, force: bool = False) -> Iterator[Folder]:
         raise FileError(f"{name}: is no folder")
     if goal.is_dir() and not all(_OURS.fullmatch(path.name) for path in goal.iterdir()):
         raise FileError(f"{name}: holds files that are not from treeanon; empty it or name another folder")
-    with _naming(name):
+    with naming(name):
         aside = _aside(goal)
         aside.mkdir()
     try:
-        with _naming(name):
+        with naming(name):
             yield Folder(aside, None)
-        with _naming(name):
+        with naming(name):
             _publish_folder(aside, goal)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -200,7 +207,7 @@ def _publish_folder(aside: Path, goal: Path) -> None:
     goal.rename(old)
     try:
         aside.rename(goal)
-    except OSError:
+    except BaseException:
         old.rename(goal)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -6,7 +6,6 @@ import gzip
 import io
 import sys
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from treeanon.errors import DataError, FileError, UsageError
+from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 
 STDIN = "-"
 COMPRESSED = (".gz", ".zst")
@@ -84,14 +83,19 @@ class _Checked:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
+    """Turns failures to read into errors that name the source; decompressors have many kinds of their own."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile):
+    except (TreeanonError, MemoryError):
+        raise
+    except OSError as problem:
+        if problem.errno is not None:
+            raise FileError(f"{name}: cannot be read: {problem.strerror or type(problem).__name__}") from None
         raise DataError("the compressed data is broken or ends too early", source=name) from None
     except (NotImplementedError, RuntimeError):
         raise DataError("the zip uses encryption or a method that is not supported", source=name) from None
-    except OSError as problem:
-        raise FileError(f"{name}: cannot be read: {problem.strerror or type(problem).__name__}") from None
+    except Exception:
+        raise DataError("the compressed data is broken or ends too early", source=name) from None
 
 
 class _Zstd:
@@ -145,9 +149,9 @@ class _Zstd:
 
 
 def _decompressed(stream: BinaryIO, name: str) -> BinaryIO:
-    if name.endswith(".gz"):
+    if name.lower().endswith(".gz"):
         return cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb"))
-    if name.endswith(".zst"):
+    if name.lower().endswith(".zst"):
         return cast(BinaryIO, _Zstd(stream, name))
     return stream
 
@@ -212,6 +216,8 @@ def find_sources(given: str | Path, endings: tuple[str, ...]) -> Sources:
     """The documents that an input names; in collections those whose names have one of the endings."""
     name = str(given)
     if name == STDIN:
+        if sys.stdin is None:
+            raise FileError("standard input is closed")
         return Sources((Source("standard input", None, lambda: _Unclosed(sys.stdin.buffer)),), False)  # type: ignore[arg-type, return-value]
     path = Path(name)
     with _naming(name):
@@ -227,7 +233,11 @@ def find_sources(given: str | Path, endings: tuple[str, ...]) -> Sources:
     if any(mark in name for mark in "*?["):
         base = Path(path.anchor) if path.is_absolute() else Path()
         pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else name
-        return _collection(name, sorted(p for p in base.glob(pattern) if p.is_file()), endings)
+        try:
+            found = sorted(p for p in base.glob(pattern) if p.is_file())
+        except (ValueError, NotImplementedError):
+            raise UsageError(f"{name}: is no pattern that file names can match") from None
+        return _collection(name, found, endings)
     raise FileError(f"{name}: there is no such file or folder")
 
 

@@ -44,16 +44,17 @@ class _TreeLines:
         suspects = set(lines_with_repeats(np.frombuffer(block, np.uint8), starts, stops).tolist())
         for i, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
             text = block[start:stop]
-            self.line(text, first + i, i in suspects and has_repeated_key(text))
+            self.line(text, first + i, i in suspects)
         return len(starts)
 
-    def line(self, text: bytes, number: int, repeated: bool) -> None:
+    def line(self, text: bytes, number: int, suspect: bool) -> None:
         before = len(self.out.owners[0])
         try:
-            self.report.duplicate_keys += repeated
-            if repeated and self.options.strict:
-                raise DataError("an object holds one key twice")
             record: Any = parse(text)
+            if suspect and has_repeated_key(text):
+                if self.options.strict:
+                    raise DataError("an object holds one key twice")
+                self.report.duplicate_keys += 1
             if not isinstance(record, dict) or "tree" not in record:
                 raise DataError('must be an object with a member "tree"')
             self.nested.add_record(record["tree"])

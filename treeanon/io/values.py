@@ -43,7 +43,7 @@ def number_text(value: int | float) -> str:
     return mantissa.removesuffix(".0") + mark + str(int(exponent)) if mark else mantissa
 
 
-_SHORTEST = re.compile(r"-?(?:[1-9][0-9]{0,8}(?:\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,3}[1-9]|0)")
+_SHORTEST = re.compile(r"-?(?:[1-9][0-9]{0,8}(?:\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,3}[1-9])|0")
 is_shortest = _SHORTEST.fullmatch
 """Tells of a text whether it is surely a number in its shortest form."""
 

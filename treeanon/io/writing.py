@@ -85,7 +85,7 @@ def write(
 
 def _names_a_file(target: str | Path, form: Format) -> bool:
     name = str(target)
-    if name.endswith(("/", ".zip")) or Path(name).is_dir():
+    if name.endswith(("/", ".zip")) or os.path.isdir(name):  # noqa: PTH112 - which never raises
         return False
     return format_of_name(name) is not None or bool(Path(name).suffix) or Path(name).exists()
 

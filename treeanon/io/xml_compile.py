@@ -163,12 +163,14 @@ class _Source:
         return groups
 
     def attributes(self, depth: int, var: str, shape: Shape, path: str) -> None:
-        key, value = self.fresh("k"), self.fresh("u")
-        self.put(depth, f"for {key}, {value} in {var}.items():")
+        # Only the names are listed: lxml would search the whole list again for every value.
+        key = self.fresh("k")
+        self.put(depth, f"for {key} in {var}.keys():")
         word = "if"
         for attribute in shape.attributes:
-            self.put(depth + 1, f"{word} {key} == {self.qualifier.attribute(attribute.name)!r}:")
-            self.put(depth + 2, f"v{attribute.held} = {value}" if attribute.held >= 0 else "pass")
+            name = self.qualifier.attribute(attribute.name)
+            self.put(depth + 1, f"{word} {key} == {name!r}:")
+            self.put(depth + 2, f"v{attribute.held} = {var}.get({name!r})" if attribute.held >= 0 else "pass")
             word = "elif"
         self.put(depth + 1, "else:" if word == "elif" else "if True:")
         self.put(depth + 2, f"drop({self.below(path) + '@'!r}, {key})")

@@ -89,7 +89,9 @@ def xml_error(problem: etree.XMLSyntaxError, refusal: _Refusal) -> DataError:
         return DataError("refers to a foreign file (DTD or entity); such references are refused")
     last: Any = getattr(problem.error_log, "last_error", None)
     kind = last.type_name if last is not None else ""
-    return DataError(_WRONG.get(kind, f"is not well-formed XML ({kind or 'broken'})"), place=f"line {problem.lineno}")
+    words = _WRONG.get(kind, f"is not well-formed XML ({kind or 'broken'})")
+    line = problem.lineno or (last.line if last is not None else 0)
+    return DataError(words, place=f"line {line}" if line else "")
 
 
 class _Elements:
@@ -115,7 +117,8 @@ class _Elements:
 
     def _moved(self, element: etree._Element, row: int, container: int) -> None:
         under = self.nested.under(element.get("under"), container)
-        self.nested.add_nodes([_nested_node(child) for child in element], under, row)
+        if under is not None:
+            self.nested.add_nodes([_nested_node(child) for child in element], under, row)
 
     def record(self, element: etree._Element) -> None:
         """Reads one record."""
@@ -169,6 +172,7 @@ class _Pruner:
             inner = [*shape.wrappers, *(self.layout.containers[i].shape for i in shape.containers)]
             for named in inner:
                 known.setdefault(self.qualifier.element(named.name or ""), []).append(named)
+        has_text = any(shape.held >= 0 or shape.constant is not None for shape in shapes)
         children = list(element)
         for child in children:
             tag = child.tag
@@ -179,6 +183,9 @@ class _Pruner:
                     self.prune(child, known[tag], below, is_open=is_last)
             elif is_last:
                 self.prune(child, [], below, is_open=True)
+            elif has_text:
+                # The text after the child is part of a value: the child stays, emptied, and is counted later.
+                child.clear(keep_tail=True)
             else:
                 if shapes:
                     self.dropped.add(path, self.qualifier.short(tag), 1)
@@ -270,6 +277,8 @@ def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
             if read > MAX_RECORD_BYTES:
                 raise DataError(f"is longer than {MAX_RECORD_BYTES >> 20} MB, too long for one record")
             parser.feed(block)
+        if not read:
+            raise DataError("is empty")
         root = parser.close()
     except etree.XMLSyntaxError as problem:
         raise xml_error(problem, refusal) from None
@@ -283,8 +292,12 @@ def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
 def _blocks(stream: BinaryIO, elements: _Elements, schema: Schema) -> Iterator[Batch]:
     records = _Stream(schema, elements)
     try:
+        read = 0
         while block := stream.read(_BLOCK):
+            read += len(block)
             yield from records.feed(block)
+        if not read:
+            raise DataError("is empty")
         records.close()
     except etree.XMLSyntaxError as problem:
         raise xml_error(problem, records.refusal) from None

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from treeanon.schema.paths import FieldPath, Predicate, RecordPath, Step
+from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 
 if TYPE_CHECKING:
     from treeanon.schema.layout import Layout
     from treeanon.schema.model import ClassSpec, Schema
 
-_DOTTED = ("json", "ndjson")
-_NOT_IN_NAMES = re.compile(r"[^\w.-]")
-_STARTS_NAME = re.compile(r"[^\W\d]")
 
 
 def derive(schema: Schema, name: str) -> Schema:
@@ -30,7 +26,7 @@ def derive(schema: Schema, name: str) -> Schema:
         return schema
     if source == "trees" and all(spec.path is None for spec in schema.classes if spec.published):
         schema = _with_paths(schema, slashed=name == "xml")
-    elif source in _DOTTED and name == "xml":
+    elif name == "xml":
         schema = _to_slashed(schema)
     elif source == "xml":
         schema = _to_dotted(schema)
@@ -58,8 +54,8 @@ def xml_name(text: str) -> str:
     >>> xml_name("zip code"), xml_name("1st")
     ('zip_code', '_1st')
     """
-    name = _NOT_IN_NAMES.sub("_", text)
-    return name if _STARTS_NAME.match(name) and not name.lower().startswith("xml") else "_" + name
+    name = NOT_IN_XML_NAMES.sub("_", text)
+    return name if XML_NAME_START.match(name) and not name.lower().startswith("xml") else "_" + name
 
 
 Scope = tuple[str, ...]
@@ -85,8 +81,8 @@ class _Names:
 class _Renamer:
     """Renames paths step by step; how a name may look in the other format is told by `wanted`."""
 
-    def __init__(self, wanted: Callable[[str], list[str]], mixed: frozenset[str]) -> None:
-        self.names, self.wanted, self.mixed = _Names(), wanted, mixed
+    def __init__(self, wanted: Callable[[str], list[str]], mixed: frozenset[str], filled: frozenset[Scope]) -> None:
+        self.names, self.wanted, self.mixed, self.filled = _Names(), wanted, mixed, filled
 
     def names_of(self, scope: Scope, olds: Sequence[str]) -> tuple[str, ...]:
         out: list[str] = []
@@ -99,6 +95,8 @@ class _Renamer:
         if old is None:
             return None
         olds = old.names if old.attribute is None else (*old.names, "@" + old.attribute)
+        if old.attribute is None and (*scope, *old.names) in self.filled:
+            olds = (*olds, "text()")
         return Predicate(self.names_of(scope, olds), None, old.value)
 
     def path(self, spec: ClassSpec) -> ClassSpec:
@@ -129,12 +127,12 @@ def _dotted_name(old: str) -> list[str]:
 
 
 def _to_slashed(schema: Schema) -> Schema:
-    renamer = _Renamer(_slashed_name, frozenset())
+    renamer = _Renamer(_slashed_name, frozenset(), frozenset())
     return replace(schema, classes=tuple(renamer.path(spec) for spec in schema.classes))
 
 
 def _to_dotted(schema: Schema) -> Schema:
-    renamer = _Renamer(_dotted_name, _mixed_classes(schema.layout))
+    renamer = _Renamer(_dotted_name, _mixed_classes(schema.layout), _filled(schema))
     return replace(schema, classes=tuple(renamer.path(spec) for spec in schema.classes))
 
 
@@ -146,6 +144,25 @@ def _mixed_classes(layout: Layout) -> frozenset[str]:
     """The classes that are texts of elements with attributes or children."""
     shapes = (shape for container in layout.containers for shape in container.shape.walk())
     return frozenset(layout.classes[s.held].name for s in shapes if s.held >= 0 and not s.is_scalar)
+
+
+def _filled(schema: Schema) -> frozenset[Scope]:
+    """The names that lead to elements with attributes or children of their own."""
+    found: set[Scope] = set()
+    for spec in schema.classes:
+        if spec.path is None:
+            continue
+        names = tuple(step.name or "" for step in spec.path.steps)
+        found.update(names[:length] for length in range(len(names)))
+        if spec.path.attribute is not None:
+            found.add(names)
+        for length, step in enumerate(spec.path.steps, start=1):
+            if step.predicate is not None:
+                inner = (*names[:length], *step.predicate.names)
+                found.update(inner[:stop] for stop in range(length, len(inner)))
+                if step.predicate.attribute is not None:
+                    found.add(inner)
+    return frozenset(found)
 
 
 def _with_paths(schema: Schema, *, slashed: bool) -> Schema:

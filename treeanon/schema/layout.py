@@ -70,11 +70,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Container:
-    """The record (index 0) or one repeated object in it."""
+    """The record (index 0) or one repeated object in it; `way` are the wrappers between it and its parent."""
 
     index: int
     parent: int
     path: str
+    way: tuple[str, ...]
     predicate: Predicate | None
     shape: Shape
     held: tuple[int, ...]
@@ -124,6 +125,7 @@ class _Draft:
 @dataclass
 class _DraftContainer:
     path: str
+    way: tuple[str, ...]
     predicate: Predicate | None
     parent: _DraftContainer | None
     shape: _Draft
@@ -145,7 +147,7 @@ class _Compiler:
         self.hidden = {spec.name: spec for spec in schema.classes if not spec.published}
         self.source = schema.source
         self.problems: list[Problem] = []
-        self.record = _DraftContainer("", None, None, _Draft())
+        self.record = _DraftContainer("", (), None, None, _Draft())
         self.container_of: list[_DraftContainer] = []
 
     def problem(self, spec: ClassSpec, key: str, message: str) -> None:
@@ -165,12 +167,13 @@ class _Compiler:
     def place(self, spec: ClassSpec) -> _DraftContainer:
         assert spec.path is not None
         container, shape, index = self.record, self.record.shape, self.index[spec.name]
+        way: tuple[str, ...] = ()
         for step in spec.path.steps:
             if step.repeated:
-                container = self.enter(container, shape, step)
-                shape = container.shape
+                container = self.enter(container, shape, way, step)
+                shape, way = container.shape, ()
             else:
-                shape = shape.wrapper(step.name or "")
+                shape, way = shape.wrapper(step.name or ""), (*way, step.name or "")
         if spec.path.attribute is not None:
             found = shape.attributes.setdefault(spec.path.attribute, Attribute(spec.path.attribute, index))
             taken = found.held not in (index, -1)
@@ -182,12 +185,12 @@ class _Compiler:
         container.held.append(index)
         return container
 
-    def enter(self, outer: _DraftContainer, shape: _Draft, step: Step) -> _DraftContainer:
+    def enter(self, outer: _DraftContainer, shape: _Draft, way: tuple[str, ...], step: Step) -> _DraftContainer:
         key = (step.name, step.predicate)
         if key not in shape.containers:
-            text = FieldPath((step,)).text(slashed=self.slashed)
+            text = FieldPath((*(Step(name) for name in way), step)).text(slashed=self.slashed)
             joint = "" if not outer.path or step.name is None else "/" if self.slashed else "."
-            made = _DraftContainer(outer.path + joint + text, step.predicate, outer, _Draft(step.name))
+            made = _DraftContainer(outer.path + joint + text, way, step.predicate, outer, _Draft(step.name))
             shape.containers[key] = made
             if step.predicate is not None:
                 self.fix_constant(made.shape, step.predicate)
@@ -226,15 +229,25 @@ class _Compiler:
         """Two paths that can read the same value would publish it twice, and not read back as written."""
         for i, first in enumerate(self.published):
             for second in self.published[:i]:
-                if first.path and second.path and _may_meet(first.path, second.path):
-                    self.problem(first, "path", f"may read the same values as class {second.name!r}")
+                if first.path and second.path and first.path != second.path:
+                    self.check_pair(first, second, first.path, second.path)
             for hidden in self.hidden.values():
-                if first.path and hidden.path and _bare(first.path) == _bare(hidden.path):
+                if first.path and hidden.path and _may_read_one(first.path, hidden.path):
                     what = f"reads the values of class {hidden.name!r}, which must not be published"
                     self.problem(first, "path", what)
         for spec in self.published:
             if spec.path is not None and self.reads_a_constant(spec.path):
                 self.problem(spec, "path", "reads the field that a predicate holds fixed; leave the class out")
+
+    def check_pair(self, first: ClassSpec, second: ClassSpec, a: FieldPath, b: FieldPath) -> None:
+        """Two paths that differ in predicates may go through one item: it must look the same to both."""
+        if _may_read_one(a, b):
+            self.problem(first, "path", f"may read the same values as class {second.name!r}")
+        elif any(p.predicate != q.predicate for p, q in zip(a.steps, b.steps, strict=False)):
+            name = _disagreement(a, b, slashed=self.slashed)
+            if name is not None:
+                what = f"takes {name!r} for something else than class {second.name!r} does"
+                self.problem(first, "path", what + " (one value, an object, or marked [])")
 
     def reads_a_constant(self, path: FieldPath) -> bool:
         fixed: list[FieldPath] = []
@@ -302,6 +315,7 @@ class _Compiler:
                 index,
                 numbers[id(draft.parent)] if draft.parent is not None else -1,
                 draft.path,
+                draft.way,
                 draft.predicate,
                 _freeze_shape(draft.shape, new, numbers),
                 tuple(new[i] for i in draft.held if self.published[i].path is not None),
@@ -352,15 +366,28 @@ def _bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
     return tuple(step.name for step in path.steps), path.attribute
 
 
-def _may_meet(first: FieldPath, second: FieldPath) -> bool:
-    """Whether two paths differ only by predicates that one item can meet both of."""
-    if _bare(first) != _bare(second) or first == second:
+def _apart(first: Step, second: Step) -> bool:
+    """Whether no item can meet the predicates of both steps."""
+    p, q = first.predicate, second.predicate
+    return bool(p and q and (p.names, p.attribute) == (q.names, q.attribute) and p.value != q.value)
+
+
+def _may_read_one(first: FieldPath, second: FieldPath) -> bool:
+    """Whether two paths are of the same names and no predicates keep them apart."""
+    if _bare(first) != _bare(second):
         return False
-    for a, b in zip(first.steps, second.steps, strict=True):
-        p, q = a.predicate, b.predicate
-        if p and q and (p.names, p.attribute) == (q.names, q.attribute) and p.value != q.value:
-            return False
-    return [s.repeated for s in first.steps] == [s.repeated for s in second.steps]
+    return not any(_apart(a, b) for a, b in zip(first.steps, second.steps, strict=True))
+
+
+def _disagreement(first: FieldPath, second: FieldPath, *, slashed: bool) -> str | None:
+    """The name that two paths, which may go through one item, take for different things."""
+    ends = len(first.steps) - 1, len(second.steps) - 1
+    for at, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
+        if a.name != b.name or _apart(a, b):
+            return None
+        if a.repeated != b.repeated or (not slashed and (at == ends[0]) != (at == ends[1])):
+            return a.name
+    return None
 
 
 def compile_layout(schema: Schema) -> Layout:

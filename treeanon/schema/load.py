@@ -12,7 +12,7 @@ from treeanon.errors import FileError, HierarchyError, Problem, SchemaError
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import FORMATS, ON_UNKNOWN, ROLES, TYPES, ClassSpec, InputSpec, Schema, ValueType
-from treeanon.schema.paths import FieldPath, PathError, RecordPath, parse_path, parse_record
+from treeanon.schema.paths import XML_NAME, FieldPath, PathError, RecordPath, parse_path, parse_record
 from treeanon.schema.places import Trouble, find_places, parse_toml
 
 TOP_KEYS = ("version", "input", "class")
@@ -22,7 +22,6 @@ LATER_FORMATS = ("csv", "parquet", "tables", "sqlite", "database")
 
 _RECORD_EXAMPLES = {"json": 'record = "patients[]"', "xml": 'record = "patients/patient"'}
 _NO_RECORD = {"ndjson": "each line is one person", "trees": "each line is one record"}
-_XML_NAME = re.compile(r"(?:[^\W\d][\w.·-]*:)?[^\W\d][\w.·-]*")
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 
 T = TypeVar("T", bound=str)
@@ -150,6 +149,8 @@ class _Loader:
                 self.trouble.add("must be a prefix of XML other than xml and xmlns", *where, prefix)
             elif not isinstance(address, str) or not address:
                 self.trouble.add("must be the address of a namespace, a string", *where, prefix)
+            elif list(declared.values()).count(address) > 1:
+                self.trouble.add("is the namespace of another prefix too; use one prefix for it", *where, prefix)
             elif address == MOVED_NAMESPACE:
                 self.trouble.add(f"{address} is reserved for what treeanon writes", *where, prefix)
         return declared
@@ -177,7 +178,7 @@ class _Loader:
         wrong = [f"{MOVED!r} is reserved for what treeanon writes"] if MOVED in names else []
         for name in names if self.format == "xml" and not wrong else ():
             prefix = name.partition(":")[0] if ":" in name else ""
-            if not _XML_NAME.fullmatch(name):
+            if not all(XML_NAME.fullmatch(part) for part in name.split(":", 1)):
                 wrong.append(f"{name!r} is not the name of an element or attribute")
             elif self.prefixes is not None and prefix not in {"", "xml", *self.prefixes}:
                 known = ", ".join(sorted({"xml", *self.prefixes} - {""}))
@@ -264,7 +265,10 @@ class _Loader:
     def hierarchy(self, source: object, kind: ValueType | None, *where: str | int) -> Hierarchy | Builder:
         if isinstance(source, str) and "\0" not in source:
             try:
-                return read_hierarchy(self.folder / source)
+                found = read_hierarchy(self.folder / source)
+                if kind not in (None, "text") and any(text != text.strip() for text in found.texts):
+                    self.trouble.add(f"has texts with blanks around them, which type = {kind!r} cannot have", *where)
+                return found
             except (HierarchyError, FileError) as error:
                 self.trouble.add(str(error), *where)
         elif source is not None and not isinstance(source, dict):

@@ -79,6 +79,17 @@ def _predicate_text(predicate: Predicate, *, slashed: bool) -> str:
     return ("/" if slashed else ".").join(parts) + "=" + value
 
 
+_STARTS = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_FOLLOWS = _STARTS + "0-9.\u00b7\u0300-\u036f\u203f\u2040-"
+XML_NAME = re.compile(f"[{_STARTS}][{_FOLLOWS}]*")
+"""A name of an element or attribute, without a prefix, as XML 1.0 has it."""
+
+XML_NAME_START = re.compile(f"[{_STARTS}]")
+NOT_IN_XML_NAMES = re.compile(f"[^{_FOLLOWS}]")
+
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _DOTTED_NAME = re.compile(r"[^.\[\]='\"]+")
 _SLASHED_NAME = re.compile(r"[^/@\[\]='\"\s]+")
@@ -145,9 +156,8 @@ class _Scanner:
         return True, Predicate(names, attribute, value)
 
 
-def _step(scan: _Scanner, *, first: bool) -> list[Step]:
-    nameless = first and not scan.slashed and scan.text.startswith("[", scan.at)
-    name = None if nameless else scan.name()
+def _step(scan: _Scanner) -> list[Step]:
+    name = scan.name()
     repeated, predicate = scan.mark()
     steps = [Step(name, repeated, predicate)]
     while repeated and not scan.slashed and scan.text.startswith("[", scan.at):
@@ -166,7 +176,7 @@ def parse_path(text: str, *, slashed: bool) -> FieldPath:
             if not scan.done():
                 raise scan.fail("an attribute ends the path; nothing is expected")
             return FieldPath(tuple(steps), attribute)
-        steps.extend(_step(scan, first=not steps))
+        steps.extend(_step(scan))
         if scan.done():
             return FieldPath(tuple(steps))
         if not scan.take(scan.separator):

@@ -1,0 +1,92 @@
+"""`treeanon init`: a commented schema from a sample of the input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from treeanon.cli.common import force_option, printable, refuse_two_on_stdout, result, say, talking_options
+
+if TYPE_CHECKING:
+    from treeanon.infer import Findings
+
+_COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@click.option("--output", "-o", default="-", metavar="FILE", help="The schema to write [default: standard output].")
+@click.option("--from", "source_format", metavar="FORMAT", help="Format of the input: json, ndjson, xml or trees.")
+@click.option("--record", metavar="PATH", help='Where one person is: patients[], patients/patient or ".".')
+@click.option(
+    "--sample", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Records to look at."
+)
+@click.option("--explain", is_flag=True, help="Print a table of what was found and why, on standard error.")
+@force_option
+@talking_options
+def command(
+    source: str,
+    output: str,
+    source_format: str | None,
+    record: str | None,
+    sample: int,
+    explain: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Look at the first records of INPUT and write a commented schema for it.
+
+    INPUT is a file, a folder, a glob or a zip of files, or `-`. The schema works as it is, and is a proposal: read its
+    comments and correct it. It holds names, counts and rounded ranges, but no value of the data (except constants
+    that tell kinds of items in one array apart).
+
+    \b
+    treeanon init patients.xml -o schema.toml
+    treeanon init bundles/ --explain -o schema.toml
+    """
+    refuse_two_on_stdout(output, as_json=as_json)
+    from treeanon.infer import propose, render_schema
+    from treeanon.io.output import open_output, refuse_existing
+
+    refuse_existing(output, force=force)
+    findings = propose(source, format=source_format, record=record, sample=sample)
+    with open_output(output, force=force) as stream:
+        stream.write(render_schema(findings).encode())
+    if explain:
+        say(_table(findings), quiet=False)
+    if output != "-":
+        say(_told(findings, output), quiet=quiet)
+    result(findings.as_dict(), as_json=as_json)
+
+
+def _told(findings: Findings, output: str) -> str:
+    published = sum(found.published for found in findings.classes)
+    lines = [
+        f"{output}: {published} classes to publish, {len(findings.classes) - published} withheld, "
+        f"{len(findings.left_out)} places left out (from {findings.extent})"
+    ]
+    lines.append(f"Read and correct it, then try: treeanon convert INPUT -s {output} -o OUTPUT")
+    return "\n".join(lines)
+
+
+def _table(findings: Findings) -> str:
+    """What was found, as a table of text."""
+    rows = [_COLUMNS]
+    for found in findings.classes:
+        path = found.name if found.path is None else found.path.text(slashed=findings.slashed)
+        counts = (f"{found.records:,}", f"{found.distinct:,}")
+        rows.append((printable(path), found.type, *counts, found.decision, printable(found.why)))
+    rows += [(printable(left.path), "", "", "", "left out", printable(left.why)) for left in findings.left_out]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS) - 1)]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    """One row: numbers to the right, the reason as long as it is."""
+    cells = [
+        cell.rjust(width) if title in ("records", "distinct") else cell.ljust(width)
+        for cell, width, title in zip(row[:-1], widths, _COLUMNS, strict=False)
+    ]
+    return "  ".join([*cells, row[-1]])

@@ -1,0 +1,112 @@
+"""The schema as TOML with comments, from findings; no value of the data is in it but constants of predicates."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+from treeanon.hierarchy.show import printable
+from treeanon.infer.model import Finding, Findings
+from treeanon.schema import ClassSpec, InputSpec, Schema
+from treeanon.schema.dump import dump_schema
+
+_CLASS = "\n[[class]]\n"
+_MOST_LEFT_OUT = 60
+_LANGUAGE = """\
+A schema names the parts of a person's record that may be published. What it does not name is not published.
+role: without one, a class is a quasi-identifier: something a neighbour may know, published in a coarser form.
+"identifier" and "drop" are never published; "sensitive" is published as it is, and protected by l-diversity;
+"keep" is published as it is, and you declare that this is safe.
+under: a record becomes a tree. The first class of a repeated object ([]) is its head; its other classes lie
+under the head. under = "other class" (or "/" for the record) says otherwise.
+hierarchy: how values become coarser: a builder as below, or a file of your own ("hierarchies/city.csv").
+Read on and correct it: a proposal knows the form of the data, not what it means."""
+
+
+def render_schema(findings: Findings) -> str:
+    """The commented TOML text of a schema that declares the findings."""
+    schema = Schema(
+        InputSpec(findings.sample.format, findings.sample.record, findings.namespaces),
+        tuple(_spec(found) for found in findings.classes),
+    )
+    head, *classes = dump_schema(schema).split(_CLASS)
+    opening = _comment(f"Written by treeanon init, from {findings.extent}.\n\n{_LANGUAGE}\n")
+    parts = [opening, "\n", _head(head, findings)]
+    place = ""
+    for found, body in zip(findings.classes, classes, strict=True):
+        if found.place != place:
+            place = found.place
+            parts.append("\n" + _section(found, findings))
+        parts.append(f"{_CLASS}{_comment(_told(found, findings))}{body.rstrip()}\n")
+    parts.append(_left_out(findings))
+    return "".join(parts)
+
+
+def _spec(found: Finding) -> ClassSpec:
+    return ClassSpec(
+        found.name,
+        found.path,
+        found.type,
+        found.under,
+        found.role,
+        hierarchy_source=dict(found.hierarchy) if found.hierarchy is not None else None,
+    )
+
+
+def _head(head: str, findings: Findings) -> str:
+    """The version and the input, with what else the record could be."""
+    told = ""
+    sample = findings.sample
+    if sample.record is not None:
+        told = f"record: where one person is; {sample.record_why}.\n"
+        if sample.others:
+            told += f"It could also be: {', '.join(sample.others)}; init --record PATH takes another.\n"
+    return head.replace("[input]\n", "[input]\n" + _comment(told), 1).rstrip() + "\n"
+
+
+def _section(found: Finding, findings: Findings) -> str:
+    """What is said once before the classes of a repeated object."""
+    published = [f for f in findings.classes if f.place == found.place and f.published]
+    if not published:
+        return _comment(f"--- In {found.place}: nothing that would be published.")
+    if len(published) > 1 and all(f.under == "/" for f in published):
+        return _comment(f"--- In {found.place}: at most one in a record, so its classes describe the person (under /).")
+    head, rest = published[0], published[1:]
+    above = findings.parents.get(head.name)
+    lies = f"It lies under {above!r}." if above else "It lies directly under the record."
+    others = "The other classes in it lie under its head." if rest else "It is the only class in it."
+    return _comment(f"--- In {found.place}, which repeats: {head.name!r} is the head. {lies} {others}")
+
+
+def _told(found: Finding, findings: Findings) -> str:
+    """What was counted and why it is so, for one class."""
+    total = len(findings.sample.records)
+    here = f"In {found.records:,} of {findings.extent}" if found.records != total else f"In {findings.extent}"
+    times = f", {found.occurrences:,} times" if found.occurrences != found.records else ""
+    told = f"{here}{times}; {found.facts}."
+    if found.role == "quasi":
+        return f"{told}\n{_sentence(found.why)}"
+    return f"{told}\nNot published: {found.why}."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def _left_out(findings: Findings) -> str:
+    if not findings.left_out:
+        return ""
+    lines = [f"{left.path}: {left.why}" for left in findings.left_out[:_MOST_LEFT_OUT]]
+    if len(findings.left_out) > _MOST_LEFT_OUT:
+        lines.append(f"and {len(findings.left_out) - _MOST_LEFT_OUT:,} more (--json lists all)")
+    return "\n" + _comment("\n".join(["--- Left out, and so not published:", *lines]))
+
+
+def _comment(text: str) -> str:
+    return "".join(f"# {line}".rstrip() + "\n" for line in _wrapped(text))
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    for line in text.removesuffix("\n").split("\n") if text else ():
+        # a key may hold what must not be in a comment, or would end it
+        yield from textwrap.wrap(printable(line), 110, break_long_words=False) or [""]
