@@ -231,7 +231,7 @@ class JsonDocuments:
             for name, inner in place.wrappers.items():
                 self.read(value.get(name), inner, instance, dot + name)
             for array, containers in place.arrays.items():
-                self.read_items(value.get(array), containers, instance, dot + (array or ""))
+                self.read_items(value.get(array), containers, instance, path if array is None else dot + array)
         else:
             assert not value
 

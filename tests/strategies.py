@@ -254,9 +254,8 @@ class _Maker:
 
 
 def _quoted(name: str, slashed: bool) -> str:
-    if name and all(c.isalnum() or c in "_-:" for c in name):
-        return name
-    if slashed and name and all(c.isalnum() or c in "_-.:" for c in name):
+    special = "/@[]='\"" if slashed else ".[]='\""
+    if name and not any(c in special or (slashed and c.isspace()) for c in name):
         return name
     return f'"{name}"' if "'" in name else f"'{name}'"
 

@@ -65,10 +65,14 @@ def test_only_the_command_line_prints() -> None:
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["-c"]])
 def test_help_is_light(arguments: list[str]) -> None:
     heavy = "numba", "numpy", "lxml", "orjson", "networkx", "pyspark"
-    start = "import treeanon" if arguments == ["-c"] else (
-        f"import sys; sys.argv = ['treeanon', {arguments[0]!r}]\n"
-        "from treeanon.cli.main import run\n"
-        "try:\n    run()\nexcept SystemExit:\n    pass\n"
+    start = (
+        "import treeanon"
+        if arguments == ["-c"]
+        else (
+            f"import sys; sys.argv = ['treeanon', {arguments[0]!r}]\n"
+            "from treeanon.cli.main import run\n"
+            "try:\n    run()\nexcept SystemExit:\n    pass\n"
+        )
     )
     code = f"{start}\nimport sys\nprint([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,11 +6,12 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import jsonschema
 import pytest
-import tomllib
+
 from treeanon.cli.main import COMMANDS
 from treeanon.schema import Schema
 

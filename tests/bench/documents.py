@@ -22,8 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import orjson
-import treeanon as ta
 from lxml import etree
+
+import treeanon as ta
 
 HERE = Path(__file__).resolve().parent
 START, END = "<!-- documents -->", "<!-- /documents -->"
@@ -85,7 +86,8 @@ def measure_time(form: str, path: Path, repeat: int) -> dict[str, object]:
 
 def warm_up(form: str) -> bytes:
     if form == "ndjson":
-        return b'{"nation":"X","orders":[{"date":"1995-01-01","price":1.5,"lines":[{"quantity":1,"brand":"B","mfgr":"M"}]}]}\n'
+        lines = b'[{"quantity":1,"brand":"B","mfgr":"M"}]'
+        return b'{"nation":"X","orders":[{"date":"1995-01-01","price":1.5,"lines":' + lines + b"}]}\n"
     return (
         b"<customers><customer><nation>X</nation><order><date>1995-01-01</date><price>1.5</price>"
         b"<line><quantity>1</quantity><brand>B</brand><mfgr>M</mfgr></line></order></customer></customers>"
@@ -114,7 +116,8 @@ def worker(kind: str, form: str, path: Path, repeat: int) -> dict[str, object]:
 
 def table(data: Path, sizes: list[str], repeat: int) -> str:
     lines = [
-        "| records | nodes | format | bare s | read s | read/bare | write s | write/read | bytes/node | peak MB read | … and written |",
+        "| records | nodes | format | bare s | read s | read/bare | write s | write/read | bytes/node "
+        "| peak MB read | … and written |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for size in sizes:

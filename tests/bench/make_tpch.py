@@ -221,18 +221,13 @@ def texts(people: People, start: int, end: int) -> Iterator[tuple[str, str]]:
         json_orders, xml_orders = [], []
         for order in range(at_order[row] - first_order, at_order[row + 1] - first_order):
             own = bought[at_line[order] - first_line : at_line[order + 1] - first_line]
-            lines = ",".join(
-                f'{{"quantity":{q},"brand":"{brands[b]}","mfgr":"{makers[m]}"}}' for q, b, m in own
-            )
+            lines = ",".join(f'{{"quantity":{q},"brand":"{brands[b]}","mfgr":"{makers[m]}"}}' for q, b, m in own)
             json_orders.append(f'{{"date":"{dates[order]}","price":{prices[order]},"lines":[{lines}]}}')
             lines = "".join(
-                f"<line><quantity>{q}</quantity><brand>{marked[1][b]}</brand>"
-                f"<mfgr>{marked[2][m]}</mfgr></line>"
+                f"<line><quantity>{q}</quantity><brand>{marked[1][b]}</brand><mfgr>{marked[2][m]}</mfgr></line>"
                 for q, b, m in own
             )
-            xml_orders.append(
-                f"<order><date>{dates[order]}</date><price>{prices[order]}</price>{lines}</order>"
-            )
+            xml_orders.append(f"<order><date>{dates[order]}</date><price>{prices[order]}</price>{lines}</order>")
         yield (
             f'{{"nation":"{nations[nation]}","orders":[{",".join(json_orders)}]}}\n',
             f"<customer><nation>{marked[0][nation]}</nation>{''.join(xml_orders)}</customer>\n",

@@ -137,15 +137,7 @@ def test_unforeseen_errors_show_no_value(
 
 
 @pytest.mark.parametrize(("cause", "code"), [(SystemExit(143), 143), (KeyboardInterrupt(), 130)])
-@pytest.mark.parametrize(
-    "times",
-    [
-        1,
-        pytest.param(
-            3, marks=pytest.mark.xfail(strict=True, reason="run looks at the first __cause__ only: numba nests")
-        ),
-    ],
-)
+@pytest.mark.parametrize("times", [1, 3])
 def test_a_signal_in_compiled_code(
     times: int, cause: BaseException, code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

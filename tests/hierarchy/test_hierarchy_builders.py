@@ -121,9 +121,7 @@ def test_an_integer_lies_in_the_aligned_interval_of_each_width(number, factors, 
     for factor in factors:
         widths.append(widths[-1] * factor)
     path = chain(Intervals(tuple(widths)).build([str(number)]), str(number))
-    starts = [
-        next(start for start in range(number, number - step, -1) if start % step == 0) for step in widths
-    ]
+    starts = [next(start for start in range(number, number - step, -1) if start % step == 0) for step in widths]
     labels = [f"{start}-{start + step - 1}" for start, step in zip(starts, widths, strict=True)]
     assert path == [str(number), *labels, "*"]
 

@@ -137,10 +137,17 @@ def test_json_is_plain_json_and_drops_a_common_star():
 
 
 def test_what_csv_cannot_hold_goes_to_json():
-    h = Hierarchy(("*", "\0", "\ud800"), np.array([-1, 0, 0]))
+    h = Hierarchy(("*", "\0", "a"), np.array([-1, 0, 0]))
     with pytest.raises(HierarchyError, match="node 1"):
         dump_csv(h)
     assert load_json(dump_json(h)) == h
+
+
+def test_half_a_character_is_no_text():
+    with pytest.raises(HierarchyError, match="node 2"):
+        Hierarchy(("*", "a", "\ud800"), np.array([-1, 0, 0]))
+    with pytest.raises(HierarchyError):
+        load_json('{"\\ud800": "*"}')
 
 
 def test_thirty_thousand_leaves_are_written_and_read_quickly():

@@ -238,9 +238,6 @@ def test_pseudonyms(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {c: v for c, v, _ in next(ta.read(tmp_path / "p.ndjson", PSEUDONYMS).records())}["ssn"] != one
 
 
-@pytest.mark.xfail(
-    strict=True, reason="trees files and Forest.from_records publish identifiers as they are, without a key"
-)
 @pytest.mark.parametrize("way", ["trees", "from_records"])
 @pytest.mark.parametrize("key", [None, KEY])
 def test_pseudonyms_of_raw_trees(way: str, key: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import treeanon as ta
 from lxml import etree
+
+import treeanon as ta
 from treeanon.errors import DataError
 
 FHIR = """
@@ -58,7 +59,11 @@ path = "section[code/@code=10160-0]/entry[]/drug"
 
 
 def bundle(number: int) -> dict[str, object]:
-    condition = {"resourceType": "Condition", "code": {"text": ["Flu", "Asthma"][number % 2]}, "onsetDateTime": "2019-03-04"}
+    condition = {
+        "resourceType": "Condition",
+        "code": {"text": ["Flu", "Asthma"][number % 2]},
+        "onsetDateTime": "2019-03-04",
+    }
     drug = {"resourceType": "MedicationRequest", "medication": {"coding": [{"display": "A"}, {"display": "B"}]}}
     entries = [{"resourceType": "Patient", "gender": "female", "id": "x"}, condition, drug, {"resourceType": "Claim"}]
     return {"resourceType": "Bundle", "entry": [{"fullUrl": "u", "resource": entry} for entry in entries]}
@@ -68,7 +73,8 @@ def document(number: int) -> str:
     problem = ["Flu", "Asthma"][number % 2]
     return f"""<?xml version="1.0"?>
 <ClinicalDocument xmlns="urn:hl7-org:v3" xmlns:s="urn:hl7-org:sdtc">
- <recordTarget><patient><name>Ann</name><gender code="F"/><s:race code="r1"/><s:race code="r2"/></patient></recordTarget>
+ <recordTarget><patient><name>Ann</name>
+  <gender code="F"/><s:race code="r1"/><s:race code="r2"/></patient></recordTarget>
  <section><code code="11450-4"/><text>narrative</text>
   <entry><value displayName="{problem}"/><low>2019</low></entry></section>
  <section><code code="10160-0"/><entry><drug>A</drug></entry><entry><drug>B</drug></entry></section>

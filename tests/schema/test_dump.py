@@ -99,12 +99,7 @@ def test_record_paths_read_back(keys: list[str], elements: list[str]) -> None:
 
 MOMENT = datetime.datetime(2020, 1, 2, 3, 4, 5, 678)
 SOURCES = st.recursive(
-    TEXT
-    | st.booleans()
-    | st.integers(-9, 10**18)
-    | st.floats(allow_nan=False)
-    | st.dates()
-    | st.just(MOMENT),
+    TEXT | st.booleans() | st.integers(-9, 10**18) | st.floats(allow_nan=False) | st.dates() | st.just(MOMENT),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=5,
 )

@@ -90,9 +90,7 @@ def test_the_loader_and_the_form_know_the_same_names() -> None:
 
 
 def test_the_hierarchies_are_a_file_or_one_of_the_builders() -> None:
-    references = [
-        choice["$ref"].rpartition("/")[2] for choice in PARTS["class"]["properties"]["hierarchy"]["oneOf"]
-    ]
+    references = [choice["$ref"].rpartition("/")[2] for choice in PARTS["class"]["properties"]["hierarchy"]["oneOf"]]
     assert references == ["hierarchy_file", *BUILDERS]
     for name, kind in BUILDERS.items():
         assert set(PARTS[name]["properties"]) == {name, *kind.options}
@@ -101,8 +99,6 @@ def test_the_hierarchies_are_a_file_or_one_of_the_builders() -> None:
 
 def test_everything_has_a_title() -> None:
     def untitled(part: dict[str, Any]) -> list[str]:
-        return [
-            key for key, inner in part["properties"].items() if "title" not in inner and "$ref" not in inner
-        ]
+        return [key for key, inner in part["properties"].items() if "title" not in inner and "$ref" not in inner]
 
     assert not [key for part in (FORM, *PARTS.values()) if "properties" in part for key in untitled(part)]

@@ -91,7 +91,7 @@ def test_arrays_of_scalars_and_arrays_in_arrays() -> None:
     assert [c.path for c in layout.containers] == ["", "tags[]", "grid[]", "grid[][]"]
     assert layout.containers[1].shape.is_scalar and layout.containers[1].held == (0,)
     assert layout.containers[3].name is None
-    assert [c.path for c in schema_of(("x", "[].x")).layout.containers] == ["", "[]"]
+    assert [c.path for c in schema_of(("x", "w.e[].x")).layout.containers] == ["", "w.e[]"]
 
 
 def test_classes_without_paths_lie_where_under_says() -> None:

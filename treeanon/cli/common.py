@@ -18,7 +18,11 @@ schema_option = click.option(
     "--schema", "-s", required=True, metavar="FILE", help="The schema (TOML) that names what may be published."
 )
 output_option = click.option(
-    "--output", "-o", required=True, metavar="PATH", help="Where to write; `-` is standard output, .gz and .zst compress."
+    "--output",
+    "-o",
+    required=True,
+    metavar="PATH",
+    help="Where to write; `-` is standard output, .gz and .zst compress.",
 )
 force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
 seed_option = click.option(
@@ -51,8 +55,12 @@ def reading_options(command: F) -> F:
 
 def talking_options(command: F) -> F:
     """Options of every command about what it prints."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(command)
-    return click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and the result of --json).")(command)
+    command = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(
+        command
+    )
+    return click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and the result of --json).")(
+        command
+    )
 
 
 @contextmanager

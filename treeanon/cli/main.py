@@ -47,7 +47,9 @@ class LazyGroup(click.Group):
 
             near = difflib.get_close_matches(args[0], COMMANDS, 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"There is no command {args[0]!r}.{hint} There is: {', '.join(sorted(COMMANDS))}.", ctx)
+            raise click.UsageError(
+                f"There is no command {args[0]!r}.{hint} There is: {', '.join(sorted(COMMANDS))}.", ctx
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -106,14 +108,6 @@ def run() -> None:
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
-    except SystemError as problem:
-        # Compiled code wraps what a signal raised while it ran.
-        if isinstance(problem.__cause__, SystemExit):
-            sys.exit(problem.__cause__.code)
-        if isinstance(problem.__cause__, KeyboardInterrupt):
-            _say("interrupted")
-            sys.exit(130)
-        sys.exit(report(problem))
     except OSError as problem:
         # Files are told of by name where they are used; this is standard output.
         if problem.errno is None:
@@ -128,6 +122,17 @@ def run() -> None:
         sys.exit(report(problem))
 
 
+def _signal_behind(problem: BaseException | None) -> int | None:
+    """The exit code of a signal that led to an error: compiled code makes a SystemError of what it raised."""
+    while problem is not None:
+        if isinstance(problem, SystemExit) and isinstance(problem.code, int):
+            return problem.code
+        if isinstance(problem, KeyboardInterrupt):
+            return 130
+        problem = problem.__cause__ or problem.__context__
+    return None
+
+
 def report(problem: Exception) -> int:
     """Says what went wrong, and returns the exit code; unforeseen errors show their place but not their words."""
     from treeanon.errors import TreeanonError
@@ -136,6 +141,10 @@ def report(problem: Exception) -> int:
         for line in str(problem).splitlines():
             _say(f"error: {line}")
         return exit_code(problem)
+    code = _signal_behind(problem)
+    if code is not None:
+        _say("interrupted")
+        return code
     if isinstance(problem, MemoryError):
         _say("error: out of memory")
         return 4

@@ -6,4 +6,14 @@ from treeanon.forest.forest import Forest
 from treeanon.forest.report import Dropped, ReadReport
 from treeanon.forest.tables import Batch, BatchWriter, ContainerRows, TextCodes
 
-__all__ = ["Batch", "BatchWriter", "Classes", "ContainerRows", "Dropped", "Forest", "ForestBuilder", "ReadReport", "TextCodes"]
+__all__ = [
+    "Batch",
+    "BatchWriter",
+    "Classes",
+    "ContainerRows",
+    "Dropped",
+    "Forest",
+    "ForestBuilder",
+    "ReadReport",
+    "TextCodes",
+]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+
 import numpy as np
 
 from treeanon.errors import HierarchyError
 from treeanon.forest.classes import Classes
 from treeanon.forest.forest import Forest
+from treeanon.forest.pseudonyms import pseudonym, pseudonym_key
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Flat, Hierarchy
@@ -111,6 +113,9 @@ class ForestBuilder:
         texts = list(self.dictionaries[index].codes)
         if spec.type != "text":
             texts = [text.strip() for text in texts]
+        if spec.pseudonym and texts:
+            key = pseudonym_key()
+            texts = [pseudonym(text, key) if text else "" for text in texts]
         hierarchy = hierarchy_for(spec, texts)
         codes = hierarchy.encode(texts)
         empty = np.array([not text for text in texts], bool)
@@ -132,10 +137,9 @@ class ForestBuilder:
         listed = ": " + ", ".join(repr(t) for t, u in zip(texts, unknown, strict=True) if u) if show else ""
         raise HierarchyError(
             f"class {spec.name!r}: its hierarchy does not know {distinct} distinct values of the data"
-            f" ({nodes} occurrences){listed}; complete the hierarchy or set on_unknown = \"suppress\""
+            f' ({nodes} occurrences){listed}; complete the hierarchy or set on_unknown = "suppress"'
             + ("" if show else " (--show-values lists them)")
         )
-
 
     def _occurrences(self, index: int) -> np.ndarray:
         """How often each text of a class occurs."""
@@ -178,7 +182,9 @@ def assemble(batch: Batch, layout: Layout, labels: list[Ints]) -> Trees:
         if published.parent < 0:
             above = np.full(size, -1, np.int32)
         else:
-            above = _lift(anchors[published.parent], layout, batch, layout.classes[published.parent].container, container)
+            above = _lift(
+                anchors[published.parent], layout, batch, layout.classes[published.parent].container, container
+            )
         column = batch.tables[container].codes.get(index) if container >= 0 else None
         if column is None:
             anchors.append(above)
@@ -199,9 +205,7 @@ def assemble(batch: Batch, layout: Layout, labels: list[Ints]) -> Trees:
         ):
             parts.append(extra)
     nothing = np.empty(0, np.int32)
-    record, parent, label = (
-        np.concatenate([nothing, *parts]) for parts in (record_parts, parent_parts, label_parts)
-    )
+    record, parent, label = (np.concatenate([nothing, *parts]) for parts in (record_parts, parent_parts, label_parts))
     return group_by_record(record, parent, label, batch.records)
 
 

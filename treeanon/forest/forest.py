@@ -10,8 +10,8 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
-from treeanon.kernels.trees import Ints, Longs, canonical, gather, hash_records, move_disassociated
 from treeanon.forest.report import ReadReport
+from treeanon.kernels.trees import Ints, Longs, canonical, gather, hash_records, move_disassociated
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import DataError
@@ -125,7 +126,7 @@ def nested_records(forest: Forest) -> Iterator[Tree]:
     decoded = [list(forest.classes.decode(i)) for i in range(len(forest.classes))]
     labels, parents = forest.label.tolist(), forest.parent.tolist()
     offsets = forest.offsets.tolist()
-    for lo, hi in zip(offsets, offsets[1:], strict=False):
+    for lo, hi in pairwise(offsets):
         tree: Tree = []
         made: list[list[Any]] = []
         for i in range(lo, hi):

@@ -76,9 +76,7 @@ def dump_csv(hierarchy: Hierarchy) -> str:
     out = io.StringIO()
     # all or none: with a quote at every row's start, no other delimiter can be taken for the right one
     quoted = any(map(_NEEDS_QUOTES.search, hierarchy.texts))
-    writer = csv.writer(
-        out, delimiter=";", quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL, lineterminator="\n"
-    )
+    writer = csv.writer(out, delimiter=";", quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL, lineterminator="\n")
     for leaf in hierarchy.leaf_nodes.tolist():
         path = [hierarchy.texts[code] for code in hierarchy.ancestors(leaf)]
         writer.writerow(path[:1] * (hierarchy.height + 1 - len(path)) + path)

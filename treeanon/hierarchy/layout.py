@@ -71,12 +71,27 @@ def depth_and_end(parents: NDArray[np.integer]) -> tuple[Codes, Codes]:
         raise _stray(parents.tolist())
     up = parents.astype(np.intp)
     up[0] = 0
-    depth, end = _depths(up), _ends(up, codes)
-    # a node's codes up to its end hold its subtree, and nothing else just if these sums are equal: both
-    # count pairs of a node and one of its descendants, the left one with all strangers in between
-    if int((end - codes).sum()) != int(depth.sum()) + len(codes):
+    depth = _depths(up)
+    if not _in_preorder(up, depth):
         raise _stray(parents.tolist())
-    return depth.astype(np.int32), end.astype(np.int32)
+    return depth.astype(np.int32), _ends(up, codes).astype(np.int32)
+
+
+def _in_preorder(up: NDArray[np.intp], depth: NDArray[np.intp]) -> bool:
+    """Whether each node's parent is the node before it or an ancestor of that.
+
+    That is so just if no node is more than one step deeper than the node before it, and its parent is the last node
+    before it that is one step higher.
+    """
+    if bool(np.any(np.diff(depth) > 1)):
+        return False
+    order = np.argsort(depth, kind="stable")
+    bounds = np.searchsorted(depth[order], np.arange(int(depth.max()) + 2))
+    for start, stop, end in zip(bounds[:-2], bounds[1:-1], bounds[2:], strict=True):
+        higher, level = order[start:stop], order[stop:end]
+        if not np.array_equal(up[level], higher[np.searchsorted(higher, level) - 1]):
+            return False
+    return True
 
 
 def _depths(up: NDArray[np.intp]) -> NDArray[np.intp]:

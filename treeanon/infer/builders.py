@@ -22,7 +22,17 @@ _ICD = re.compile(r"[A-Z][0-9]{2}(?:\.?[0-9A-Z]{1,4})?")
 _CODE = re.compile(r"[0-9A-Za-z-]{3,12}")
 _CODE_WORDS = frozenset(
     {
-        "zip", "zipcode", "postal", "postcode", "postalcode", "plz", "code", "icd", "fips", "npi", "ward",
+        "zip",
+        "zipcode",
+        "postal",
+        "postcode",
+        "postalcode",
+        "plz",
+        "code",
+        "icd",
+        "fips",
+        "npi",
+        "ward",
         "district",
     }
 )

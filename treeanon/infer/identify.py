@@ -15,11 +15,51 @@ ENOUGH = 20
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TELLING = frozenset(
     {
-        "ssn", "mrn", "email", "mail", "phone", "telephone", "telefon", "tel", "mobile", "cell", "cellphone", "fax",
-        "telecom", "passport", "iban", "surname", "lastname", "firstname", "forename", "fullname", "maiden",
-        "nickname", "username", "login", "password", "passwd", "license", "licence", "street", "birthname", "url",
-        "uri", "ip", "mac", "pid", "nino", "nhs", "account", "fingerprint", "photo", "signature", "geburtsname",
-        "vorname", "nachname", "address",
+        "ssn",
+        "mrn",
+        "email",
+        "mail",
+        "phone",
+        "telephone",
+        "telefon",
+        "tel",
+        "mobile",
+        "cell",
+        "cellphone",
+        "fax",
+        "telecom",
+        "passport",
+        "iban",
+        "surname",
+        "lastname",
+        "firstname",
+        "forename",
+        "fullname",
+        "maiden",
+        "nickname",
+        "username",
+        "login",
+        "password",
+        "passwd",
+        "license",
+        "licence",
+        "street",
+        "birthname",
+        "url",
+        "uri",
+        "ip",
+        "mac",
+        "pid",
+        "nino",
+        "nhs",
+        "account",
+        "fingerprint",
+        "photo",
+        "signature",
+        "geburtsname",
+        "vorname",
+        "nachname",
+        "address",
     }
 )
 _TELLING_PAIRS = frozenset(
@@ -29,15 +69,35 @@ _TELLING_PAIRS = frozenset(
 _WHOLE_NAMES = frozenset({"name", "fullname", "patientname", "personname", "customername", "surname"})
 _NUMBERING = frozenset(
     {
-        "id", "ids", "identifier", "uuid", "guid", "key", "no", "nr", "number", "record", "recordid", "ref",
-        "reference", "fullurl",
+        "id",
+        "ids",
+        "identifier",
+        "uuid",
+        "guid",
+        "key",
+        "no",
+        "nr",
+        "number",
+        "record",
+        "recordid",
+        "ref",
+        "reference",
+        "fullurl",
     }
 )
 _PARTS = frozenset({"first", "last", "given", "family", "middle", "full", "text", "prefix", "suffix", "birth"})
 _INSIDE = frozenset(
     {
-        "name", "names", "telecom", "telecoms", "contact", "contacts", "identifier", "identifiers",
-        "phones", "emails",
+        "name",
+        "names",
+        "telecom",
+        "telecoms",
+        "contact",
+        "contacts",
+        "identifier",
+        "identifiers",
+        "phones",
+        "emails",
     }
 )
 _TEXTS = frozenset({"note", "notes", "comment", "comments", "remark", "remarks", "memo", "narrative", "freetext"})

@@ -34,8 +34,11 @@ class Holder:
     @property
     def once(self) -> bool:
         """Whether a record has at most one of it, though it could repeat, because it is one kind among others."""
-        return self.parent is not None and self.kind is not None and self.most <= 1 and (
-            self.parent.parent is None or self.parent.once
+        return (
+            self.parent is not None
+            and self.kind is not None
+            and self.most <= 1
+            and (self.parent.parent is None or self.parent.once)
         )
 
     @property

@@ -9,9 +9,30 @@ from itertools import count
 
 _GENERIC = frozenset(
     {
-        "name", "value", "text", "code", "display", "coding", "item", "items", "title", "label",
-        "description", "desc", "entry", "resource", "data", "root", "string", "valuestring",
-        "valuequantity", "valuecodeableconcept", "kind", "key", "#text", "list",
+        "name",
+        "value",
+        "text",
+        "code",
+        "display",
+        "coding",
+        "item",
+        "items",
+        "title",
+        "label",
+        "description",
+        "desc",
+        "entry",
+        "resource",
+        "data",
+        "root",
+        "string",
+        "valuestring",
+        "valuequantity",
+        "valuecodeableconcept",
+        "kind",
+        "key",
+        "#text",
+        "list",
     }
 )
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")

@@ -38,9 +38,7 @@ def propose(
     # loading tells what lies under what, and proves that the schema is one
     layout = Schema.loads(render_schema(findings)).layout
     names = [published.name for published in layout.classes]
-    return findings.with_parents(
-        {c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes}
-    )
+    return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
 
 
 def _from_trees(taken: Sample) -> Findings:

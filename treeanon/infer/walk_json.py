@@ -116,4 +116,3 @@ def _fields(value: Any, lead: str, depth: int) -> Iterator[str]:
         for key, inner in value.items():
             yield f"{lead}.{key}"
             yield from _fields(inner, f"{lead}.{key}", depth - 1)
-

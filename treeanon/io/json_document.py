@@ -12,7 +12,7 @@ from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.io.json_records import JsonRecords, Span, has_repeated_key, parse
 from treeanon.io.ndjson import refuse_byte_order_mark
-from treeanon.io.options import ReadOptions, broken_files
+from treeanon.io.options import MAX_DOCUMENT_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.kernels.jsontext import Bytes, array_items, repeats_a_key, skip_blanks, value_end
 from treeanon.schema import Schema
@@ -79,10 +79,13 @@ class _Document:
             value = parse(around)
         except DataError as problem:
             raise DataError(f"around the records: {problem.message}", source=self.source) from None
-        if repeats_a_key(np.frombuffer(around, np.uint8), 0, len(around)) and has_repeated_key(around):
-            if strict:
-                raise DataError("an object around the records holds one key twice", source=self.source)
-            report.duplicate_keys += 1
+        try:
+            repeated = repeats_a_key(np.frombuffer(around, np.uint8), 0, len(around)) and has_repeated_key(around)
+        except DataError as problem:
+            raise DataError(f"around the records: {problem.message}", source=self.source) from None
+        if repeated and strict:
+            raise DataError("an object around the records holds one key twice", source=self.source)
+        report.duplicate_keys += repeated
         place = OUTSIDE
         for name in names:
             if not isinstance(value, dict) or name not in value:
@@ -95,8 +98,16 @@ class _Document:
 
 
 def _data(source: Source, options: ReadOptions) -> bytes:
+    blocks: list[bytes] = []
+    size = 0
     with source.open(options.advance) as stream:
-        data = stream.read()
+        while block := stream.read(_TOGETHER):
+            blocks.append(block)
+            size += len(block)
+            if size > MAX_DOCUMENT_BYTES:
+                words = f"is longer than {MAX_DOCUMENT_BYTES >> 30} GB, which a JSON document must not be; use NDJSON"
+                raise DataError(words, source=source.name)
+    data = b"".join(blocks)
     refuse_byte_order_mark(data[:4], source.name)
     if not data.strip():
         raise DataError("is empty", source=source.name)
@@ -123,7 +134,9 @@ def _items(document: _Document, at: int) -> Iterator[Span]:
             number += count
 
 
-def _arrays(sources: Sequence[Source], names: tuple[str, ...], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+def _arrays(
+    sources: Sequence[Source], names: tuple[str, ...], options: ReadOptions, report: ReadReport
+) -> Iterator[Span]:
     for source in sources:
         with broken_files(options, report):
             document = _Document(_data(source, options), source.name)
@@ -153,9 +166,7 @@ def _joined(held: list[bytes], names: list[str]) -> Span:
     return Span(b"\n".join(held), stops - sizes, stops, lambda position: (names[position], ""))
 
 
-def read_json(
-    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
-) -> Iterator[Batch]:
+def read_json(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
     """The batches of JSON documents."""
     record = schema.input.record
     assert record is not None

@@ -23,7 +23,7 @@ from treeanon.forest.tables import Batch, BatchWriter, ContainerRows, MovedNodes
 from treeanon.io.json_slow import SlowReader
 from treeanon.io.json_tables import compile_tables
 from treeanon.io.options import ReadOptions
-from treeanon.io.values import NeedsExactNumbers, ValueCodes, new_codes, token_texts
+from treeanon.io.values import NeedsExactNumbers, new_codes, token_texts
 from treeanon.kernels.jsonread import Ints, Longs, Rows, fill_columns, read_records
 from treeanon.schema import Schema
 
@@ -198,12 +198,12 @@ class JsonRecords:
         held = rows.entry_class[:n_entries]
         codes = np.full(n_entries, -1, np.int32)
         texts: list[list[str]] = []
-        for number, values in enumerate(new_codes(self.layout)):
+        for number in range(len(self.layout.classes)):
             chosen = np.flatnonzero(held == number)
             spans = zip(rows.entry_start[chosen].tolist(), rows.entry_stop[chosen].tolist(), strict=True)
             found = token_texts([block[a:b] for a, b in spans])
             codes[chosen] = np.arange(len(found))
-            texts.append([values.known(text) for text in found] if type(values) is not ValueCodes else found)
+            texts.append(found)
         return codes, texts
 
     def _count_dropped(self, block: bytes, rows: Rows, n_cells: int) -> None:

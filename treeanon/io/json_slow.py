@@ -37,9 +37,7 @@ def predicate_holds(item: Any, predicate: Predicate) -> bool:
 class SlowReader:
     """The interpreter of a layout for JSON; `read` appends one record."""
 
-    def __init__(
-        self, layout: Layout, out: BatchWriter, codes: Sequence[ValueCodes], *, exact: bool = False
-    ) -> None:
+    def __init__(self, layout: Layout, out: BatchWriter, codes: Sequence[ValueCodes], *, exact: bool = False) -> None:
         self.layout, self.out = layout, out
         self.codes: Sequence[ValueCodes | ExactCodes] = [ExactCodes(c) for c in codes] if exact else codes
         self.nested = NestedReader(layout, out, codes)
@@ -58,40 +56,40 @@ class SlowReader:
         rows.append(owner)
         shape = container.shape
         if any(self.layout.containers[i].name is None for i in shape.containers):
-            if type(item) is not list:
+            if type(item) is not list and item is not None and item != "":
                 raise DataError("an array is expected inside the array", path=path)
             self.arrays(item, shape, None, row, path)
         elif shape.held >= 0 or type(item) is dict:
-            self.shape(item, shape, container, row, path)
-        elif item is None or item == "":
-            self.absent(shape)
+            self._shape(item, shape, container, row, path)
+        elif item is None or item in ("", []):
+            self._absent(shape)
         else:
             raise DataError("an object is expected", path=path)
 
-    def shape(self, value: Any, shape: Shape, container: Container, row: int, path: str) -> None:
+    def _shape(self, value: Any, shape: Shape, container: Container, row: int, path: str) -> None:
         if shape.held >= 0:
-            self.out.codes[shape.held].append(self.code(value, shape.held, path))
+            self.out.codes[shape.held].append(self._code(value, shape.held, path))
             return
         prefix = path + "." if path else ""
         is_container = shape is container.shape
         named = named_keys(shape, self.layout)
         self.dropped.add_keys(prefix, value, named | {MOVED} if is_container else named)
         for wrapper in shape.wrappers:
-            self.wrapper(value.get(wrapper.name), wrapper, container, row, prefix + (wrapper.name or ""))
+            self._wrapper(value.get(wrapper.name), wrapper, container, row, prefix + (wrapper.name or ""))
         for name in dict.fromkeys(self.layout.containers[i].name for i in shape.containers):
             self.arrays(value.get(name), shape, name, row, prefix + (name or ""))
         if MOVED in value and is_container:
-            self.moved(value[MOVED], container, row, prefix + MOVED)
+            self._moved(value[MOVED], container, row, prefix + MOVED)
 
-    def wrapper(self, value: Any, wrapper: Shape, container: Container, row: int, path: str) -> None:
+    def _wrapper(self, value: Any, wrapper: Shape, container: Container, row: int, path: str) -> None:
         if wrapper.held >= 0:
-            self.shape(value, wrapper, container, row, path)
+            self._shape(value, wrapper, container, row, path)
         elif wrapper.is_scalar:
             return
         elif type(value) is dict:
-            self.shape(value, wrapper, container, row, path)
+            self._shape(value, wrapper, container, row, path)
         elif value is None or value == "" or value == []:
-            self.absent(wrapper)
+            self._absent(wrapper)
         elif type(value) is list:
             raise DataError(f"repeats here; mark the step with [] in the schema: {path}[]", path=path)
         else:
@@ -108,12 +106,12 @@ class SlowReader:
             if not met:
                 self.dropped.add(path, "[]", 1)
 
-    def absent(self, shape: Shape) -> None:
+    def _absent(self, shape: Shape) -> None:
         for inner in shape.walk():
             if inner.held >= 0:
                 self.out.codes[inner.held].append(-1)
 
-    def code(self, value: Any, held: int, path: str) -> int:
+    def _code(self, value: Any, held: int, path: str) -> int:
         try:
             return self.codes[held][value]
         except TypeError:
@@ -126,7 +124,7 @@ class SlowReader:
         except NotAScalar:
             raise DataError("a value must not hold a NUL character", path=path) from None
 
-    def moved(self, groups: Any, container: Container, row: int, path: str) -> None:
+    def _moved(self, groups: Any, container: Container, row: int, path: str) -> None:
         try:
             self.nested.add_moved(groups, row, container.index)
         except Malformed as problem:

@@ -51,7 +51,7 @@ class _Compiler:
     def array(self, shape: Shape, name: str | None, place: str) -> int:
         number = len(self.arrays)
         self.arrays.append([])
-        self.array_places.append(place + name if name else place.removesuffix("."))
+        self.array_places.append(place.removesuffix(".") if name is None else place + name)
         items: list[tuple[int, int, int, int]] = []
         for index in shape.containers:
             container = self.layout.containers[index]

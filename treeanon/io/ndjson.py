@@ -32,7 +32,7 @@ def refuse_byte_order_mark(start: bytes, source: str) -> None:
 def line_blocks(stream: BinaryIO, source: str) -> Iterator[bytes]:
     """The bytes of a stream in blocks of whole lines; each line ends in a newline, except perhaps the very last."""
     rest: list[bytes] = []
-    held = 0
+    held, line = 0, 1
     first = True
     while block := stream.read(_BLOCK):
         if first:
@@ -41,13 +41,15 @@ def line_blocks(stream: BinaryIO, source: str) -> Iterator[bytes]:
         cut = block.rfind(b"\n") + 1
         if cut:
             yield b"".join([*rest, block[:cut]])
+            line += block.count(b"\n", 0, cut)
             rest, held = [], 0
             block = block[cut:]
         if block:
             rest.append(block)
             held += len(block)
         if held > MAX_RECORD_BYTES:
-            raise DataError(f"a line is longer than {MAX_RECORD_BYTES >> 20} MB", source=source)
+            words = f"a line is longer than {MAX_RECORD_BYTES >> 20} MB"
+            raise DataError(words, source=source, place=f"line {line}")
     if rest:
         yield b"".join(rest)
 
@@ -74,8 +76,6 @@ def _line_name(source: str, first: int, position: int) -> tuple[str, str]:
     return source, f"line {first + position}"
 
 
-def read_ndjson(
-    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
-) -> Iterator[Batch]:
+def read_ndjson(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
     """The batches of NDJSON sources."""
     return JsonRecords(schema, options, report).read(_spans(sources, options, report))

@@ -10,8 +10,11 @@ from typing import Literal
 from treeanon.errors import DataError
 from treeanon.forest.report import ReadReport
 
-MAX_RECORD_BYTES = 256 << 20
+MAX_RECORD_BYTES = 64 << 20
 """The longest record that is read; longer ones are taken for an attack or a wrong format."""
+
+MAX_DOCUMENT_BYTES = 2 << 30
+"""The longest JSON document, which is held in memory; NDJSON has no such limit."""
 
 BATCH_RECORDS = 20_000
 """Records that a reader hands over at once."""

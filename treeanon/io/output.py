@@ -211,5 +211,3 @@ def _publish_folder(aside: Path, goal: Path) -> None:
         old.rename(goal)
         raise
     shutil.rmtree(old, ignore_errors=True)
-
-

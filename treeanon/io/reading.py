@@ -44,7 +44,8 @@ def read(
 
     `format` overrides the schema's. With `on_error="skip"` broken records are counted and left out; `strict` makes
     repeated JSON keys errors. `jobs` is the number of cores to use: many files are read in several processes, so a
-    script that asks for it needs the usual `if __name__ == "__main__"`. `progress(done, size)` is told the bytes read. What was left out is in `forest.report`.
+    script that asks for it needs the usual `if __name__ == "__main__"`. `progress(done, size)` is told the bytes
+    read. What was left out is in `forest.report`.
 
     >>> import tempfile, pathlib, treeanon as ta
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.ndjson"

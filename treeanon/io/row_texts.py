@@ -6,7 +6,7 @@ What differs between formats is a `Dialect`; like the readers, its row functions
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any, Protocol
 
 import numpy as np
@@ -122,7 +122,7 @@ class RowWriter:
 def _join_by_owner(texts: list[str], owner: Ints, owners: int) -> list[str]:
     """For every owner row, the texts of its rows one after another."""
     bounds = np.searchsorted(owner, np.arange(owners + 1)).tolist()
-    return ["".join(texts[a:b]) if b > a else "" for a, b in zip(bounds, bounds[1:], strict=False)]
+    return ["".join(texts[a:b]) if b > a else "" for a, b in pairwise(bounds)]
 
 
 def compile_rows(names: Sequence[str], body: Sequence[str]) -> RowFunction:

@@ -17,7 +17,8 @@ from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 
 STDIN = "-"
 COMPRESSED = (".gz", ".zst")
-BLOCK = 1 << 20
+_ZSTD_PIECE = 4096
+"""Compressed bytes given to zstd at once: it has no bound on what it makes of them, which can be 32,768 as many."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _naming(name: str) -> Iterator[None]:
     """Turns failures to read into errors that name the source; decompressors have many kinds of their own."""
     try:
         yield
-    except (TreeanonError, MemoryError):
+    except (TreeanonError, MemoryError, SystemError):
         raise
     except OSError as problem:
         if problem.errno is not None:
@@ -107,7 +108,7 @@ class _Zstd:
         self.stream, self.name, self.module = stream, name, zstandard
         self.frame = self._new()
         self.started = False
-        self.left = b""
+        self.left, self.at = b"", 0
 
     def _new(self) -> object:
         return self.module.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
@@ -116,12 +117,12 @@ class _Zstd:
         parts: list[bytes] = []
         have = 0
         while size < 0 or have < size:
-            if not self.left:
-                self.left = self._more()
+            if self.at == len(self.left):
+                self.left, self.at = self._more(), 0
                 if not self.left:
                     break
-            piece = self.left if size < 0 else self.left[: size - have]
-            self.left = self.left[len(piece) :]
+            piece = self.left[self.at : len(self.left) if size < 0 else self.at + size - have]
+            self.at += len(piece)
             parts.append(piece)
             have += len(piece)
         return b"".join(parts)
@@ -135,7 +136,7 @@ class _Zstd:
                 if frame.eof:  # type: ignore[attr-defined]
                     self.frame = frame = self._new()
                     self.started = False
-                block = block or self.stream.read(BLOCK // 4)
+                block = block or self.stream.read(_ZSTD_PIECE)
                 if not block:
                     if self.started:
                         raise EOFError

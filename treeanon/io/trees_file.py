@@ -66,9 +66,7 @@ class _TreeLines:
             self.report.skipped += 1
 
 
-def read_trees(
-    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
-) -> Iterator[Batch]:
+def read_trees(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
     """The batches of trees files."""
     lines = _TreeLines(schema, options, report)
     for source in sources:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from treeanon.forest import Forest
@@ -32,7 +34,8 @@ class TreeTexts:
         ends = [("]]" * count) + "," for count in range(int(closes.max(initial=0)) + 1)]
         ends[0] = ""
         pieces = [
-            self.opening[label] + ends[count] for label, count in zip(forest.label.tolist(), closes.tolist(), strict=True)
+            self.opening[label] + ends[count]
+            for label, count in zip(forest.label.tolist(), closes.tolist(), strict=True)
         ]
         bounds = forest.offsets.tolist()
-        return ["[" + "".join(pieces[a:b])[:-1] + "]" for a, b in zip(bounds, bounds[1:], strict=False)]
+        return ["[" + "".join(pieces[a:b])[:-1] + "]" for a, b in pairwise(bounds)]

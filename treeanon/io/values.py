@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import os
 import re
 from typing import Any
 
 import orjson
 
-from treeanon.errors import UsageError
 from treeanon.forest.tables import TextCodes
 from treeanon.schema import Layout
 
-KEY_VARIABLE = "TREEANON_KEY"
-"""The environment variable that holds the key of pseudonyms."""
-
 _EXACT = 2**63
-_PSEUDONYM = re.compile(r"p-[0-9a-f]{32}")
 
 
 class NeedsExactNumbers(Exception):
@@ -49,9 +41,9 @@ is_shortest = _SHORTEST.fullmatch
 
 
 def token_texts(tokens: list[bytes]) -> list[str]:
-    """The texts of values given as JSON texts, without any loss.
+    r"""The texts of values given as JSON texts, without any loss.
 
-    >>> token_texts([b'"a\\u0062"', b"1.50", b"98765432109876543210", b"true", b"12"])
+    >>> token_texts([rb'"a\u0062"', b"1.50", b"98765432109876543210", b"true", b"12"])
     ['ab', '1.5', '98765432109876543210', 'true', '12']
     """
     if not tokens:
@@ -108,10 +100,6 @@ class ValueCodes(TextCodes):
             return number_text(value)
         raise NotAScalar
 
-    def known(self, text: str) -> str:
-        """What is published for a text: itself."""
-        return text
-
     def add(self, key: str, text: str) -> int:
         """A new code for a text; a NUL character, which no other format could hold, is refused."""
         if "\0" in text:
@@ -131,45 +119,6 @@ class ExactCodes:
         return self.codes[value]
 
 
-class PseudonymCodes(ValueCodes):
-    """Codes for keyed pseudonyms: what is published is an HMAC of the value, never the value."""
-
-    def __init__(self, key: bytes) -> None:
-        super().__init__()
-        self.key = key
-
-    def add(self, key: str, text: str) -> int:
-        """A new code for the pseudonym of a text; a pseudonym (of a release read again) stays as it is."""
-        return super().add(key, self.known(text))
-
-
-    def known(self, text: str) -> str:
-        """What is published for a text: its pseudonym, or itself if it is one (of a release read again)."""
-        return text if _PSEUDONYM.fullmatch(text) else pseudonym(text, self.key)
-
-
-def pseudonym(text: str, key: bytes) -> str:
-    """The keyed pseudonym of a text.
-
-    >>> pseudonym("123-45-6789", b"secret key of 16+")
-    'p-c27dcbcad0f8d7e5'
-    """
-    return "p-" + hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:32]
-
-
-def pseudonym_key() -> bytes:
-    """The key of pseudonyms from the environment; UsageError says how to set it."""
-    key = os.environ.get(KEY_VARIABLE, "").encode()
-    if len(key) < 16:
-        raise UsageError(
-            f"a class has pseudonym = true: set the environment variable {KEY_VARIABLE} to a secret of 16 bytes or more"
-        )
-    return key
-
-
 def new_codes(layout: Layout) -> list[ValueCodes]:
     """Empty dictionaries, one per class."""
-    return [
-        PseudonymCodes(pseudonym_key()) if published.spec.pseudonym else ValueCodes()
-        for published in layout.classes
-    ]
+    return [ValueCodes() for _ in layout.classes]

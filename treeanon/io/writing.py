@@ -70,13 +70,14 @@ def write(
 
     ending = form.endings[0]
     whole_file = form.name in ("json", "xml") and schema.input.record is not None and schema.input.record.whole_file
-    if whole_file and not (len(forest) == 1 and _names_a_file(target, form)):
+    is_file = str(target) == "-" or _names_a_file(target, form)
+    if whole_file and not (len(forest) == 1 and is_file):
         _write_files(target, ending, document, chunks(), force=force)
     elif whole_file:
         with open_output(target, force=force) as stream:
             for lines in chunks():
                 stream.write(document.single(lines[0]).encode())
-    elif _names_a_file(target, form) or str(target) == "-":
+    elif is_file:
         with open_output(target, force=force) as stream:
             _write_document(stream.write, document, chunks())
     else:

@@ -30,13 +30,13 @@ class XmlTexts(dict[Any, int]):
 
     def __init__(self, codes: ValueCodes) -> None:
         super().__init__({None: -1, "": -1})
-        self.texts, self.known = codes.texts, codes.known
+        self.texts = codes.texts
 
     def __missing__(self, text: str) -> int:
         if text.isspace():
             return -1
         self[text] = code = len(self.texts)
-        self.texts.append(self.known(text))
+        self.texts.append(text)
         return code
 
 

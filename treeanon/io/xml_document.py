@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
 from lxml import etree
 
@@ -38,7 +38,7 @@ _WRONG = {
     "ERR_INVALID_CHAR": "holds a character that XML does not allow (NUL or another control character)",
     "ERR_INVALID_ENCODING": "holds bytes that are not in the encoding it declares (or UTF-8)",
     "ERR_UNSUPPORTED_ENCODING": "declares an encoding that is not supported; convert it to UTF-8",
-    "ERR_RESOURCE_LIMIT": "exceeds a limit: nesting deeper than 256, a text or attribute longer than 10 MB, or entities",
+    "ERR_RESOURCE_LIMIT": "exceeds a limit (nesting deeper than 256, a text or attribute of over 10 MB, entities)",
     "ERR_UNDECLARED_ENTITY": "refers to an entity that XML itself does not define; write the character instead",
     "ERR_ATTRIBUTE_REDEFINED": "has one attribute twice in an element",
     "NS_ERR_UNDEFINED_NAMESPACE": "uses a namespace prefix that is not declared",
@@ -55,7 +55,9 @@ class _Refusal(etree.Resolver):
         return self.resolve_empty(context)  # type: ignore[attr-defined]
 
 
-def safe_parser(tags: list[str] | None, events: tuple[Literal["start", "end"], ...]) -> tuple[etree.XMLPullParser, _Refusal]:
+def safe_parser(
+    tags: list[str] | None, events: tuple[Literal["start", "end"], ...]
+) -> tuple[etree.XMLPullParser, _Refusal]:
     """A pull parser that loads nothing foreign, resolves no entities and keeps no comments; and its refusal."""
     parser = etree.XMLPullParser(
         events=events,
@@ -140,11 +142,15 @@ class _Elements:
     def full(self) -> bool:
         return len(self.out.owners[0]) >= BATCH_RECORDS
 
-    def flush(self) -> Batch:
-        """The batch of what was read since the last one."""
+    def settle(self) -> None:
+        """Counts what was noted as dropped."""
         for (place, tag), times in Counter(self.drops).items():
             self.report.dropped.add(place, self.qualifier.short(tag), times)
         self.drops.clear()
+
+    def flush(self) -> Batch:
+        """The batch of what was read since the last one."""
+        self.settle()
         batch = self.out.finish(self.codes)
         self._renew()
         return batch
@@ -156,40 +162,69 @@ def _nested_node(element: etree._Element) -> list[Any]:
     return [element.get("class"), element.get("value"), [_nested_node(child) for child in element]]
 
 
+class _Known(NamedTuple):
+    """What an element may be to the schema: its shapes, the place that counts of it name, and whether a text or a
+    predicate makes it matter what stands in it."""
+
+    shapes: list[Shape]
+    place: str
+    whole: bool
+
+
 class _Pruner:
     """Takes finished elements that the schema does not name out of the open record, and counts them."""
 
     def __init__(self, layout: Layout, qualifier: Qualifier, dropped: Dropped) -> None:
         self.layout, self.qualifier, self.dropped = layout, qualifier, dropped
 
-    def prune(self, element: etree._Element, shapes: list[Shape], path: str, *, is_open: bool) -> None:
-        """Prunes an element that has these shapes (none: all in it goes); the last child of an open one stays.
+    def record(self, element: etree._Element) -> None:
+        """Prunes the record in hand."""
+        self.prune(element, _Known([self.layout.containers[0].shape], "", False), is_open=True)
 
-        That last child, and the text after it, may still be in the parser's hands.
+    def prune(self, element: etree._Element, here: _Known, *, is_open: bool) -> None:
+        """Prunes an element; the last child of an open one stays, as the parser may still be at work on it.
+
+        Where it matters what stands in an element, children are emptied, and counted when the record is read.
         """
-        known: dict[str, list[Shape]] = {MOVED_TAG: []}
-        for shape in shapes:
-            inner = [*shape.wrappers, *(self.layout.containers[i].shape for i in shape.containers)]
-            for named in inner:
-                known.setdefault(self.qualifier.element(named.name or ""), []).append(named)
-        has_text = any(shape.held >= 0 or shape.constant is not None for shape in shapes)
+        inside = self.inside(here)
+        whole = here.whole or any(shape.held >= 0 or shape.constant is not None for shape in here.shapes)
         children = list(element)
         for child in children:
-            tag = child.tag
             is_last = is_open and child is children[-1]
-            below = f"{path}{self.qualifier.short(tag)}/"
-            if tag in known:
-                if tag != MOVED_TAG:
-                    self.prune(child, known[tag], below, is_open=is_last)
+            if child.tag in inside:
+                self.prune(child, inside[child.tag], is_open=is_last)
+            elif child.tag == MOVED_TAG and here.shapes:
+                continue
             elif is_last:
-                self.prune(child, [], below, is_open=True)
-            elif has_text:
-                # The text after the child is part of a value: the child stays, emptied, and is counted later.
-                child.clear(keep_tail=True)
+                self.prune(child, _Known([], "", False), is_open=True)
+            elif whole:
+                child.clear(keep_tail=True)  # type: ignore[call-arg]
             else:
-                if shapes:
-                    self.dropped.add(path, self.qualifier.short(tag), 1)
-                element.remove(child)
+                self.remove(child, here)
+
+    def inside(self, here: _Known) -> dict[str, _Known]:
+        found: dict[str, _Known] = {}
+        for shape in here.shapes:
+            for wrapper in shape.wrappers:
+                self.know(found, wrapper, f"{here.place}{wrapper.name}/", here.whole)
+            for container in (self.layout.containers[i] for i in shape.containers):
+                whole = here.whole or container.predicate is not None
+                self.know(found, container.shape, container.path + "/", whole)
+        return found
+
+    def know(self, found: dict[str, _Known], shape: Shape, place: str, whole: bool) -> None:
+        tag = self.qualifier.element(shape.name or "")
+        old = found.get(tag, _Known([], place, False))
+        found[tag] = _Known([*old.shapes, shape], old.place, old.whole or whole)
+
+    def remove(self, child: etree._Element, here: _Known) -> None:
+        if here.shapes:
+            self.dropped.add(here.place, self.qualifier.short(child.tag), 1)
+            if child.tail and not child.tail.isspace():
+                self.dropped.add(here.place, "text()", 1)
+        parent = child.getparent()
+        if parent is not None:
+            parent.remove(child)
 
 
 class _Stream:
@@ -221,6 +256,7 @@ class _Stream:
             yield self.elements.flush()
         if self.root is not None:
             self.forget()
+            self.elements.settle()
         elif self.since > MAX_RECORD_BYTES // 16:
             raise DataError(f"the root element is not {self.elements.qualifier.short(self.names[0])}")
 
@@ -252,11 +288,11 @@ class _Stream:
             place += f"{self.elements.qualifier.short(level.tag)}/"
             level = children[-1]
             if level.tag != name:
-                self.pruner.prune(level, [], place, is_open=True)
+                self.pruner.prune(level, _Known([], "", False), is_open=True)
                 return
         if level is not None and self.since > _PRUNE_AFTER:
             self.since = 0
-            self.pruner.prune(level, [self.elements.layout.containers[0].shape], "", is_open=True)
+            self.pruner.record(level)
 
     def close(self) -> None:
         """Ends the document; whatever is left unfinished is an error."""
@@ -314,9 +350,7 @@ def _located(source: str) -> Iterator[None]:
         raise DataError(problem.message, source=source, place=problem.place, path=problem.path) from None
 
 
-def read_xml(
-    sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
-) -> Iterator[Batch]:
+def read_xml(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
     """The batches of XML sources."""
     assert schema.input.record is not None
     elements = _Elements(schema, options, report)

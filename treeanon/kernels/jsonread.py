@@ -1,7 +1,8 @@
 """Reads JSON records that a parser has found valid straight into rows and cells, by tables compiled from a schema.
 
 Whatever is not of the usual form (a repeated or escaped key, an object where a value is expected, one item without
-its array, the reserved name, more distinct values than there is room for, …) makes a record *unusual*: it leaves no trace here and is read by the slow reader.
+its array, the reserved name, more distinct values than there is room for, …) makes a record *unusual*: it leaves no
+trace here and is read by the slow reader.
 """
 
 from __future__ import annotations

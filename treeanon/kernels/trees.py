@@ -118,9 +118,7 @@ def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Lo
 
 
 @njit
-def group_by_record(
-    record: Ints, parent: Ints, label: Ints, records: int
-) -> tuple[Longs, Ints, Ints]:
+def group_by_record(record: Ints, parent: Ints, label: Ints, records: int) -> tuple[Longs, Ints, Ints]:
     """Offsets, parents and labels with the nodes of each record side by side; parents become positions inside it.
 
     `parent` counts nodes in the order given, -1 for a child of the root.

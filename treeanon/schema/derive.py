@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from treeanon.schema.model import ClassSpec, Schema
 
 
-
 def derive(schema: Schema, name: str) -> Schema:
     """The schema by which another format is read; trees files need none of their own.
 

@@ -250,14 +250,16 @@ class _Compiler:
                 self.problem(first, "path", what + " (one value, an object, or marked [])")
 
     def reads_a_constant(self, path: FieldPath) -> bool:
-        fixed: list[FieldPath] = []
+        """Whether a path goes where a predicate, of an item that both may meet, holds a constant."""
         for other in self.published:
             steps = other.path.steps if other.path else ()
             for at, step in enumerate(steps):
                 if step.predicate is not None:
                     tail = tuple(Step(name) for name in step.predicate.names)
-                    fixed.append(FieldPath((*steps[:at], Step(step.name, True), *tail), step.predicate.attribute))
-        return any(_bare(path) == _bare(other) for other in fixed)
+                    fixed = FieldPath((*steps[:at], Step(step.name, True), *tail), step.predicate.attribute)
+                    if _may_read_one(path, fixed):
+                        return True
+        return False
 
     def parent_of(self, index: int) -> int:
         spec, container = self.published[index], self.container_of[index]

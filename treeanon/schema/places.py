@@ -215,9 +215,7 @@ class Trouble:
         place = ", ".join(part for part in (self.source, line and f"line {line}", owner) if part)
         self._found.append((line or 0, Problem(f"{place}: {key}" if key else place, message)))
 
-    def unknown_keys(
-        self, table: Iterable[str], known: Collection[str], owner: str, *path: str | int
-    ) -> None:
+    def unknown_keys(self, table: Iterable[str], known: Collection[str], owner: str, *path: str | int) -> None:
         """Note every key of a table that is not among those known."""
         for key in table:
             if key not in known:
