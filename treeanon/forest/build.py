@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -22,25 +26,6 @@ Trees = tuple[Longs, Ints, Ints]
 """Offsets, parents and labels."""
 
 
-class _Dictionary:
-    """The value texts of one class over all batches, and for every batch the way from its codes to them."""
-
-    def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
-        self.maps: list[Ints] = []
-
-    def add(self, texts: list[str], used: np.ndarray) -> None:
-        """Takes in a batch's texts; those that no record of it uses (a record that was skipped did) stay out."""
-        codes = self.codes
-        if used.all():
-            self.maps.append(np.array([codes.setdefault(text, len(codes)) for text in texts], np.int32))
-            return
-        mapping = np.full(len(texts), -1, np.int32)
-        for i in np.flatnonzero(used).tolist():
-            mapping[i] = codes.setdefault(texts[i], len(codes))
-        self.maps.append(mapping)
-
-
 class ForestBuilder:
     """Collects batches of container tables; `finish` gives the forest in canonical form."""
 
@@ -48,24 +33,42 @@ class ForestBuilder:
         self.schema = schema
         self.layout: Layout = schema.layout
         self.batches: list[Batch] = []
-        self.dictionaries = [_Dictionary() for _ in self.layout.classes]
         self.report = ReadReport()
 
     @property
     def records(self) -> int:
         """The number of records so far."""
-        return sum(b.records + (b.apart.records if b.apart is not None else 0) for b in self.batches)
+        return sum(part.records for part in self._parts())
+
+    def _parts(self) -> Iterator[Batch]:
+        for batch in self.batches:
+            yield batch
+            if batch.apart is not None:
+                yield batch.apart
 
     def add(self, batch: Batch) -> None:
         """Takes in the container tables of some records."""
-        for part in (batch, batch.apart):
-            if part is not None:
-                for index, dictionary in enumerate(self.dictionaries):
-                    used = np.zeros(len(part.texts[index]) + 1, bool)
-                    for column in self._columns(index, part):
-                        used[column] = True
-                    dictionary.add(part.texts[index], used[:-1])
-        self.batches.append(batch)
+        self.batches.append(self._cleaned(batch))
+
+    def _cleaned(self, batch: Batch) -> Batch:
+        """The batch with the texts that are published; those that no record of it uses (a skipped one did) are ""."""
+        texts = tuple(self._published(index, batch) for index in range(len(self.layout.classes)))
+        apart = None if batch.apart is None else self._cleaned(batch.apart)
+        return replace(batch, texts=texts, apart=apart)
+
+    def _published(self, index: int, batch: Batch) -> list[str]:
+        spec, texts = self.layout.classes[index].spec, batch.texts[index]
+        used = np.zeros(len(texts) + 1, bool)
+        for column in self._columns(index, batch):
+            used[column] = True
+        if not used[:-1].all():
+            texts = [text if is_used else "" for text, is_used in zip(texts, used.tolist(), strict=False)]
+        if spec.type != "text":
+            texts = [text.strip() for text in texts]
+        if spec.pseudonym and texts:
+            key = pseudonym_key()
+            texts = [pseudonym(text, key) if text else "" for text in texts]
+        return texts
 
     def _columns(self, index: int, batch: Batch) -> list[Ints]:
         """All code columns of a class in a batch."""
@@ -86,77 +89,66 @@ class ForestBuilder:
             tuple(hierarchy for hierarchy, _ in resolved),
         )
         rank = np.arange(len(classes), dtype=np.int32)
-        maps = [iter(dictionary.maps) for dictionary in self.dictionaries]
+        codes = [iter(of_parts) for _, of_parts in resolved]
         firsts = classes.first.tolist()
 
         def trees(batch: Batch) -> Trees:
-            labels = [
-                # Index -1 (a text that only skipped records have, or none at all) finds the -1 at the end.
-                np.append(np.append(np.where(codes < 0, -1, codes + first), -1)[next(mapping)], -1).astype(np.int32)
-                for (_, codes), mapping, first in zip(resolved, maps, firsts, strict=False)
-            ]
+            labels = [_labels(next(of_parts), first) for of_parts, first in zip(codes, firsts, strict=False)]
             return canonical(*assemble(batch, self.layout, labels), rank)
 
         parts = []
-        while self.batches:
-            batch = self.batches.pop(0)
+        waiting, self.batches = deque(self.batches), []
+        while waiting:
+            batch = waiting.popleft()
             part = trees(batch)
             if batch.apart is not None and batch.order is not None:
                 part = gather(*_joined(part, trees(batch.apart)), batch.order)
             parts.append(part)
-        self.dictionaries = []
         return Forest.of_parts(self.schema, classes, parts, self.report)
 
-    def _resolve(self, index: int, show_values: bool) -> tuple[Hierarchy, Ints]:
-        """A class's hierarchy, and for each of its texts the node it stands for (-1: no node)."""
+    def _resolve(self, index: int, show_values: bool) -> tuple[Hierarchy, list[Ints]]:
+        """A class's hierarchy, and for the texts of every part the nodes they stand for (-1: no node)."""
         spec = self.layout.classes[index].spec
-        texts = list(self.dictionaries[index].codes)
-        if spec.type != "text":
-            texts = [text.strip() for text in texts]
-        if spec.pseudonym and texts:
-            key = pseudonym_key()
-            texts = [pseudonym(text, key) if text else "" for text in texts]
-        hierarchy = hierarchy_for(spec, texts)
-        codes = hierarchy.encode(texts)
-        empty = np.array([not text for text in texts], bool)
-        unknown = (codes < 0) & ~empty
-        if unknown.any():
-            self._unknown(index, spec, hierarchy, texts, unknown, show_values)
-            codes = np.where(unknown, 0, codes).astype(np.int32)
+        parts = list(self._parts())
+        hierarchy = hierarchy_for(spec, chain.from_iterable(part.texts[index] for part in parts))
+        codes = [hierarchy.encode(part.texts[index]) for part in parts]
+        unknown = Counter[str]()
+        for part, found in zip(parts, codes, strict=True):
+            strange = [i for i in np.flatnonzero(found < 0).tolist() if part.texts[index][i]]
+            if strange:
+                column = np.concatenate(self._columns(index, part)) + 1
+                times = np.bincount(column, minlength=len(found) + 1)[1:]
+                for i in strange:
+                    unknown[part.texts[index][i]] += int(times[i])
+                found[strange] = 0
+        if unknown:
+            self._unknown(spec, unknown, show_values)
         return hierarchy, codes
 
-    def _unknown(
-        self, index: int, spec: ClassSpec, hierarchy: Hierarchy, texts: list[str], unknown: Ints, show: bool
-    ) -> None:
-        nodes = int(self._occurrences(index)[unknown].sum())
-        distinct = int(unknown.sum())
+    def _unknown(self, spec: ClassSpec, unknown: Counter[str], show: bool) -> None:
         if spec.on_unknown == "suppress":
-            self.report.unknown[spec.name] += nodes
-            log.warning("class %r: %d values unknown to its hierarchy became the root", spec.name, distinct)
+            self.report.unknown[spec.name] += unknown.total()
+            log.warning("class %r: %d values unknown to its hierarchy became the root", spec.name, len(unknown))
             return
-        listed = ": " + ", ".join(repr(t) for t, u in zip(texts, unknown, strict=True) if u) if show else ""
+        listed = ": " + ", ".join(map(repr, unknown)) if show else ""
         raise HierarchyError(
-            f"class {spec.name!r}: its hierarchy does not know {distinct} distinct values of the data"
-            f' ({nodes} occurrences){listed}; complete the hierarchy or set on_unknown = "suppress"'
+            f"class {spec.name!r}: its hierarchy does not know {len(unknown)} distinct values of the data"
+            f' ({unknown.total()} occurrences){listed}; complete the hierarchy or set on_unknown = "suppress"'
             + ("" if show else " (--show-values lists them)")
         )
 
-    def _occurrences(self, index: int) -> np.ndarray:
-        """How often each text of a class occurs."""
-        out = np.zeros(len(self.dictionaries[index].codes), np.int64)
-        batches = [part for batch in self.batches for part in (batch, batch.apart) if part is not None]
-        for mapping, batch in zip(self.dictionaries[index].maps, batches, strict=True):
-            for column in self._columns(index, batch):
-                np.add.at(out, mapping[column[column >= 0]], 1)
-        return out
+
+def _labels(codes: Ints, first: int) -> Ints:
+    """Labels for codes of a class, with -1 at the end for code -1 (absent)."""
+    return np.append(np.where(codes < 0, -1, codes + first), -1).astype(np.int32)
 
 
-def hierarchy_for(spec: ClassSpec, texts: list[str]) -> Hierarchy:
+def hierarchy_for(spec: ClassSpec, texts: Iterable[str]) -> Hierarchy:
     """The hierarchy of a class: the one it declares, or the one its builder makes of the values."""
     if isinstance(spec.hierarchy, Hierarchy):
         return spec.hierarchy
     builder = Flat() if spec.pseudonym else spec.hierarchy
-    return builder.build([text for text in texts if text])
+    return builder.build(filter(None, texts))
 
 
 def _joined(first: Trees, second: Trees) -> Trees:
