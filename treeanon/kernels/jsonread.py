@@ -166,7 +166,8 @@ def read_records(
 ) -> tuple[npt.NDArray[np.bool_], int, int, int]:
     """Which records are usual, and how many rows, cells and entries the usual ones filled.
 
-    Row 0 of a record is its own; rows of a record follow one another.
+    Row 0 of a record is its own; rows of a record follow one another. (One function, as parsers are: its state is a
+    dozen scalars, which would have to go in and out of every part.)
     """
     usual = np.zeros(len(starts), np.bool_)
     states = len(tables.key_first) - 1

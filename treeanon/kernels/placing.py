@@ -6,9 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.kernels.jit import njit
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
+from treeanon.kernels.trees import Ints, Longs, list_children
 
 MOVED = -2
 NESTED = -3
@@ -44,7 +42,8 @@ def place_nodes(
     share a container, else to a new row inside it. A field holds one value: where a node has several children of
     one class in its own container, each gets a row to itself, which repeats the node and its holders (copies); the
     reader merges them again. A node whose parent is not of the class its schema names, or whose label the format
-    cannot write in place, is MOVED: it is hung on the row of its parent, and all below it is NESTED in it.
+    cannot write in place, is MOVED: it is hung on the row of its parent, and all below it is NESTED in it. (One
+    function: the fill levels of its outputs would have to go in and out of every part.)
     """
     records = len(offsets) - 1
     total = len(label)
@@ -69,11 +68,7 @@ def place_nodes(
     for r in range(records):
         base = offsets[r]
         size = offsets[r + 1] - base
-        first_child[: size + 1] = -1
-        for i in range(size - 1, -1, -1):
-            above = parent[base + i] + 1
-            next_sibling[i] = first_child[above]
-            first_child[above] = i
+        list_children(parent, base, size, first_child, next_sibling)
         for p in range(-1, size):
             own_row = r if p < 0 else node_row[base + p]
             own_class = -1 if p < 0 else class_of[label[base + p]]

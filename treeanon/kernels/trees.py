@@ -40,10 +40,21 @@ def _sort_by_rank(work: Ints, lo: int, hi: int, label: Ints, base: int, rank: In
 
 
 @njit
+def list_children(parent: Ints, base: int, size: int, first_child: Ints, next_sibling: Ints) -> None:
+    """Links the children of every node of a record, in ascending order: first_child[p + 1], then next_sibling."""
+    first_child[: size + 1] = -1
+    for i in range(size - 1, -1, -1):
+        above = parent[base + i] + 1
+        next_sibling[i] = first_child[above]
+        first_child[above] = i
+
+
+@njit
 def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Longs, Ints, Ints]:
     """Offsets, parents and labels of the same trees in canonical form; parents may come in any order.
 
-    Equal siblings are merged together with what lies below them. `rank` must be unique for a label.
+    Equal siblings are merged together with what lies below them. `rank` must be unique for a label. (One function: its
+    work arrays and their fill levels would have to go in and out of every part.)
     """
     records = len(offsets) - 1
     total = len(label)
@@ -65,11 +76,7 @@ def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Lo
     for r in range(records):
         base = offsets[r]
         size = offsets[r + 1] - base
-        first_child[: size + 1] = -1
-        for i in range(size - 1, -1, -1):
-            above = parent[base + i] + 1
-            next_sibling[i] = first_child[above]
-            first_child[above] = i
+        list_children(parent, base, size, first_child, next_sibling)
         top = 0
         child = first_child[0]
         while child >= 0:
