@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.forest import Forest
-from treeanon.kernels.placing import MOVED, Ints, place_nodes
+from treeanon.kernels.placing import MOVED, place_nodes
+from treeanon.kernels.trees import Ints
 from treeanon.schema import Layout
 
 
