@@ -43,6 +43,7 @@ def floats():
         (Flat(), words, 0.5),
     ],
 )
+@pytest.mark.slow
 def test_many_distinct_values_build_and_encode_quickly(builder, make, seconds):
     values = make()
     started = time.perf_counter()

@@ -69,6 +69,8 @@ def command(
     if schema_out is not None:
         _check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)
+    # What the other format cannot express is told before the work, not after it.
+    _ = loaded.for_format(form.name).layout
     with progress_bar("reading", quiet=quiet) as progress:
         forest = read(
             source,

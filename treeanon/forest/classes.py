@@ -63,14 +63,6 @@ class Classes:
         rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys), dtype=np.int32)
         return rank
 
-    @cached_property
-    def label_parent(self) -> Ints:
-        """The label one step up in the hierarchy: class roots lie under `*`, whose parent is -1."""
-        parts = [np.array([-1], np.int32)]
-        for first, hierarchy in zip(self.first, self.hierarchies, strict=False):
-            parts.append(np.where(hierarchy.parent < 0, 0, hierarchy.parent + first).astype(np.int32))
-        return np.concatenate(parts)
-
     def index(self, name: str) -> int:
         """The number of the class of that name."""
         try:

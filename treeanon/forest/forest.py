@@ -127,6 +127,8 @@ class Forest:
 
     def __getitem__(self, chosen: slice) -> Forest:
         """The records of a slice; without a step it is a view of the same arrays."""
+        if not isinstance(chosen, slice):
+            raise TypeError("a forest is cut by slices; record(i) gives one record")
         start, stop, step = chosen.indices(len(self))
         if step != 1:
             return self.take(np.arange(start, stop, step))

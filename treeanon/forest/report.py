@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 LONG_KEY = 100
 """A longer key is no name either."""
 
+RARE_KEYS = 8
+"""So many keys in one place that occur only once are data too."""
+
 MANY_KEYS = 50
 """More unnamed keys than this in one place are counted together: keys that many are data, not names."""
 
@@ -25,19 +28,20 @@ class Dropped:
 
     def __init__(self) -> None:
         self.places: dict[str, Counter[str]] = {}
+        self.folded: Counter[str] = Counter()
 
     def add(self, place: str, key: str, times: int) -> None:
         """Counts a field."""
         counts = self.places.setdefault(place, Counter())
-        if "*" in counts:
-            key = "*"
-        elif len(key) > LONG_KEY:
+        if place in self.folded:
+            self.folded[place] += times
+            return
+        if len(key) > LONG_KEY:
             key = f"(a name of over {LONG_KEY} characters)"
         counts[key] += times
         if len(counts) > MANY_KEYS:
-            total = counts.total()
+            self.folded[place] = counts.total()
             counts.clear()
-            counts["*"] = total
 
     def add_shapes(self, place: str, shapes: Mapping[tuple[str, ...], int], named: frozenset[str]) -> None:
         """Counts the keys that are not named, of objects of these shapes (tuples of keys)."""
@@ -55,14 +59,22 @@ class Dropped:
         for place, counts in other.places.items():
             for key, times in counts.items():
                 self.add(place, key, times)
+        for place, times in other.folded.items():
+            self.folded[place] += self.places.pop(place, Counter()).total() + times
 
     def total(self) -> int:
         """The number of fields dropped."""
-        return sum(counts.total() for counts in self.places.values())
+        return sum(counts.total() for counts in self.places.values()) + self.folded.total()
 
     def paths(self) -> dict[str, int]:
         """Counts by whole path, most frequent first."""
-        flat = {place + key: times for place, counts in self.places.items() for key, times in counts.items()}
+        flat: Counter[str] = Counter()
+        for place, times in self.folded.items():
+            flat[place + "*"] += times
+        for place, counts in self.places.items():
+            rare = sum(times == 1 for times in counts.values())
+            for key, times in counts.items():
+                flat[place + ("*" if times == 1 and rare >= RARE_KEYS else key)] += times
         return dict(sorted(flat.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -29,6 +29,8 @@ def load_json(text: str) -> Hierarchy:
             raise HierarchyError(f"{where}: one key stands twice: a node may not have two parents")
         if not child:
             raise HierarchyError(f"line {line}: a key is empty: every node needs a text")
+        if "\0" in child or "\0" in parent:
+            raise HierarchyError(f"line {line}: a text holds a NUL character, which no document can")
         if parent:
             parents[child], lines[child] = parent, line
         else:

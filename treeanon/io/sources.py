@@ -180,21 +180,24 @@ def _open(path: Path) -> BinaryIO:
 def _members(path: Path, name: str, endings: tuple[str, ...]) -> tuple[list[Source], int]:
     with _naming(name), zipfile.ZipFile(path) as archive:
         members = [m for m in archive.infolist() if not m.is_dir()]
+        # Members are opened by their place: a zip may hold one name twice.
+        places = {id(m): place for place, m in enumerate(archive.infolist())}
     taken = sorted((m for m in members if plain_name(m.filename).endswith(endings)), key=lambda m: m.filename)
-    found = [Source(f"{name}:{m.filename}", m.compress_size, partial(_member, path, m.filename)) for m in taken]
+    found = [Source(f"{name}:{m.filename}", m.compress_size, partial(_member, path, places[id(m)])) for m in taken]
     return found, len(members) - len(taken)
 
 
-def _member(path: Path, member: str) -> BinaryIO:
+def _member(path: Path, member: int) -> BinaryIO:
     return cast(BinaryIO, _Member(path, member))
 
 
 class _Member:
     """One member of a zip."""
 
-    def __init__(self, path: Path, member: str) -> None:
+    def __init__(self, path: Path, member: int) -> None:
         stat = path.stat()
-        self.stream = _archive(path, stat.st_mtime_ns, stat.st_size).open(member)
+        archive = _archive(path, stat.st_mtime_ns, stat.st_size)
+        self.stream = archive.open(archive.infolist()[member])
 
     def read(self, size: int = -1) -> bytes:
         return self.stream.read(size)

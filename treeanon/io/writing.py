@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
+from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import open_folder, open_output
 from treeanon.io.registry import Document, Format, RecordTexts, format_named, format_of_name
 from treeanon.kernels.trees import Longs
@@ -72,6 +74,8 @@ def write(
     whole_file = form.name in ("json", "xml") and schema.input.record is not None and schema.input.record.whole_file
     is_file = str(target) == "-" or _names_a_file(target, form)
     if whole_file and not (len(forest) == 1 and is_file):
+        if format_of_name(target) is not None:
+            raise UsageError(f"{target}: {len(forest)} records go to a file each; name a folder or a .zip")
         _write_files(target, ending, document, chunks(), force=force)
     elif whole_file:
         with open_output(target, force=force) as stream:
@@ -93,6 +97,8 @@ def _names_a_file(target: str | Path, form: Format) -> bool:
 
 def _lines(texts: RecordTexts, document: Document, forest: Forest, chosen: Longs, start: int) -> list[str]:
     found = texts.records(forest.take(chosen))
+    if any(len(text) > MAX_RECORD_BYTES // 4 and len(text.encode()) > MAX_RECORD_BYTES for text in found):
+        raise DataError(f"a record is longer than {MAX_RECORD_BYTES >> 20} MB, which no reader would take")
     return [document.line(number, text) for number, text in enumerate(found, start=start + 1)]
 
 

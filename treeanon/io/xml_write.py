@@ -12,6 +12,7 @@ from treeanon.schema.layout import MOVED_NAMESPACE
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _PLAIN = re.compile("[ !#-%'-;=?-~\u00a0-\ud7ff]*")
+_LONGEST = 9_900_000
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _ATTRIBUTE = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
@@ -24,15 +25,21 @@ def xml_text(text: str) -> str:
     >>> xml_text("a<b & c")
     'a&lt;b &amp; c'
     """
-    return text if _PLAIN.fullmatch(text) else _checked(text).translate(_TEXT)
+    return text if _is_plain(text) else _checked(text).translate(_TEXT)
 
 
 def xml_attribute(text: str) -> str:
     """A text as the value of an attribute, in quotes; white space in it survives."""
-    return f'"{text if _PLAIN.fullmatch(text) else _checked(text).translate(_ATTRIBUTE)}"'
+    return f'"{text if _is_plain(text) else _checked(text).translate(_ATTRIBUTE)}"'
+
+
+def _is_plain(text: str) -> bool:
+    return len(text) < _LONGEST and _PLAIN.fullmatch(text) is not None
 
 
 def _checked(text: str) -> str:
+    if len(text.encode()) > _LONGEST:
+        raise DataError("a value is longer than the 10 MB that XML readers take; write JSON or a trees file instead")
     if _NOT_XML.search(text):
         raise DataError("a value holds a control character that XML cannot hold; write JSON or a trees file instead")
     return text

@@ -14,5 +14,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def njit(function: F) -> F:
-    """The function, compiled on its first call and cached on disk; it holds no interpreter lock."""
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    """The function, compiled on its first call and cached on disk; it holds no interpreter lock.
+
+    Where nothing on disk can be written (a service user without a home), it is compiled anew in every process.
+    """
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True)(function))
+    except RuntimeError:
+        return cast(F, numba.njit(nogil=True)(function))

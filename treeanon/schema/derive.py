@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 
 if TYPE_CHECKING:
-    from treeanon.schema.layout import Layout
     from treeanon.schema.model import ClassSpec, Schema
 
 
@@ -23,7 +22,7 @@ def derive(schema: Schema, name: str) -> Schema:
     source = schema.input.format
     if name in (source, "trees"):
         return schema
-    if source == "trees" and all(spec.path is None for spec in schema.classes if spec.published):
+    if source == "trees" and any(spec.path is None for spec in schema.classes if spec.published):
         schema = _with_paths(schema, slashed=name == "xml")
     elif name == "xml":
         schema = _to_slashed(schema)
@@ -131,7 +130,8 @@ def _to_slashed(schema: Schema) -> Schema:
 
 
 def _to_dotted(schema: Schema) -> Schema:
-    renamer = _Renamer(_dotted_name, _mixed_classes(schema.layout), _filled(schema))
+    filled = _filled(schema)
+    renamer = _Renamer(_dotted_name, _mixed_classes(schema, filled), filled)
     return replace(schema, classes=tuple(renamer.path(spec) for spec in schema.classes))
 
 
@@ -139,10 +139,15 @@ def _local(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _mixed_classes(layout: Layout) -> frozenset[str]:
-    """The classes that are texts of elements with attributes or children."""
-    shapes = (shape for container in layout.containers for shape in container.shape.walk())
-    return frozenset(layout.classes[s.held].name for s in shapes if s.held >= 0 and not s.is_scalar)
+def _mixed_classes(schema: Schema, filled: frozenset[Scope]) -> frozenset[str]:
+    """The classes that are texts of elements with attributes or children, whatever predicates choose them."""
+    return frozenset(
+        spec.name
+        for spec in schema.classes
+        if spec.path is not None
+        and spec.path.attribute is None
+        and tuple(step.name or "" for step in spec.path.steps) in filled
+    )
 
 
 def _filled(schema: Schema) -> frozenset[Scope]:

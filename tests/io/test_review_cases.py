@@ -1,0 +1,78 @@
+"""Cases that a review found: each was once wrong."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import treeanon as ta
+from treeanon.errors import DataError, UsageError
+
+PLAIN = 'version = 1\n[input]\nformat = "{}"\n{}[[class]]\nname = "age"\npath = "age"\n'
+
+
+def test_an_id_that_looks_like_a_pseudonym_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREEANON_KEY", "k" * 16)
+    odd = "p-d41d8cd98f00b204e9800998ecf8427e"
+    schema = ta.Schema.loads(PLAIN.format("ndjson", "") + 'role = "identifier"\npseudonym = true\n')
+    (tmp_path / "in.ndjson").write_text(json.dumps({"age": odd}) + "\n")
+    forest = ta.read(tmp_path / "in.ndjson", schema)
+    assert forest.record(0)[0][1] != odd
+    ta.write(forest, tmp_path / "out.ndjson")
+    assert ta.read(tmp_path / "out.ndjson", schema) == forest
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_zip_with_one_name_twice(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        archive.writestr("a.json", '{"age": 1}')
+        archive.writestr("a.json", '{"age": 2}')
+    schema = ta.Schema.loads(PLAIN.format("json", 'record = "."\n'))
+    assert sorted(r[0][1] for r in ta.read(tmp_path / "in.zip", schema).records()) == ["1", "2"]
+
+
+@pytest.mark.parametrize("ending", ["json", "ndjson", "xml"])
+def test_a_trees_schema_with_paths_on_some_classes(ending: str, tmp_path: Path) -> None:
+    schema = ta.Schema.loads(
+        'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "tag"\npath = "tags[]"\n'
+        '[[class]]\nname = "note"\nunder = "tag"\n'
+    )
+    forest = ta.Forest.from_records(schema, [[["tag", "a", [["note", "b", []], ["note", "c", []]]]]])
+    ta.write(forest, tmp_path / f"o.{ending}")
+    assert ta.read(tmp_path / f"o.{ending}", schema.for_format(ending)) == forest
+
+
+def test_texts_that_only_some_kinds_mix_with_attributes(tmp_path: Path) -> None:
+    schema = ta.Schema.loads(
+        'version = 1\n[input]\nformat = "xml"\nrecord = "a/b"\n'
+        '[[class]]\nname = "code"\npath = "obs[@t=a]/value"\n'
+        '[[class]]\nname = "unit"\npath = "obs[@k=b]/value/@unit"\n'
+    )
+    forest = ta.Forest.from_records(schema, [[["code", "1", []], ["unit", "mg", []]]])
+    ta.write(forest, tmp_path / "o.json")
+    assert ta.read(tmp_path / "o.json", schema.for_format("json")) == forest
+
+
+def test_a_value_too_long_for_xml_readers(tmp_path: Path) -> None:
+    schema = ta.Schema.loads(PLAIN.format("ndjson", ""))
+    forest = ta.Forest.from_records(schema, [[["age", "x" * 11_000_000, []]]])
+    with pytest.raises(DataError, match="longer than"):
+        ta.write(forest, tmp_path / "o.xml")
+
+
+def test_files_for_records_need_a_folder(tmp_path: Path) -> None:
+    schema = ta.Schema.loads(PLAIN.format("json", 'record = "."\n'))
+    forest = ta.Forest.from_records(schema, [[["age", "1", []]], [["age", "2", []]]])
+    with pytest.raises(UsageError, match="folder"):
+        ta.write(forest, tmp_path / "o.json.gz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_keys_that_occur_once_are_no_names(tmp_path: Path) -> None:
+    lines = [json.dumps({"age": i, f"Sm{i}th": 1}) for i in range(20)]
+    (tmp_path / "in.ndjson").write_text("\n".join(lines))
+    report = ta.read(tmp_path / "in.ndjson", ta.Schema.loads(PLAIN.format("ndjson", ""))).report
+    assert report is not None and report.dropped.paths() == {"*": 20}
