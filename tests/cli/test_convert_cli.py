@@ -100,11 +100,10 @@ def test_show_values(monkeypatch: pytest.MonkeyPatch, place: Path, capsys: pytes
     assert not (place / "o.json").exists()
 
 
-def test_input_replaced_by_its_own_output(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert convert("in.ndjson -s s.toml -o in.ndjson", monkeypatch) == 4
-    assert (place / "in.ndjson").read_text() == PEOPLE
-    assert convert("in.ndjson -s s.toml -o in.ndjson --force", monkeypatch) == 0
-    assert len((place / "in.ndjson").read_text().splitlines()) == 100
+def test_input_is_not_replaced_by_its_own_output(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for force in ("", " --force"):
+        assert convert("in.ndjson -s s.toml -o in.ndjson" + force, monkeypatch) == 2
+        assert (place / "in.ndjson").read_text() == PEOPLE
 
 
 SCHEMA_OUT = "the schema is written after the data, and nothing compares the two targets"

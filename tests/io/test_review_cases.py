@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -76,3 +78,39 @@ def test_keys_that_occur_once_are_no_names(tmp_path: Path) -> None:
     (tmp_path / "in.ndjson").write_text("\n".join(lines))
     report = ta.read(tmp_path / "in.ndjson", ta.Schema.loads(PLAIN.format("ndjson", ""))).report
     assert report is not None and report.dropped.paths() == {"*": 20}
+
+
+def run(*arguments: object) -> int:
+    done = subprocess.run([sys.executable, "-m", "treeanon", *map(str, arguments)], capture_output=True)
+    return done.returncode
+
+
+def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "in.ndjson").write_text('{"age": 1, "note": 2}\n')
+    (tmp_path / "s.toml").write_text(PLAIN.format("ndjson", ""))
+    for output in ("in.ndjson", "s.toml"):
+        assert (
+            run("convert", tmp_path / "in.ndjson", "-s", tmp_path / "s.toml", "-o", tmp_path / output, "--force") == 2
+        )
+    assert "note" in (tmp_path / "in.ndjson").read_text()
+
+
+def test_the_schema_of_a_trees_file_reads_it_under_any_name(tmp_path: Path) -> None:
+    (tmp_path / "in.ndjson").write_text('{"age": 1}\n')
+    (tmp_path / "s.toml").write_text(PLAIN.format("ndjson", ""))
+    out, schema = tmp_path / "out.trees.jsonl", tmp_path / "t.toml"
+    assert run("convert", tmp_path / "in.ndjson", "-s", tmp_path / "s.toml", "-o", out, "--schema-out", schema) == 0
+    out.rename(tmp_path / "odd.name")
+    assert ta.read(tmp_path / "odd.name", ta.Schema.load(schema)).record(0) == [["age", "1", []]]
+
+
+def test_clear_errors_of_the_library() -> None:
+    schema = ta.Schema.loads(PLAIN.format("ndjson", ""))
+    forest = ta.Forest.from_records(schema, [[["age", "1", []]]])
+    assert repr(forest) == "<Forest: 1 records, 1 nodes, 1 classes>"
+    with pytest.raises(UsageError, match="yaml"):
+        schema.for_format("yaml")
+    with pytest.raises(UsageError, match="list"):
+        forest.project({"age": "*"})
+    with pytest.raises(TypeError, match="record"):
+        forest[0]  # type: ignore[index]

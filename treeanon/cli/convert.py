@@ -63,7 +63,9 @@ def command(
     from treeanon.io import output_format, read, write
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
+    from treeanon.schema.derive import for_trees
 
+    _refuse_own_input(source, schema, [output, *([schema_out] if schema_out else [])])
     loaded = Schema.load(schema)
     refuse_existing(output, force=force)
     if schema_out is not None:
@@ -85,13 +87,22 @@ def command(
     with progress_bar("writing", quiet=quiet) as progress:
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
     if schema_out is not None:
-        _write_schema(loaded.for_format(form.name), loaded.source, schema_out, force=force)
+        target = for_trees(loaded) if form.name == "trees" else loaded.for_format(form.name)
+        _write_schema(target, loaded.source, schema_out, force=force)
     assert forest.report is not None
     counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
     say(_told(counts, output), quiet=quiet)
+    if missing := _never_seen(forest):
+        say(f"warning: nothing was found for: {', '.join(missing)} (are their paths right?)", quiet=quiet)
     if schema_out is None and loaded.for_format(form.name) is not loaded:
         say("The paths differ in this format: --schema-out FILE writes the schema to read it by.", quiet=quiet)
     result(counts, as_json=as_json)
+
+
+def _never_seen(forest: Any) -> list[str]:
+    """The published classes that no record has."""
+    found = set(forest.classes.class_of[forest.label].tolist())
+    return [name for index, name in enumerate(forest.classes.names) if index not in found]
 
 
 def _told(counts: dict[str, Any], output: str) -> str:
@@ -108,6 +119,14 @@ def _told(counts: dict[str, Any], output: str) -> str:
         lines.append("not published, because the schema does not name it or withholds it:")
         lines.extend(told_dropped(counts["dropped"]))
     return "\n".join(lines)
+
+
+def _refuse_own_input(source: str, schema: str, targets: list[str]) -> None:
+    """Refuses, also with --force, to write over what is being read."""
+    for target in targets:
+        for read in (source, schema):
+            if os.path.exists(target) and os.path.exists(read) and os.path.samefile(target, read):  # noqa: PTH110, PTH121
+                raise click.UsageError(f"{target} is read; write to another file")
 
 
 def _check_schema_out(schema_out: str, output: str, *, force: bool) -> None:

@@ -30,7 +30,7 @@ def _frozen(values: Any, kind: type) -> np.ndarray:
     return array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Forest:
     """The persons' trees as columns: 8 bytes a node, and 8 bytes a record.
 
@@ -115,6 +115,9 @@ class Forest:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def __repr__(self) -> str:
+        return f"<Forest: {len(self):,} records, {self.nodes:,} nodes, {len(self.classes.names)} classes>"
+
     @property
     def nodes(self) -> int:
         """The number of nodes, pseudo-roots not counted."""
@@ -181,6 +184,8 @@ class Forest:
             raise UsageError('a cut is a mapping of classes to nodes, or "*"')
         mapping = self._rank()
         for name, texts in cut.items():
+            if isinstance(texts, str):
+                raise UsageError(f"the cut of class {name!r} must be a list of hierarchy nodes")
             hierarchy = self.classes.hierarchies[self.classes.index(name)]
             first = self.classes.root(name)
             chosen = np.zeros(len(hierarchy), bool)

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
+from treeanon.errors import UsageError
+from treeanon.schema.model import FORMATS
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ def derive(schema: Schema, name: str) -> Schema:
     element `item`. Names that the other format does not allow are changed; all stay apart.
     """
     source = schema.input.format
+    if name not in FORMATS:
+        raise UsageError(f"there is no format {name!r}; there is: {', '.join(FORMATS)}")
     if name in (source, "trees"):
         return schema
     if source == "trees" and any(spec.path is None for spec in schema.classes if spec.published):
@@ -31,6 +35,15 @@ def derive(schema: Schema, name: str) -> Schema:
     record = _record(schema.input.record, source, name)
     namespaces = schema.input.namespaces if name == "xml" == source else {}
     return replace(schema, input=replace(schema.input, format=name, record=record, namespaces=namespaces))
+
+
+def for_trees(schema: Schema) -> Schema:
+    """The schema that says "trees" itself; its paths, in dotted form, tell how to write the trees as JSON again.
+
+    Reading a trees file by its name needs no other schema than the input's.
+    """
+    dotted = derive(schema, "ndjson") if schema.input.format == "xml" else schema
+    return replace(dotted, input=replace(dotted.input, format="trees", record=None, namespaces={}))
 
 
 def _record(record: RecordPath | None, source: str, name: str) -> RecordPath | None:
