@@ -63,7 +63,9 @@ class JsonDialect:
         before = "" if key is None else json_text(key) + ":"
         typed = self.layout.classes[held].spec.type in ("integer", "number")
         if typed:
-            return [f"{before}{text if is_number_text(text) else json_text(text)}," for text in texts]
+            return [
+                f"{before}{text if is_shortest(text) or is_number_text(text) else json_text(text)}," for text in texts
+            ]
         return [f"{before}{json_text(text)}," for text in texts]
 
     def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:

@@ -45,9 +45,9 @@ class RowWriter:
         self.layout, self.classes, self.dialect = layout, classes, dialect
         self.functions = [dialect.row_function(container.index) for container in layout.containers]
         self.writable = np.ones(len(classes), bool)
-        self.fragments: list[list[str]] = []
+        self.fragments: list[np.ndarray] = []
         for held in range(len(layout.classes)):
-            self.fragments.append(self._fragments(held, used))
+            self.fragments.append(np.array(self._fragments(held, used), dtype=object))
 
     def _fragments(self, held: int, used: np.ndarray) -> list[str]:
         """The fragments of a class's labels that are used, from its first label on; the last stands for none."""
@@ -82,7 +82,8 @@ class RowWriter:
     def _column(self, held: int, labels: Ints) -> list[str]:
         fragments = self.fragments[held]
         shifted = np.where(labels < 0, len(fragments) - 1, labels - self.classes.first[held])
-        return [fragments[i] for i in shifted.tolist()]
+        texts: list[str] = fragments[shifted].tolist()
+        return texts
 
     def _moved(self, placed: Placed, container: int, size: int) -> Any:
         """The texts of moved nodes of every row; an endless "" when there are none."""

@@ -97,7 +97,8 @@ def _names_a_file(target: str | Path, form: Format) -> bool:
 
 def _lines(texts: RecordTexts, document: Document, forest: Forest, chosen: Longs, start: int) -> list[str]:
     found = texts.records(forest.take(chosen))
-    if any(len(text) > MAX_RECORD_BYTES // 4 and len(text.encode()) > MAX_RECORD_BYTES for text in found):
+    longest = max(map(len, found), default=0)
+    if longest > MAX_RECORD_BYTES // 4 and max(len(text.encode()) for text in found) > MAX_RECORD_BYTES:
         raise DataError(f"a record is longer than {MAX_RECORD_BYTES >> 20} MB, which no reader would take")
     return [document.line(number, text) for number, text in enumerate(found, start=start + 1)]
 
