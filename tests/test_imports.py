@@ -12,7 +12,23 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "treeanon"
 
 # Lowest first; a module may import its own layer and those before it.
-LAYERS = ["errors", "kernels", "hierarchy", "schema", "forest", "io", "infer", "resources", "cli", "__main__"]
+LAYERS = [
+    "errors",
+    "kernels",
+    "hierarchy",
+    "schema",
+    "forest",
+    "io",
+    "infer",
+    "resources",
+    "privacy",
+    "loss",
+    "algorithms",
+    "release",
+    "report",
+    "cli",
+    "__main__",
+]
 TOP = "__init__"
 
 

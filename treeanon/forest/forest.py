@@ -11,7 +11,7 @@ import numpy as np
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
-from treeanon.kernels.trees import Ints, Longs, canonical, gather, hash_records, move_disassociated
+from treeanon.kernels.trees import Ints, Longs, canonical, drop_nodes, gather, hash_records, move_disassociated
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:
@@ -175,6 +175,13 @@ class Forest:
         value above all nodes of the cut is published as it is.
         """
         return self.relabel(self.cut_map(cut))
+
+    def without(self, classes: Sequence[str]) -> Forest:
+        """The forest without the nodes of these classes; what hangs under them goes to their parents."""
+        if not classes:
+            return self
+        dropped = np.isin(self.classes.class_of[self.label], [self.classes.index(name) for name in classes])
+        return self._with(*canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped), self._rank()))
 
     def cut_map(self, cut: Cut | str) -> Ints:
         """For every label the label that `project` publishes it as."""

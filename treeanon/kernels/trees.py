@@ -207,6 +207,33 @@ def move_disassociated(
 
 
 @njit
+def drop_nodes(offsets: Longs, parent: Ints, label: Ints, dropped: npt.NDArray[np.bool_]) -> tuple[Longs, Ints, Ints]:
+    """Offsets, parents and labels without the dropped nodes, whose children go to their parents; not yet canonical.
+
+    Parents come before their children, as in any canonical forest.
+    """
+    out_offsets = np.zeros(len(offsets), np.int64)
+    out_parent = np.empty(len(parent), np.int32)
+    out_label = np.empty(len(parent), np.int32)
+    place = np.empty(len(parent), np.int32)
+    filled = 0
+    for r in range(len(offsets) - 1):
+        base = offsets[r]
+        begin = filled
+        for i in range(base, offsets[r + 1]):
+            above = -1 if parent[i] < 0 else place[base + parent[i]]
+            if dropped[i]:
+                place[i] = above
+                continue
+            place[i] = filled - begin
+            out_parent[filled] = above
+            out_label[filled] = label[i]
+            filled += 1
+        out_offsets[r + 1] = filled
+    return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
+
+
+@njit
 def gather(offsets: Longs, parent: Ints, label: Ints, chosen: Longs) -> tuple[Longs, Ints, Ints]:
     """Offsets, parents and labels of the chosen records, in the order chosen."""
     out_offsets = np.zeros(len(chosen) + 1, np.int64)

@@ -1,0 +1,1 @@
+"""Searches for k^(m,n)-anonymous releases of trees, one file each."""

@@ -1,0 +1,64 @@
+"""What a search finds: the cut, the ordered disassociations, and how to apply them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.kernels.trees import Longs
+from treeanon.privacy import Guarantee
+
+Label = tuple[str, str]
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A recipe that makes a release from a forest: project to `cut`, then disassociate the pairs in order.
+
+    `cut` has the published hierarchy nodes of every class, `{"*": ("*",)}` is the cut {*}; None where recoding is local
+    (the release of MiRaCle has no cut). Classes of `withheld` are not published at all: their nodes are left out, what
+    hangs under them goes to their parents. `suppressed` counts the persons left out as outliers.
+    """
+
+    guarantee: Guarantee
+    algorithm: str
+    cut: Mapping[str, tuple[str, ...]] | None
+    disassociated: tuple[tuple[Label, Label], ...] = ()
+    withheld: tuple[str, ...] = ()
+    suppressed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def apply(self, forest: Forest) -> Forest:
+        """The trees that the solution publishes, for the same or other data (suppressed persons are not its matter)."""
+        if self.cut is None:
+            raise ValueError("a local recoding has no cut to apply")
+        cut: Any = STAR if STAR in self.cut else self.cut
+        return forest.without(self.withheld).project(cut).disassociate(self.disassociated)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search gives back: the solution, the anonymous trees, and which records they come from (None: all)."""
+
+    solution: Solution
+    forest: Forest
+    kept: Longs | None = None
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+def cut_of_map(forest: Forest, mapping: np.ndarray) -> dict[str, tuple[str, ...]]:
+    """The cut as texts for an array that has for every label the label it is published as."""
+    classes = forest.classes
+    if not mapping.any():
+        return {STAR: (STAR,)}
+    first = classes.first
+    return {
+        name: tuple(classes.texts[label] for label in np.unique(mapping[first[i] : first[i + 1]]).tolist())
+        for i, name in enumerate(classes.names)
+    }

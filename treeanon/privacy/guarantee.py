@@ -1,0 +1,102 @@
+"""The guarantee of a release of trees: k^(m,n)-anonymity, with what an attacker is taken to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from treeanon.errors import UsageError
+
+if TYPE_CHECKING:
+    from treeanon.forest import Forest
+
+Attacker = Literal["independent", "joint"]
+Diversity = Literal["distinct", "frequency"]
+
+ATTACKERS: tuple[Attacker, ...] = ("independent", "joint")
+DIVERSITIES: tuple[Diversity, ...] = ("distinct", "frequency")
+MOST_LABELS = 8
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Every set of 1 to m labels with 0 to n relations between them is held by no person or by at least k.
+
+    `attacker = "joint"` also counts the persons in whom one and the same nodes witness all relations. With `l`, every
+    group that an attacker can form must be l-diverse in every sensitive class. `negative` names classes of which an
+    attacker may also know what a person does *not* have. (TREE II, III-F and III-G.)
+
+    >>> Guarantee(5, m=2, n=1).sentence
+    'Whoever knows up to 2 values of a person and up to 1 relation between them finds no person, or at least 5.'
+    """
+
+    k: int
+    m: int = 2
+    n: int = 1
+    attacker: Attacker = "independent"
+    l: int = 1  # noqa: E741 - its name in the literature
+    diversity: Diversity = "distinct"
+    negative: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        limits = (
+            ("k", self.k, 1, 2**31 - 1),
+            ("m", self.m, 1, MOST_LABELS),
+            ("n", self.n, 0, 64),
+            ("l", self.l, 1, 2**31 - 1),
+        )
+        for name, value, least, most in limits:
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise UsageError(f"{name} must be a whole number from {least} to {most:,}")
+        if self.attacker not in ATTACKERS:
+            raise UsageError(f"attacker must be one of {', '.join(ATTACKERS)}")
+        if self.diversity not in DIVERSITIES:
+            raise UsageError(f"diversity must be one of {', '.join(DIVERSITIES)}")
+        object.__setattr__(self, "negative", tuple(self.negative))
+
+    @property
+    def sentence(self) -> str:
+        """What the guarantee says, for people."""
+        values = f"{self.m} value{'s' if self.m > 1 else ''}"
+        relations = (
+            f" and up to {self.n} relation{'s' if self.n > 1 else ''} between them" if self.n and self.m > 1 else ""
+        )
+        return f"Whoever knows up to {values} of a person{relations} finds no person, or at least {self.k}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The guarantee as plain data, as solutions hold it; what is at its default for extensions is left out."""
+        plain: dict[str, Any] = {"k": self.k, "m": self.m, "n": self.n, "attacker": self.attacker}
+        if self.l > 1:
+            plain |= {"l": self.l, "diversity": self.diversity}
+        if self.negative:
+            plain["negative"] = list(self.negative)
+        return plain
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The classes of a forest by what an attacker is taken to know; numbers of `forest.classes`.
+
+    `known` classes make the labels V of the guarantee. Values of `sensitive` ones are what must not be learnt. Others
+    (`keep`, pseudonyms) are published as they are and declared safe by the owner of the data.
+    """
+
+    known: tuple[int, ...]
+    sensitive: tuple[int, ...]
+    others: tuple[int, ...]
+    negative: tuple[int, ...]
+
+
+def roles_of(forest: Forest, guarantee: Guarantee) -> Roles:
+    """Which classes of a forest the guarantee speaks of; UsageError if it does not fit them."""
+    roles = {spec.name: spec.role for spec in forest.schema.classes}
+    names = forest.classes.names
+    known = tuple(i for i, name in enumerate(names) if roles.get(name, "quasi") == "quasi")
+    sensitive = tuple(i for i, name in enumerate(names) if roles.get(name) == "sensitive")
+    others = tuple(i for i in range(len(names)) if i not in known and i not in sensitive)
+    if guarantee.l > 1 and not sensitive:
+        raise UsageError("l-diversity needs a class with role sensitive; the schema has none")
+    for name in guarantee.negative:
+        if forest.classes.index(name) not in known:
+            raise UsageError(f"negative knowledge of class {name!r}: its role is not quasi")
+    return Roles(known, sensitive, others, tuple(forest.classes.index(name) for name in guarantee.negative))
