@@ -9,17 +9,37 @@ if TYPE_CHECKING:
     from treeanon.forest import Forest
     from treeanon.hierarchy import Hierarchy
     from treeanon.io import read, write
+    from treeanon.privacy import Guarantee, Verdict, verify
+    from treeanon.release import Release, anonymize, apply
     from treeanon.schema import Schema
 
 __version__ = "0.1.0"
 
-__all__ = ["Forest", "Hierarchy", "Schema", "read", "write"]
+__all__ = [
+    "Forest",
+    "Guarantee",
+    "Hierarchy",
+    "Release",
+    "Schema",
+    "Verdict",
+    "anonymize",
+    "apply",
+    "read",
+    "verify",
+    "write",
+]
 
 _HOMES = {
     "Forest": "treeanon.forest",
+    "Guarantee": "treeanon.privacy",
     "Hierarchy": "treeanon.hierarchy",
+    "Release": "treeanon.release",
     "Schema": "treeanon.schema",
+    "Verdict": "treeanon.privacy",
+    "anonymize": "treeanon.release",
+    "apply": "treeanon.release",
     "read": "treeanon.io",
+    "verify": "treeanon.privacy",
     "write": "treeanon.io",
 }
 
@@ -29,3 +49,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'treeanon' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,10 +16,13 @@ import click
 from treeanon import __version__
 
 COMMANDS = {
+    "anonymize": "Publish records so that nobody can be singled out; checked before they appear.",
+    "apply": "Do to new data what a solution file says, if its guarantee holds for them too.",
     "convert": "Convert records between XML, JSON, NDJSON and trees files, keeping what a schema names.",
     "demo": "Write a sample hospital, its schemas and hierarchies to a folder.",
     "hierarchy": "Build, show, check and convert generalization hierarchies.",
     "init": "Look at a sample of the input and write a commented schema for it.",
+    "verify": "Check whether published trees keep a guarantee, and tell the largest k that holds.",
 }
 """The commands and their short helps: listed here, so that `--help` loads none of them."""
 

@@ -11,7 +11,7 @@ import stat
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -20,6 +20,9 @@ from treeanon.errors import FileError, UsageError
 
 STDOUT = "-"
 _OURS = re.compile(r"(record|part)-[0-9]+\.[a-z.]+")
+
+Check = Callable[[Path], None]
+"""Is given the path under which the finished output can be read before it appears; it does not, if this raises."""
 
 
 @contextmanager
@@ -45,10 +48,10 @@ def refuse_existing(target: str | Path, *, force: bool) -> None:
 
 
 @contextmanager
-def open_output(target: str | Path, *, force: bool = False) -> Iterator[BinaryIO]:
+def open_output(target: str | Path, *, force: bool = False, check: Check | None = None) -> Iterator[BinaryIO]:
     """A stream whose bytes become the file `target` when the block ends without an error; `-` is standard output.
 
-    The endings `.gz` and `.zst` compress. Without `force` an existing file is left alone.
+    The endings `.gz` and `.zst` compress. Without `force` an existing file is left alone. `check` has the last word.
     """
     name = str(target)
     path = Path(name)
@@ -56,22 +59,27 @@ def open_output(target: str | Path, *, force: bool = False) -> Iterator[BinaryIO
     if name == STDOUT:
         if sys.stdout is None:
             raise FileError("standard output is closed")
-        with _spooled("standard output", sys.stdout.buffer) as stream:
+        with _spooled("standard output", sys.stdout.buffer, check) as stream:
             yield stream
     elif path.exists() and not path.is_file():
         if path.is_dir():
             raise FileError(f"{name}: is a folder")
-        with naming(name), path.open("wb") as device, _spooled(name, device) as stream:
+        with naming(name), path.open("wb") as device, _spooled(name, device, check) as stream:
             yield stream
     else:
-        with _new_file(path, name, force=force) as raw, _compressed(raw, name) as stream:
+        with _new_file(path, name, force=force, check=check) as raw, _compressed(raw, name) as stream:
             yield stream
 
 
 @contextmanager
-def _spooled(name: str, goal: BinaryIO) -> Iterator[BinaryIO]:
-    with naming(f"the temporary file for {name}"), tempfile.TemporaryFile() as aside:
+def _spooled(name: str, goal: BinaryIO, check: Check | None) -> Iterator[BinaryIO]:
+    nameless = check is None or Path("/proc/self/fd").is_dir()
+    kind = tempfile.TemporaryFile if nameless else tempfile.NamedTemporaryFile
+    with naming(f"the temporary file for {name}"), kind() as aside:
         yield cast(BinaryIO, aside)
+        aside.flush()
+        if check is not None:
+            check(_open_file(aside.fileno()) if nameless else Path(aside.name))
         aside.seek(0)
         with naming(name):
             shutil.copyfileobj(aside, goal)
@@ -95,7 +103,7 @@ def _compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _new_file(path: Path, name: str, *, force: bool) -> Iterator[BinaryIO]:
+def _new_file(path: Path, name: str, *, force: bool, check: Check | None) -> Iterator[BinaryIO]:
     goal = Path(os.path.realpath(path))
     aside: Path | None = None
     with naming(name):
@@ -111,6 +119,9 @@ def _new_file(path: Path, name: str, *, force: bool) -> Iterator[BinaryIO]:
         with naming(name):
             stream.flush()
             os.fsync(handle)
+        if check is not None:
+            check(aside or _open_file(handle))
+        with naming(name):
             _publish(handle, aside, goal, force=force)
     finally:
         # Closing writes what is left, which fails again where writing failed: the first error is told.
@@ -122,6 +133,11 @@ def _new_file(path: Path, name: str, *, force: bool) -> Iterator[BinaryIO]:
 
 def _aside(goal: Path) -> Path:
     return goal.with_name(f".{goal.name[:100]}.{secrets.token_hex(6)}.treeanon")
+
+
+def _open_file(handle: int) -> Path:
+    """A path to an open file without a name, for other processes of ours too."""
+    return Path(f"/proc/{os.getpid()}/fd/{handle}")
 
 
 def _publish(handle: int, aside: Path | None, goal: Path, *, force: bool) -> None:
@@ -169,14 +185,15 @@ class Folder:
 
 
 @contextmanager
-def open_folder(target: str | Path, *, force: bool = False) -> Iterator[Folder]:
+def open_folder(target: str | Path, *, force: bool = False, check: Check | None = None) -> Iterator[Folder]:
     """A folder that appears as `target` when the block ends without an error; a name in `.zip` makes a zip.
 
-    With `force` a folder is replaced only if it holds nothing but files that treeanon names so.
+    With `force` a folder is replaced only if it holds nothing but files that treeanon names so. `check` has the
+    last word.
     """
     name = str(target)
     if name.lower().endswith(".zip"):
-        with open_output(target, force=force) as stream, zipfile.ZipFile(stream, "w") as archive:
+        with open_output(target, force=force, check=check) as stream, zipfile.ZipFile(stream, "w") as archive:
             yield Folder(None, archive)
         return
     if name == STDOUT:
@@ -193,6 +210,8 @@ def open_folder(target: str | Path, *, force: bool = False) -> Iterator[Folder]:
     try:
         with naming(name):
             yield Folder(aside, None)
+        if check is not None:
+            check(aside)
         with naming(name):
             _publish_folder(aside, goal)
     finally:

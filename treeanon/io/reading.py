@@ -14,7 +14,7 @@ from treeanon.errors import DataError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
 from treeanon.io.options import ReadOptions
 from treeanon.io.registry import Format, format_named, format_of_name
-from treeanon.io.sources import Source, Sources, find_sources
+from treeanon.io.sources import Source, Sources, find_sources, forget_archives
 from treeanon.schema import Schema
 
 _MANY_FILES = 1000
@@ -58,17 +58,35 @@ def read(
     form = input_format(source, schema, format)
     schema = schema.for_format(form.name)
     found = find_sources(source, form.endings)
+    options = ReadOptions(on_error, strict, jobs, found.collection, _advance(found, progress))
+    return _read_found(found, form, schema, options, show_values, str(source))
+
+
+def read_back(path: Path, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:
+    """The forest of what was written as a format to `path`, and is to be called `name` if that is as it should be."""
+    form = format_named(format)
+    called = "standard output" if str(name) == "-" else str(name)
+    found = find_sources(path, form.endings, called=called)
+    options = ReadOptions(jobs=jobs, collection=found.collection)
+    try:
+        return _read_found(found, form, schema.for_format(form.name), options, False, called)
+    finally:
+        forget_archives()
+
+
+def _read_found(
+    found: Sources, form: Format, schema: Schema, options: ReadOptions, show_values: bool, name: str
+) -> Forest:
     builder = ForestBuilder(schema)
     builder.report.files = len(found.items)
     builder.report.ignored_files = found.ignored
-    options = ReadOptions(on_error, strict, jobs, found.collection, _advance(found, progress))
-    if jobs > 1 and len(found.items) >= _MANY_FILES:
+    if options.jobs > 1 and len(found.items) >= _MANY_FILES:
         _read_in_processes(found, form, schema, options, builder)
     else:
         for batch in form.read(found.items, schema, options, builder.report):
             builder.add(batch)
     if not builder.records:
-        raise DataError(_nothing(schema, form), source=str(source))
+        raise DataError(_nothing(schema, form), source=name)
     return builder.finish(show_values=show_values)
 
 

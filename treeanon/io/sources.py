@@ -212,18 +212,25 @@ def _archive(path: Path, changed: int, size: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
+def forget_archives() -> None:
+    """Closes the archives that were kept open."""
+    _archive.cache_clear()
+
+
 def _files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
 
 
-def find_sources(given: str | Path, endings: tuple[str, ...]) -> Sources:
-    """The documents that an input names; in collections those whose names have one of the endings."""
-    name = str(given)
-    if name == STDIN:
+def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | None = None) -> Sources:
+    """The documents that an input names; in collections those whose names have one of the endings.
+
+    `called` is the name that tells how it is packed, where that is not yet its own.
+    """
+    if str(given) == STDIN:
         if sys.stdin is None:
             raise FileError("standard input is closed")
         return Sources((Source("standard input", None, lambda: _Unclosed(sys.stdin.buffer)),), False)  # type: ignore[arg-type, return-value]
-    path = Path(name)
+    path, name = Path(given), called or str(given)
     with _naming(name):
         if path.is_dir():
             return _collection(name, _files_below(path), endings)

@@ -11,7 +11,7 @@ import numpy as np
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.io.options import MAX_RECORD_BYTES
-from treeanon.io.output import open_folder, open_output
+from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.registry import Document, Format, RecordTexts, format_named, format_of_name
 from treeanon.kernels.trees import Longs
 from treeanon.schema import Schema
@@ -43,12 +43,14 @@ def write(
     force: bool = False,
     seed: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
+    check: Check | None = None,
 ) -> None:
     """Writes the records in random order, as the format that the name of `target` means (or `format`).
 
     Reading the result by the same schema (by `schema.for_format(…)` when the format changes) gives the same forest.
     Where the schema has one record per file the target is a folder or a `.zip`; so is one that ends in `/`. The
     target appears whole or not at all. `seed` makes the order repeatable, for tests: a published order should not be.
+    `check` is given the path of what was written before it appears, and keeps it from appearing by raising.
 
     >>> import tempfile, pathlib, treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
@@ -76,16 +78,16 @@ def write(
     if whole_file and not (len(forest) == 1 and is_file):
         if format_of_name(target) is not None:
             raise UsageError(f"{target}: {len(forest)} records go to a file each; name a folder or a .zip")
-        _write_files(target, ending, document, chunks(), force=force)
+        _write_files(target, ending, document, chunks(), force=force, check=check)
     elif whole_file:
-        with open_output(target, force=force) as stream:
+        with open_output(target, force=force, check=check) as stream:
             for lines in chunks():
                 stream.write(document.single(lines[0]).encode())
     elif is_file:
-        with open_output(target, force=force) as stream:
+        with open_output(target, force=force, check=check) as stream:
             _write_document(stream.write, document, chunks())
     else:
-        _write_parts(target, ending, document, chunks(), force=force)
+        _write_parts(target, ending, document, chunks(), force=force, check=check)
 
 
 def _names_a_file(target: str | Path, form: Format) -> bool:
@@ -113,11 +115,17 @@ def _write_document(put: Callable[[bytes], object], document: Document, chunks: 
 
 
 def _write_files(
-    target: str | Path, ending: str, document: Document, chunks: Iterator[list[str]], *, force: bool
+    target: str | Path,
+    ending: str,
+    document: Document,
+    chunks: Iterator[list[str]],
+    *,
+    force: bool,
+    check: Check | None,
 ) -> None:
     """One file for each record; the numbers in their names follow the random order."""
     number = 0
-    with open_folder(target, force=force) as folder:
+    with open_folder(target, force=force, check=check) as folder:
         for lines in chunks:
             for text in lines:
                 number += 1
@@ -125,10 +133,16 @@ def _write_files(
 
 
 def _write_parts(
-    target: str | Path, ending: str, document: Document, chunks: Iterator[list[str]], *, force: bool
+    target: str | Path,
+    ending: str,
+    document: Document,
+    chunks: Iterator[list[str]],
+    *,
+    force: bool,
+    check: Check | None,
 ) -> None:
     """Files of many records each."""
-    with open_folder(target, force=force) as folder:
+    with open_folder(target, force=force, check=check) as folder:
         held: list[list[str]] = []
         number = 0
         for lines in chunks:

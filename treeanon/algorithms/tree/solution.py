@@ -41,6 +41,38 @@ class Solution:
         cut: Any = STAR if STAR in self.cut else self.cut
         return forest.without(self.withheld).project(cut).disassociate(self.disassociated)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The solution as plain data, as solution files hold it.
+
+        >>> Solution(Guarantee(5), "gcs", {"sex": ("*",)}).as_dict()["cut"]
+        {'sex': ['*']}
+        """
+        return {
+            "guarantee": self.guarantee.as_dict(),
+            "algorithm": self.algorithm,
+            "options": {name: plain_data(value) for name, value in self.options.items()},
+            "cut": None if self.cut is None else {name: list(nodes) for name, nodes in self.cut.items()},
+            "withheld": list(self.withheld),
+            "disassociated": [[list(upper), list(lower)] for upper, lower in self.disassociated],
+            "suppressed": self.suppressed,
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Solution:
+        """The solution of such plain data; UsageError says which part is not as it should be."""
+        from treeanon.algorithms.tree.solution_form import solution_of
+
+        return solution_of(plain)
+
+
+def plain_data(value: Any) -> Any:
+    """An option or a count as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_data(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_data(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value
+
 
 @dataclass(frozen=True)
 class Found:

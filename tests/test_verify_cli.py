@@ -1,0 +1,119 @@
+"""`treeanon verify`: what it prints, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from treeanon.cli import main as command_line
+
+SCHEMA = """version = 1
+[input]
+format = "ndjson"
+[[class]]
+name = "city"
+path = "city"
+[[class]]
+name = "hospital"
+path = "visits[].hospital"
+[[class]]
+name = "dx"
+path = "visits[].dx[]"
+role = "sensitive"
+[[class]]
+name = "note"
+path = "note"
+role = "keep"
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a schema and persons, of whom one is alone in a city."""
+    person = {"city": "Turin", "visits": [{"hospital": "H", "dx": ["x"]}], "note": "n"}
+    people = [person] * 4 + [{**person, "city": "Secret Valley"}]
+    (tmp_path / "s.toml").write_text(SCHEMA)
+    (tmp_path / "in.ndjson").write_text("".join(json.dumps(one) + "\n" for one in people))
+    (tmp_path / "notes.ndjson").write_text('{"note": "n"}\n' * 3)
+    (tmp_path / "broken.ndjson").write_text(json.dumps(person) + "\n{\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("signal.signal", lambda *given: None)
+    return tmp_path
+
+
+def verify(line: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of `treeanon verify`."""
+    monkeypatch.setattr(sys, "argv", ["treeanon", "verify", *line.split()])
+    with pytest.raises(SystemExit) as caught:
+        command_line.run()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_holds(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    assert verify("in.ndjson -s s.toml -k 1", monkeypatch) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("1^(2,1)-anonymity holds. The largest k that holds is 1.")
+    assert "declared safe by the schema: note" in told.err
+
+
+def test_does_not_hold(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    assert verify("in.ndjson -s s.toml -k 2 -m 1 -n 0", monkeypatch) == 1
+    told = capsys.readouterr()
+    assert "2^(1,0)-anonymity does not hold. The largest k that holds is 1." in told.out
+    assert "city: 1 combination held by as few as 1 person" in told.out
+    assert "Secret" not in told.out + told.err
+
+
+def test_json(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    line = "in.ndjson -s s.toml -k 2 -m 2 -n 1 --attacker joint --l 2 --diversity frequency --negative city --json -q"
+    assert verify(line, monkeypatch) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["guarantee"] == {
+        **{"k": 2, "m": 2, "n": 1, "attacker": "joint", "l": 2},
+        **{"diversity": "frequency", "negative": ["city"]},
+    }
+    assert (told["holds"], told["largest_k"], told["persons"]) == (False, 1, 5)
+    assert told["diversity"] == [{"class": "dx", "holds": False, "largest_l": 1}]
+    assert {"labels": ["hospital"], "relations": [], "combinations": 1, "least": 5, "sensitive": "dx"} in told[
+        "failures"
+    ]
+    assert told["declared_safe"] == ["note"]
+
+
+def test_quiet(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    assert verify("in.ndjson -s s.toml -k 2 -q", monkeypatch) == 1
+    told = capsys.readouterr()
+    assert told.out == told.err == ""
+
+
+def test_nobody(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    assert verify("notes.ndjson -s s.toml -k 2", monkeypatch) == 0
+    assert "no person has a label" in capsys.readouterr().out
+
+
+def test_skipped_records_are_told(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    assert verify("broken.ndjson -s s.toml -k 1 --on-error skip", monkeypatch) == 0
+    assert "1 broken records skipped" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("in.ndjson -s s.toml", 2),
+        ("in.ndjson -s s.toml -k 0", 2),
+        ("in.ndjson -s s.toml -k 2 -m 9", 2),
+        ("in.ndjson -s s.toml -k 2 --negative dx", 2),
+        ("in.ndjson -s s.toml -k 2 --negative none", 2),
+        ("missing.ndjson -s s.toml -k 2", 4),
+        ("broken.ndjson -s s.toml -k 2", 3),
+    ],
+)
+def test_exit_codes(line: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert verify(line, monkeypatch) == code

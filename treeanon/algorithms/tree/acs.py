@@ -1,0 +1,33 @@
+"""ACS, all cuts search (TREE III-D): every cut once, from {*} down, except below cuts that fail ValueCheck."""
+
+from __future__ import annotations
+
+from treeanon.algorithms.tree.candidates import Candidate, Candidates
+from treeanon.algorithms.tree.closing import Closed, Closing
+from treeanon.algorithms.tree.solution import Found, Progress
+from treeanon.forest import Forest
+from treeanon.loss.labels import Scope
+from treeanon.privacy import Guarantee
+
+
+def search(
+    forest: Forest,
+    guarantee: Guarantee,
+    *,
+    closed: Closed = "values",
+    scope: Scope = "class",
+    progress: Progress | None = None,
+) -> Found:
+    """The cut with the least RPDa of all that pass, with the disassociations that FixStructure makes for it.
+
+    The number of cuts grows exponentially: for small hierarchies, or much data that is rare. Both ways of closing
+    visit the same cuts, in different orders: of equally cheap cuts the first wins.
+    """
+    candidates = Candidates(forest, guarantee, scope, progress=progress)
+    closing = Closing(candidates, closed)
+    # Depth first: the last one in is the first one out.
+    waiting: list[Candidate] = [candidates.root]
+    while waiting:
+        [children] = closing.expand([waiting.pop()])
+        waiting.extend(reversed(children))
+    return candidates.found("acs", closed=closed)

@@ -1,0 +1,257 @@
+"""Cuts as the searches of TREE see them: specialise one node, check the values, fix the structure, take the cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.tree.cuts import WHOLE, Cut, CutSpace
+from treeanon.algorithms.tree.fix_structure import fix_structure
+from treeanon.algorithms.tree.projected import Base, Projected
+from treeanon.algorithms.tree.solution import Found, Progress, Solution
+from treeanon.algorithms.tree.structure_check import StructureCheck
+from treeanon.algorithms.tree.value_check import value_check
+from treeanon.algorithms.tree.workspace import Mark, Workspace, list_room
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.forest import Forest
+from treeanon.forest.synopsis import synopsis_and_nodes
+from treeanon.kernels.synopsis import Sets, union_sets
+from treeanon.kernels.trees import Ints
+from treeanon.loss.labels import Scope, level_sizes
+from treeanon.privacy import Guarantee
+from treeanon.privacy.guarantee import roles_of
+
+Pair = tuple[int, int]
+"""Two nodes of a cut, the upper one first."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cut that has passed, with its disassociations, in order, and its cost.
+
+    `node` was specialised to get it; `unsure` are the relations that changed: what was counted with them says nothing
+    about finer cuts. `closed` are the nodes that the search does not specialise below this cut.
+    """
+
+    cut: Cut
+    cost: float
+    moves: tuple[Pair, ...] = ()
+    unsure: frozenset[Pair] = frozenset()
+    node: int = -1
+    closed: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class _Parent:
+    """A cut whose specialisations are looked at: its projected synopsis, and the record sets of its relations."""
+
+    candidate: Candidate
+    published: Ints
+    tree: Projected | None = None
+    sets: Sets | None = None
+
+
+@dataclass
+class Counts:
+    """How many cuts a search examined, and how many of them did not pass."""
+
+    cuts: int = 0
+    values_failed: int = 0
+    structure_failed: int = 0
+
+
+@dataclass(frozen=True)
+class _Store:
+    """A workspace with its marks: after the label sets, and after the relations of the parent it holds."""
+
+    space: Workspace
+    labels: Mark
+
+
+@dataclass
+class Candidates:
+    """Makes and checks the cuts of one forest for one guarantee; `best` is the cheapest that has passed so far.
+
+    With `repair` off, a cut that would need disassociations does not pass (OCS).
+    """
+
+    forest: Forest
+    guarantee: Guarantee
+    scope: Scope = "class"
+    repair: bool = True
+    progress: Progress | None = None
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        given = self.guarantee
+        if given.l > 1 or given.negative:
+            raise UsageError("this search knows no l-diversity and no negative knowledge: the default search does")
+        self.space = CutSpace.of(self.forest, roles_of(self.forest, given))
+        synopsis, nodes = synopsis_and_nodes(self.forest)
+        self.base = Base(synopsis, self.forest.offsets, nodes)
+        self._level = level_sizes(self.forest.classes, self.scope)
+        self._related = given.m > 1 and given.n > 0
+        label_sets = self._item_index()
+        self._first = given.m + len(label_sets[0])
+        self._threads = _processors()
+        self._stores: SimpleQueue[_Store] = SimpleQueue()
+        for _ in range(self._threads):
+            space = Workspace(len(self.forest), given.m)
+            space.extend(label_sets)
+            self._stores.put(_Store(space, space.mark))
+        self.root = self.best = self._start()
+
+    def _item_index(self) -> Sets:
+        """The records of every node of the hierarchies that has some (array L of TREE III-B)."""
+        synopsis, space = self.base.synopsis, self.space
+        nodes = [
+            node
+            for node in range(1, 2 * synopsis.labels)
+            if space.counts[node // 2] and (node % 2 == 0 or space.kids(node - 1)) and not space.is_empty(node)
+        ]
+        self._label_set = np.full(2 * synopsis.labels, -1, np.int32)
+        self._label_set[nodes] = self.guarantee.m + np.arange(len(nodes))
+        groups = np.zeros(len(nodes) + 1, np.int64)
+        parts = [np.zeros(0, np.int32)]
+        for i, node in enumerate(nodes):
+            parts.append(synopsis.sidelinks(node // 2, node // 2 + 1 if node % 2 else int(space.end[node // 2])))
+            groups[i + 1] = groups[i] + len(parts[-1])
+        room = list_room(synopsis.count)
+        return union_sets(groups, np.concatenate(parts), synopsis.starts, synopsis.records, synopsis.count, room)
+
+    def _start(self) -> Candidate:
+        """The cut {*}; GuaranteeError if not even that holds."""
+        records, k = len(self.forest), self.guarantee.k
+        held = int(np.count_nonzero(np.diff(self.forest.offsets)))
+        if not records:
+            raise GuaranteeError("there are no records")
+        if 0 < held < k and self.space.known:
+            some = "of them has" if held == 1 else "of them have"
+            raise GuaranteeError(f"k is {k:,}, but there are {records:,} records, and only {held:,} {some} any value")
+        self.counts.cuts += 1
+        if self.space.known:
+            return Candidate(WHOLE, float(held))
+        # No attacker knows any label: nothing need be generalised.
+        tree = Projected(self.base, self.space.publishes(()), np.zeros(0, np.int32))
+        tree.count(np.zeros(0, np.bool_), None)
+        return Candidate((), tree.cost(self._level))
+
+    def expand(self, wanted: Sequence[tuple[Candidate, Sequence[int]]]) -> list[list[Candidate | None]]:
+        """For every parent and every one of its nodes the cut with that node specialised, None where it fails.
+
+        The cuts are looked at in parallel, but `best` is what it would be one after another.
+        """
+        run: Callable[..., Any] = map
+        with ThreadPoolExecutor(self._threads) as pool:
+            if self._threads > 1:
+                run = pool.map
+            parents = list(run(self._as_parent, [parent for parent, nodes in wanted if nodes]))
+            tasks = [nodes for _, nodes in wanted if nodes]
+            found = iter(
+                run(
+                    self._specialise,
+                    [parent for parent, nodes in zip(parents, tasks, strict=True) for _ in nodes],
+                    [node for nodes in tasks for node in nodes],
+                )
+            )
+            return [[self._counted(next(found)) for _ in nodes] for _, nodes in wanted]
+
+    def _counted(self, found: Candidate | str) -> Candidate | None:
+        self.counts.cuts += 1
+        if self.progress is not None:
+            self.progress(self.counts.cuts, None)
+        if isinstance(found, Candidate):
+            if found.cost < self.best.cost:
+                self.best = found
+            return found
+        setattr(self.counts, found, getattr(self.counts, found) + 1)
+        return None
+
+    def _labels(self, cut: Cut) -> Ints:
+        """The nodes of a cut that records have: the labels of the guarantee."""
+        return np.array([node for node in cut if self._label_set[node] >= 0], np.int32)
+
+    def _as_parent(self, candidate: Candidate) -> _Parent:
+        published = self.space.publishes(candidate.cut)
+        if candidate.cut == WHOLE:
+            return _Parent(candidate, published)
+        labels = self._labels(candidate.cut)
+        tree = Projected(self.base, published, labels)
+        tree.count(np.ones(len(labels), np.bool_), None)
+        sets = tree.relations(np.ones(len(labels), np.bool_), None, self._first) if self._related else None
+        return _Parent(candidate, published, tree, sets)
+
+    def _specialise(self, parent: _Parent, node: int) -> Candidate | str:
+        """The cut with one more node specialised, or which count of failures it belongs to."""
+        before = parent.candidate
+        cut = self.space.specialised(before.cut, node)
+        if node and self.space.is_empty(node):
+            return Candidate(cut, before.cost, before.moves, before.unsure, node, before.closed)
+        store = self._stores.get()
+        space = store.space
+        try:
+            if space.holds is not parent:
+                space.back_to(store.labels)
+                if parent.sets is not None:
+                    space.extend(parent.sets)
+                space.holds = parent
+            mark = space.mark
+            try:
+                return self._checked(parent, cut, node, space)
+            finally:
+                space.back_to(mark)
+        finally:
+            self._stores.put(store)
+
+    def _checked(self, parent: _Parent, cut: Cut, node: int, space: Workspace) -> Candidate | str:
+        given, before = self.guarantee, parent.candidate
+        labels = self._labels(cut)
+        fresh = np.isin(labels, self.space.kids(node))
+        label_set = self._label_set[labels]
+        if not value_check(space, label_set, fresh, given.k, given.m):
+            return "values_failed"
+        published = (
+            self.space.publishes(cut)
+            if before.cut == WHOLE
+            else self.space.republished(parent.published, self.space.kids(node))
+        )
+        tree = Projected(self.base, published, labels)
+        tree.count(fresh, parent.tree)
+        unsure: frozenset[Pair] = frozenset()
+        if self._related:
+            lasting = space.mark[0]
+            space.extend(tree.relations(fresh, parent.tree, lasting))
+            tree.doubt(before.unsure)
+            check = StructureCheck(tree, space, label_set, fresh, given)
+            if self.repair:
+                fix_structure(check, lasting)
+            elif check.next() is not None:
+                return "structure_failed"
+            unsure = tree.doubted()
+        return Candidate(cut, tree.cost(self._level), tree.moved_items(), unsure, node, before.closed)
+
+    def found(self, algorithm: str, **options: Any) -> Found:
+        """The best cut so far as a solution, with the trees that it publishes."""
+        best, decode = self.best, self.forest.classes.decode
+        solution = Solution(
+            self.guarantee,
+            algorithm,
+            self.space.texts(best.cut),
+            tuple((decode(upper // 2), decode(lower // 2)) for upper, lower in best.moves),
+            options={**options, "scope": self.scope},
+        )
+        report = {"rpda": best.cost, **vars(self.counts)}
+        return Found(solution, solution.apply(self.forest), report=report)
+
+
+def _processors() -> int:
+    """The number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

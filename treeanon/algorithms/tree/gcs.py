@@ -1,0 +1,41 @@
+"""GCS(g), greedy cut search (TREE III-E): from {*} down, the g cheapest cuts of each step are specialised further."""
+
+from __future__ import annotations
+
+from treeanon.algorithms.tree.candidates import Candidates
+from treeanon.algorithms.tree.closing import Closed, Closing
+from treeanon.algorithms.tree.solution import Found, Progress
+from treeanon.errors import UsageError
+from treeanon.forest import Forest
+from treeanon.loss.labels import Scope
+from treeanon.privacy import Guarantee
+
+
+def search(
+    forest: Forest,
+    guarantee: Guarantee,
+    *,
+    g: int = 2,
+    closed: Closed = "values",
+    scope: Scope = "class",
+    progress: Progress | None = None,
+) -> Found:
+    """The cut with the least RPDa of those that GCS(g) comes to, with the disassociations of FixStructure for it.
+
+    All cuts that pass at a step are one pool, whichever parent they come from; of equally cheap ones the first stay.
+    A step's best may cost more than its parent (disassociations can raise RPDa), so the best cut need not be a last.
+    """
+    candidates = Candidates(forest, guarantee, scope, progress=progress)
+    walk(candidates, g, closed)
+    return candidates.found("gcs", g=g, closed=closed)
+
+
+def walk(candidates: Candidates, g: int, closed: Closed) -> None:
+    """Goes down with a beam of g cuts until none of them can be specialised; `candidates.best` is what was found."""
+    if g < 1:
+        raise UsageError("g must be at least 1")
+    closing = Closing(candidates, closed)
+    beam = [candidates.root]
+    while beam:
+        pool = [child for children in closing.expand(beam) for child in children]
+        beam = sorted(pool, key=lambda candidate: candidate.cost)[:g]

@@ -1,0 +1,339 @@
+"""The default search: greedy walks to cuts of which nothing can be made finer, from many starts; the best one is taken.
+
+A walk publishes one more hierarchy node at a time and keeps it if the *whole* guarantee, values and relations, still
+holds; what fails is not tried again (for n <= 1 that loses nothing, see SPEC on n >= 2). Walks differ in what a class is
+worth, drawn over four decades, and in whether all children of a node are published at once (as a cut has it) or one by one
+beside the general label of the others. Then relations are ended where that buys more than it costs, and what is
+left is checked and repaired on the trees themselves. TREE's searches instead go on with cuts that fail, and repair.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.tree.objective import Objective
+from treeanon.algorithms.tree.outliers import blame, worst
+from treeanon.algorithms.tree.partition import Facts, Indexed, Workshop
+from treeanon.algorithms.tree.repair import repair
+from treeanon.algorithms.tree.solution import Found, Label, Progress, Solution
+from treeanon.algorithms.tree.walk import Order, Tree, Walk, Walked, near_weights, random_weights
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.kernels.trees import Ints, Longs, move_disassociated
+from treeanon.loss import label_losses
+from treeanon.privacy import Guarantee
+from treeanon.privacy.guarantee import roles_of
+
+RECODINGS = ("sibling", "subtree")
+LabelPair = tuple[Label, Label]
+
+_SPLITS = 16
+_FINER = 2
+_NEAR = 8
+_DEAR = 12
+_PRICE = 0.7
+"""What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to look: so many times the usual number of walks, or for so many seconds (not repeatable)."""
+
+    factor: float = 1.0
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, text: str | float) -> Effort:
+        """The effort that a number ("2") or a time ("30s") means.
+
+        >>> Effort.of("2"), Effort.of("30s")
+        (Effort(factor=2.0, seconds=None), Effort(factor=1.0, seconds=30.0))
+        """
+        try:
+            if isinstance(text, str) and text.endswith("s"):
+                effort = cls(seconds=float(text[:-1]))
+            else:
+                effort = cls(factor=float(text))
+        except ValueError:
+            effort = cls(factor=-1.0)
+        if not (0 < effort.factor < 1e6 and (effort.seconds is None or 0 < effort.seconds < 1e6)):
+            raise UsageError("effort must be a number above 0 (1 is usual) or a time such as 30s")
+        return effort
+
+
+def search(
+    forest: Forest,
+    guarantee: Guarantee,
+    *,
+    recoding: str = "sibling",
+    objective: str = "loss",
+    weights: Mapping[str, float] | None = None,
+    effort: str | float = 1,
+    seed: int | None = None,
+    max_suppressed: int = 0,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    start: Solution | None = None,
+) -> Found:
+    """The best release found. It is the same for the same seed (0 if there is none), however many cores look.
+
+    `start` is a solution to be carried on from: its cut is made finer until nothing can be added. `max_suppressed`
+    persons at most are left out, if that saves more than it costs.
+    """
+    if recoding not in RECODINGS:
+        raise UsageError(f"recoding must be one of {', '.join(RECODINGS)}")
+    _refuse_impossible(forest, guarantee)
+    options: dict[str, Any] = {"recoding": recoding, "objective": objective, "effort": effort}
+    if weights:
+        options["weights"] = dict(weights)
+    if seed is not None:
+        options["seed"] = seed
+    goal = Objective(forest, guarantee, objective, weights)
+    run = _Run(forest, guarantee, goal, recoding, Effort.of(effort), seed or 0, jobs or os.cpu_count() or 1, progress)
+    best = run.carry_on(start) if start is not None else run.best()
+    if max_suppressed:
+        best = _without_outliers(run, best, max_suppressed)
+    solution = best.solution(guarantee, options, len(forest))
+    return Found(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost})
+
+
+def _refuse_impossible(forest: Forest, guarantee: Guarantee) -> None:
+    """GuaranteeError, with the reason, where no release but an empty one could hold."""
+    if not len(forest):
+        raise GuaranteeError("there is nothing to publish: the input has no records")
+    if len(forest) < guarantee.k:
+        raise GuaranteeError(
+            f"{len(forest)} persons cannot be {guarantee.k}-anonymous: there are fewer than k = {guarantee.k}"
+        )
+    known = roles_of(forest, guarantee).known
+    if not known:
+        raise UsageError("no class has the role quasi: there is nothing that an attacker is taken to know")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A release that satisfies the guarantee, with what it costs."""
+
+    cost: float
+    walked: Walked
+    forest: Forest
+    disassociated: tuple[LabelPair, ...] = ()
+    kept: Longs | None = None
+
+    def solution(self, guarantee: Guarantee, options: Mapping[str, Any], persons: int) -> Solution:
+        """The recipe of the release."""
+        classes = self.forest.classes
+        known = roles_of(self.forest, guarantee).known
+        cut: dict[str, list[str]] = {classes.names[i]: [] for i in known}
+        for label in self.walked.cut:
+            name, text = classes.decode(label)
+            cut[name].append(text)
+        withheld = self.walked.withheld(self.forest)
+        plain = {name: tuple(texts or [classes.texts[classes.root(name)]]) for name, texts in cut.items()}
+        suppressed = 0 if self.kept is None else persons - len(self.kept)
+        return Solution(guarantee, "maximal", plain, self.disassociated, withheld, suppressed, options)
+
+
+class _Run:
+    """One search: its walks, on all cores, and the best release so far."""
+
+    def __init__(
+        self,
+        forest: Forest,
+        guarantee: Guarantee,
+        goal: Objective,
+        recoding: str,
+        effort: Effort,
+        seed: int,
+        jobs: int,
+        progress: Progress | None,
+    ) -> None:
+        self.forest, self.guarantee, self.goal = forest, guarantee, goal
+        self.recoding, self.sibling = recoding, recoding == "sibling"
+        self.effort, self.seed, self.jobs, self.progress = effort, seed, jobs, progress
+        self.walks = 0
+        self.began = time.monotonic()
+        self._index(forest.parent)
+
+    def _index(self, parent: np.ndarray) -> None:
+        """Counts what does not depend on a walk; `parent` are the parents of the nodes, moved or not."""
+        forest = Forest(self.forest.schema, self.forest.classes, self.forest.offsets, parent, self.forest.label)
+        self.indexed = indexed = Indexed.of(forest, self.guarantee)
+        strict = None
+        if strictly(self.guarantee):
+            from treeanon.algorithms.tree.strict import StrictCheck
+
+            strict = StrictCheck(forest, indexed, self.guarantee)
+        facts = Facts(indexed, self.guarantee, self.jobs) if Facts.fit(indexed, self.guarantee) else None
+        self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
+        self._workshops: SimpleQueue[Workshop] = SimpleQueue()
+        for _ in range(self.jobs):
+            self._workshops.put(Workshop(indexed, self.guarantee, facts, strict))
+
+    def best(self) -> Candidate:
+        """The best release of all walks."""
+        rng = np.random.default_rng(self.seed)
+        own = self.goal.weights
+        count = max(1, round(_SPLITS * self.effort.factor))
+        orders = [Order(tuple(own.tolist()), let_out=False)]
+        orders += [Order(random_weights(rng, own), let_out=False) for _ in range(count - 1)]
+        tried = self._walk_all(orders)
+        for orders in self._refinements(rng, own, tried):
+            tried += self._walk_all(orders)
+        walked = min(tried, key=lambda item: item[0])[1]
+        last = [self._released(walked)]
+        if self.sibling:
+            order = replace(walked.order, let_out=True, again=self.guarantee.n > 1)
+            last += [self._released(found) for _, found in self._walk_all([order, *self._dearer(walked)])]
+        found = [candidate for candidate in last if candidate is not None]
+        if not found:
+            raise GuaranteeError("no release was found in which only relations had to be broken")
+        return min(found, key=lambda candidate: candidate.cost)
+
+    def _refinements(
+        self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, Walked]]
+    ) -> Iterator[list[Order]]:
+        """Batches of further walks: from the best so far on, value by value, and near the best weights."""
+        count = max(1, round(_FINER * self.effort.factor))
+        near = max(1, round(_NEAR * self.effort.factor))
+        while True:
+            orders = [walked.order for walked in _different(tried)[:count]]
+            if self.sibling:
+                yield [replace(order, split=split, let_out=True) for order in orders for split in (True, False)]
+            top = min(tried, key=lambda item: item[0])[1].order
+            yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
+            if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
+                return
+
+    def _walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, Walked]]:
+        """Where walks by these orders end, and what that costs."""
+
+        def one(order: Order) -> tuple[float, Walked]:
+            workshop = self._workshops.get()
+            try:
+                walk = Walk(workshop, self.tree, order)
+                walked = walk.run() if start is None else walk.run_from(start)
+                workshop.tidy()
+            finally:
+                self._workshops.put(workshop)
+            self.walks += 1
+            if self.progress is not None:
+                self.progress(self.walks, None)
+            return self.goal.of_walk(walked), walked
+
+        orders = list(dict.fromkeys(orders))
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(one, orders))
+
+    def _dearer(self, walked: Walked) -> list[Order]:
+        """An order that ends relations for labels that were refused, where it judges that to be worth it."""
+        if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
+            return []
+        count = max(1, round(_DEAR * self.effort.factor))
+        refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
+        if not refused:
+            return []
+        unit = _PRICE * self.goal.relations_per_gain(walked)
+        dear = frozenset(nodes[0] for _, nodes in refused)
+        return [replace(walked.order, let_out=True, again=False, price=unit, dear=dear)]
+
+    def _released(self, walked: Walked, given: Sequence[LabelPair] = ()) -> Candidate | None:
+        """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""
+        forest = walked.release(self.forest).disassociate(given)
+        pairs: list[tuple[int, int]] = []
+        if walked.price or given:
+            repaired = repair(forest, self.guarantee)
+            if repaired is None:
+                return None
+            pairs, forest = repaired
+        decode = self.forest.classes.decode
+        more = tuple((decode(upper), decode(lower)) for upper, lower in pairs)
+        return Candidate(self.goal.of_release(forest), walked, forest, (*given, *more))
+
+    def carry_on(self, start: Solution) -> Candidate:
+        """The best release that refines the cut of a solution; what it disassociates stays so."""
+        if start.cut is None:
+            raise UsageError("a local recoding has no cut to be carried on from")
+        if STAR in start.cut:
+            return self.best()
+        classes = self.forest.classes
+        roles = roles_of(self.forest, self.guarantee)
+        names = [classes.names[i] for i in roles.known if classes.names[i] not in start.withheld]
+        cut = [classes.label(name, text) for name in names for text in start.cut[name]]
+        mapping = self.forest.cut_map({name: start.cut[name] for name in names})
+        self._index(moved_parents(self.forest, mapping, start.disassociated))
+        rng = np.random.default_rng(self.seed)
+        own = self.goal.weights
+        orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(round(_SPLITS * self.effort.factor)))]
+        tried = self._walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
+        walked = min(tried, key=lambda item: item[0])[1]
+        found = self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
+        if found is None:
+            raise GuaranteeError("the solution to carry on from does not hold for these data")
+        return found
+
+
+def moved_parents(forest: Forest, mapping: Ints, pairs: Sequence[LabelPair]) -> Ints:
+    """The parents of the nodes of a forest once pairs of labels are disassociated, of what `mapping` publishes."""
+    classes = forest.classes
+    upper = np.array([classes.label(*pair[0]) for pair in pairs], np.int32)
+    lower = np.array([classes.label(*pair[1]) for pair in pairs], np.int32)
+    order = np.argsort(lower, kind="stable").astype(np.int32)
+    starts = np.searchsorted(lower[order], np.arange(len(classes) + 1)).astype(np.int64)
+    return move_disassociated(forest.offsets, forest.parent, mapping[forest.label], starts, order, upper, lower)
+
+
+def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
+    """Pairs of labels of a cut, in the labels of a finer one."""
+    classes = forest.classes
+    parts: dict[int, set[int]] = {}
+    for label in np.unique(forest.label).tolist():
+        if after[label] >= 0:
+            parts.setdefault(int(before[label]), set()).add(int(after[label]))
+    out: list[LabelPair] = []
+    for pair in pairs:
+        uppers, lowers = (sorted(parts.get(classes.label(*label), ())) for label in pair)
+        out += [(classes.decode(upper), classes.decode(lower)) for upper in uppers for lower in lowers]
+    return tuple(out)
+
+
+def _different(tried: list[tuple[float, Walked]]) -> list[Walked]:
+    """The walks that ended in different places, the cheapest first."""
+    seen: dict[tuple[int, ...], Walked] = {}
+    for _, walked in sorted(tried, key=lambda item: item[0]):
+        seen.setdefault(walked.cut, walked)
+    return list(seen.values())
+
+
+def _without_outliers(run: _Run, best: Candidate, most: int) -> Candidate:
+    """The best release with at most so many persons left out; the given one where that does not pay."""
+    score = blame(run.indexed, run.tree, list(best.walked.refused))
+    everybody = np.arange(len(run.forest))
+    for count in dict.fromkeys(max(1, most // part) for part in (4, 2, 1)):
+        kept = np.setdiff1d(everybody, worst(score, count))
+        if len(kept) == len(everybody) or len(kept) < run.guarantee.k:
+            continue
+        fewer = run.forest.take(kept)
+        goal = Objective(fewer, run.guarantee, run.goal.name, run.goal.by_name)
+        inner = _Run(fewer, run.guarantee, goal, run.recoding, run.effort, run.seed, run.jobs, run.progress)
+        found = inner.best()
+        run.walks += inner.walks
+        cost = run.goal.of_release(found.forest, kept)
+        if cost < best.cost:
+            best = replace(found, cost=cost, kept=kept)
+    return best
+
+
+def strictly(guarantee: Guarantee) -> bool:
+    """Whether supports are not all that counts."""
+    joint = guarantee.attacker == "joint" and guarantee.n > 1 and guarantee.m > 2
+    return joint or guarantee.l > 1 or bool(guarantee.negative)

@@ -1,0 +1,172 @@
+"""MiRaCle: multirelational k-anonymity by clustering, with local recoding.
+
+After Nergiz, Clifton and Nergiz, "Multirelational k-anonymity", as the baseline that TREE compares with. Persons are
+put into groups of at least k, and the trees of a group are made equal: aligned from the top, node by node, matched
+nodes get the lowest common ancestor of their values, and subtrees that some member has no partner for are suppressed.
+Whatever is known of a person's published tree, k persons fit it: the release is k^(m,n)-anonymous for every m and n,
+for both attackers and for negative knowledge.
+
+Where we differ: neighbours are sought in a window of the persons sorted by the shape of their trees, not among all;
+children are aligned greedily, those of very wide nodes in the order of their labels.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from treeanon.algorithms.tree.solution import Found, Progress, Solution
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.forest import Forest
+from treeanon.forest.classes import Classes
+from treeanon.kernels import miracle as kernels
+from treeanon.kernels.miracle import State
+from treeanon.kernels.miracle_match import Labels, Links, link
+from treeanon.kernels.trees import Ints, Longs, canonical, depths
+from treeanon.privacy import Guarantee
+from treeanon.privacy.guarantee import roles_of
+
+WINDOW = 1000
+BLOCK = 10_000
+PRESENCE = 0.05
+SORTED_LABELS = 12
+
+
+def search(
+    forest: Forest,
+    guarantee: Guarantee,
+    *,
+    window: int = WINDOW,
+    progress: Progress | None = None,
+    seed: int | None = None,
+) -> Found:
+    """The trees made equal in groups of at least k persons, record by record of the input.
+
+    `window` persons are looked at for each that joins a group; with a window as large as the forest, up to 10,000
+    records, that is everybody. `seed` draws the order of persons whose trees sort alike; without it that is the order
+    of the records.
+
+    Nodes of classes that are not quasi are neither compared nor recoded. They stay with the person, below the published
+    node that their nearest quasi ancestor became, and go when that is suppressed. No quasi node stays below them:
+    where there was one it hangs under its own nearest quasi ancestor, so that the trees without such nodes are equal
+    and none of these gives a group away by its place.
+    """
+    if guarantee.l > 1:
+        raise UsageError("miracle does not offer l-diversity; the other algorithms do")
+    if window < 1:
+        raise UsageError("window must be a whole number from 1")
+    roles = roles_of(forest, guarantee)
+    if len(forest) < guarantee.k:
+        raise GuaranteeError(f"there are {len(forest):,} records, fewer than k = {guarantee.k:,}: nobody can be hidden")
+    options = {"window": window, **({} if seed is None else {"seed": seed})}
+    solution = Solution(guarantee, "miracle", None, options=options)
+    if guarantee.k == 1:
+        return Found(solution, forest, report={"groups": len(forest), "largest_group": 1, "suppressed_nodes": 0})
+    hidden = [forest.classes.names[i] for i in (*roles.sensitive, *roles.others)]
+    core = forest.without(hidden)
+    clustering = _Clustering(core, guarantee.k, window, seed)
+    clustering.run(progress)
+    trees = kernels.write_groups(core.offsets, core.parent, clustering.state.rep, clustering.state.group)
+    if hidden:
+        trees = _with_others(forest, core, clustering, trees, hidden)
+    rank = np.arange(len(forest.classes), dtype=np.int32)
+    published = Forest(forest.schema, forest.classes, *canonical(*trees, rank), forest.report)
+    return Found(solution, published, report=clustering.report())
+
+
+class _Clustering:
+    """The groups of the records of a forest in which all classes are known."""
+
+    def __init__(self, core: Forest, k: int, window: int, seed: int | None) -> None:
+        self.core, self.k, self.window, self.seed = core, k, max(window, k), seed
+        self.offsets = core.offsets
+        self.first_child, self.next_sibling = link(core.offsets, core.parent)
+        self.links = (self.first_child, self.next_sibling, core.label)
+        self.labels = _labels(core.classes)
+        nothing = np.full(core.nodes, -1, np.int32)
+        self.state = State(core.label.copy(), nothing, nothing.copy(), np.full(len(core), -1, np.int32))
+        self.counts = _class_counts(core, self.labels)
+        self.levels = int(depths(core.offsets, core.parent).max(initial=0)) + 1
+
+    def run(self, progress: Progress | None) -> None:
+        """Blocks of neighbours first, then what they left, then each of the last few to its nearest group."""
+        order = _order(self.core, self.counts, self.seed)
+        size = max(BLOCK, 8 * self.k)
+        blocks = [order[at : at + size] for at in range(0, len(order), size)]
+        done = 0
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            # Blocks share no record, so the result is the same for any number of threads.
+            for block, left in zip(blocks, pool.map(self._form, blocks), strict=True):
+                done += len(block) - left
+                if progress:
+                    progress(done, len(order))
+        self._form(order[self.state.group[order] < 0])
+        rest = order[self.state.group[order] < 0]
+        if len(rest):
+            firsts, sizes = np.unique(self.state.group[self.state.group >= 0], return_counts=True)
+            kernels.join_rest(rest, firsts.astype(np.int64), sizes.astype(np.int64), *self._where())
+        if progress:
+            progress(len(order), len(order))
+
+    def _form(self, order: Longs) -> int:
+        window = min(self.window, len(order))
+        return kernels.form_groups(order, self.k, window, self.counts, *self._where())
+
+    def _where(self) -> tuple[int, Longs, Links, Labels, State]:
+        return self.levels, self.offsets, self.links, self.labels, self.state
+
+    def report(self) -> dict[str, int]:
+        """How many groups there are, the persons of the largest, and the nodes of known classes suppressed."""
+        _, sizes = np.unique(self.state.group, return_counts=True)
+        slot = self.state.slot
+        gone = (slot < 0) | (self.state.rep[slot] < 0)
+        return {"groups": len(sizes), "largest_group": int(sizes.max()), "suppressed_nodes": int(gone.sum())}
+
+
+def _labels(classes: Classes) -> Labels:
+    """Labels as the kernels want them: a node is worth 1 - NCP, and a little for being there at all."""
+    up, end, worth = [np.array([-1])], [np.array([1])], [np.array([1.0])]
+    for first, hierarchy in zip(classes.first.tolist(), classes.hierarchies, strict=False):
+        up.append(np.where(hierarchy.parent < 0, -1, hierarchy.parent + first))
+        end.append(hierarchy.end + first)
+        leaves = hierarchy.leaf_count
+        worth.append(1 - np.where(leaves > 1, leaves / leaves[0], 0.0))
+    # Exact sums: ties must not hang on the order of adding up.
+    whole = np.round((np.concatenate(worth) + PRESENCE) * 2**20) / 2**20
+    return Labels(classes.class_of, np.concatenate(up).astype(np.int32), np.concatenate(end).astype(np.int32), whole)
+
+
+def _class_counts(core: Forest, labels: Labels) -> Ints:
+    """The number of nodes of every record and class; `*` is the first class."""
+    kinds = len(core.classes.names) + 1
+    record = np.repeat(np.arange(len(core)), np.diff(core.offsets))
+    held = record * kinds + labels.kind[core.label] + 1
+    return np.bincount(held, minlength=len(core) * kinds).reshape(len(core), kinds).astype(np.int32)
+
+
+def _order(core: Forest, counts: Ints, seed: int | None) -> Longs:
+    """The records by size, by the nodes of every class, and by their first labels in preorder.
+
+    Nodes without a partner cost most, so shapes come first; labels are in preorder of their hierarchies, so that
+    neighbours have near values.
+    """
+    records = len(core)
+    draw = np.arange(records) if seed is None else np.random.default_rng(seed).permutation(records)
+    size = np.diff(core.offsets)
+    padded = np.append(core.label, -1)
+    labels = [padded[np.where(size > i, core.offsets[:-1] + i, -1)] for i in range(min(SORTED_LABELS, size.max()))]
+    keys = [size, *counts.T, *labels, draw]
+    return np.lexsort(keys[::-1]).astype(np.int64)
+
+
+def _with_others(
+    forest: Forest, core: Forest, found: _Clustering, trees: tuple[Longs, Ints, Ints], hidden: list[str]
+) -> tuple[Longs, Ints, Ints]:
+    """The groups' trees with each record's own nodes of the classes that an attacker is not taken to know."""
+    classes = [forest.classes.index(name) for name in hidden]
+    known = ~np.isin(forest.classes.class_of[forest.label], classes)
+    whole = (forest.offsets, forest.parent, forest.label, known)
+    place = kernels.nearest_known(*whole, core.offsets, *found.links)
+    return kernels.attach_others(*whole, place, found.state, *trees, core.offsets)

@@ -1,0 +1,76 @@
+"""What a release costs, as one number that the default search makes small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from treeanon.algorithms.tree.walk import Walked
+from treeanon.errors import UsageError
+from treeanon.forest import Forest
+from treeanon.kernels.losses import count_records_with
+from treeanon.kernels.trees import Longs
+from treeanon.loss import label_losses, relation_counts, relations_kept, rpd, value_loss
+from treeanon.loss.values import class_weights
+from treeanon.privacy import Guarantee
+from treeanon.privacy.guarantee import roles_of
+
+OBJECTIVES = ("loss", "rpd", "rpda")
+
+
+class Objective:
+    """The cost of a walk's end, and of a release.
+
+    `loss` is the value loss plus the share of relations lost; `rpd` and `rpda` are those of the published trees.
+    Persons who are left out count as having lost everything.
+    """
+
+    def __init__(
+        self, before: Forest, guarantee: Guarantee, name: str, weights: Mapping[str, float] | None = None
+    ) -> None:
+        if name not in OBJECTIVES:
+            raise UsageError(f"objective must be one of {', '.join(OBJECTIVES)}")
+        self.name, self.before, self.by_name = name, before, weights
+        classes = before.classes
+        self.weights = class_weights(classes, weights)
+        self.related = relation_counts(before)
+        self.relations = int(self.related.sum())
+        self._label_weight = np.concatenate([[1.0], self.weights[classes.class_of[1:]]])
+        self._label_loss = label_losses(classes)
+        known = roles_of(before, guarantee).known
+        self._known = np.isin(classes.class_of, known)
+        self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
+
+    def of_walk(self, walked: Walked) -> float:
+        """The cost of publishing what a walk ended with; relations that it ended are taken for lost."""
+        if self.name != "loss":
+            return self.of_release(walked.release(self.before))
+        lost = self._held * self._known * (walked.mapping < 0)
+        supports = walked.supports
+        whole = float(self._label_weight @ (supports + lost))
+        part = float(self._label_weight @ (supports * self._label_loss + lost))
+        return (part / whole if whole else 0.0) + self._relations_lost(walked.relations)
+
+    def of_release(self, after: Forest, kept: Longs | None = None) -> float:
+        """The cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""
+        if self.name == "loss":
+            values = value_loss(self.before, after, kept, weights=self.by_name).total
+            return values + 1 - relations_kept(self.before, after, kept, counted=self.related).total
+        measure = self._path_distance()
+        share = len(after) / max(len(self.before), 1)
+        return measure(after) * share + (1 - share)
+
+    def relations_per_gain(self, walked: Walked) -> float:
+        """How many relations of records cost as much as one unit of a walk's gain (records times loss) is worth."""
+        return self.relations / max(float(self._label_weight @ walked.supports), 1.0)
+
+    def _relations_lost(self, relations: int) -> float:
+        return 1 - relations / self.relations if self.relations else 0.0
+
+    def _path_distance(self) -> Callable[[Forest], float]:
+        if self.name == "rpd":
+            return rpd
+        from treeanon.loss.rpda import rpda
+
+        return rpda

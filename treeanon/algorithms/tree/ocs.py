@@ -1,0 +1,30 @@
+"""OCS, ordered cuts without disassociation (TREE III-E): GCS(g) in which a cut that fails StructureCheck is dead.
+
+The dead cut's specialisations are dead with it. Without disassociation that loses nothing for n ≤ 1; for n ≥ 2 a
+finer cut may hold where a coarser one does not (two nodes of one label can witness two relations, and part).
+"""
+
+from __future__ import annotations
+
+from treeanon.algorithms.tree.candidates import Candidates
+from treeanon.algorithms.tree.closing import Closed
+from treeanon.algorithms.tree.gcs import walk
+from treeanon.algorithms.tree.solution import Found, Progress
+from treeanon.forest import Forest
+from treeanon.loss.labels import Scope
+from treeanon.privacy import Guarantee
+
+
+def search(
+    forest: Forest,
+    guarantee: Guarantee,
+    *,
+    g: int = 2,
+    closed: Closed = "values",
+    scope: Scope = "class",
+    progress: Progress | None = None,
+) -> Found:
+    """The cut with the least RPDa that a beam of g comes to and that needs no disassociation."""
+    candidates = Candidates(forest, guarantee, scope, repair=False, progress=progress)
+    walk(candidates, g, closed)
+    return candidates.found("ocs", g=g, closed=closed)

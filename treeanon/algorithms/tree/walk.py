@@ -1,0 +1,212 @@
+"""One walk of the default search: from class roots down to a set of labels to which none can be added."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeanon.algorithms.tree.partition import Indexed, Partition, Workshop
+from treeanon.forest import Forest
+from treeanon.kernels.losses import Floats
+from treeanon.kernels.trees import Ints, Longs
+
+
+@dataclass(frozen=True)
+class Order:
+    """In which order a walk tries labels: what a class's values are worth, and whether whole sets of siblings go first.
+
+    `split` replaces a label by all of its children at once, as cuts do; `let_out` publishes one value beside the more
+    general label of its siblings. `again` tries labels that failed once more at the end, until none can be added:
+    with two or more relations one that failed may be safe later. `price` is how many relations of records one unit of
+    gain may cost, for the labels of `dear`.
+    """
+
+    weights: tuple[float, ...]
+    split: bool = True
+    let_out: bool = True
+    again: bool = False
+    price: float = 0.0
+    dear: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Where a walk ended: the nodes of the cut, the label that every known label is published as, and what that costs.
+
+    mapping[x] is -1 where nothing is published; `price` is how many relations of records were ended on the way, and
+    `refused` what was not let out: its gain, and nodes that too few records hold together.
+    """
+
+    order: Order
+    cut: tuple[int, ...]
+    mapping: Ints
+    refused_roots: tuple[int, ...]
+    supports: Longs
+    relations: int
+    price: int = 0
+    refused: tuple[tuple[float, tuple[int, ...]], ...] = ()
+
+    def withheld(self, forest: Forest) -> tuple[str, ...]:
+        """The classes of which nothing can be published, not even that a record has a value."""
+        return tuple(forest.classes.names[forest.classes.class_of[root]] for root in sorted(self.refused_roots))
+
+    def release(self, forest: Forest) -> Forest:
+        """The trees that are published, before relations that were ended are disassociated."""
+        own = np.arange(len(self.mapping), dtype=np.int32)
+        return forest.without(self.withheld(forest)).relabel(np.where(self.mapping < 0, own, self.mapping))
+
+
+class Tree:
+    """The hierarchies as a walk goes through them: children that hold values, and what a label loses."""
+
+    def __init__(self, indexed: Indexed, loss: Floats, class_of: Ints) -> None:
+        self.indexed, self.loss, self.class_of = indexed, loss, class_of
+        labels = len(indexed.above)
+        self.children: list[list[int]] = [[] for _ in range(labels)]
+        self.siblings: list[list[int]] = [[] for _ in range(labels)]
+        for label in range(1, labels):
+            parent = int(indexed.above[label])
+            if parent >= 0:
+                self.siblings[parent].append(label)
+                if indexed.held[label]:
+                    self.children[parent].append(label)
+        self.roots = [x for x in range(1, labels) if indexed.above[x] < 0 and indexed.held[x]]
+
+    def gain(self, label: int, general: int) -> float:
+        """What is won if the values under a label are published as it and not as the more general one."""
+        return float(self.indexed.held[label] * (self.loss[general] - self.loss[label]))
+
+
+class Walk:
+    """A walk by a given order: greedy, and each label is tried once, as what fails now fails for good."""
+
+    def __init__(self, workshop: Workshop, tree: Tree, order: Order) -> None:
+        self.tree, self.order = tree, order
+        self.partition = Partition(workshop)
+        self.cut: set[int] = set()
+        self.refused: list[tuple[float, tuple[int, ...]]] = []
+
+    def run(self) -> Walked:
+        """Where the walk ends."""
+        partition, tree = self.partition, self.tree
+        weight = self.order.weights
+        # A class of which not even the root is safe stays out; the dearest classes come first.
+        for root in sorted(tree.roots, key=lambda r: (-weight[tree.class_of[r]] * tree.indexed.held[r], r)):
+            if partition.let_out(root):
+                self.cut.add(root)
+        return self.go_on()
+
+    def run_from(self, cut: list[int]) -> Walked:
+        """Where the walk ends that starts from a cut, which must be safe."""
+        indexed, partition = self.tree.indexed, self.partition
+        for label in cut:
+            self.cut.add(label)
+            if indexed.held[label]:
+                partition.place(label)
+        classes = {int(self.tree.class_of[label]) for label in cut}
+        for label in np.flatnonzero(np.diff(indexed.starts)).tolist():
+            if partition.slot[label] < 0 and int(self.tree.class_of[label]) in classes:
+                partition.place_own(label)
+        return self.go_on()
+
+    def go_on(self) -> Walked:
+        """Where the walk ends from what is published now."""
+        partition = self.partition
+        if self.order.split:
+            self._split_down()
+        if self.order.let_out:
+            self._let_out_down()
+        walked = Walked(
+            self.order,
+            tuple(sorted(self.cut)),
+            partition.mapping(),
+            tuple(root for root in self.tree.roots if partition.slot[root] < 0 and not self._is_split(root)),
+            partition.published_supports(),
+            partition.relations(),
+            partition.price,
+            tuple(self.refused),
+        )
+        partition.close()
+        return walked
+
+    def _is_split(self, root: int) -> bool:
+        return any(self.partition.is_published[root : self.tree.indexed.end[root]])
+
+    def _note(self, gain: float, label: int) -> None:
+        """Notes why a label was refused, as hierarchy nodes."""
+        rare = self.partition.rare
+        if rare is not None:
+            nodes = {self.partition.node[slot] if slot >= 0 else label for slot in rare.labels}
+            self.refused.append((gain, (label, *sorted(nodes - {label, -1}))))
+
+    def _split_down(self) -> None:
+        """Replaces labels by all of their children, the greatest gain first, until no label can be."""
+        tree, weight = self.tree, self.order.weights
+        waiting: list[tuple[float, int]] = []
+
+        def offer(label: int) -> None:
+            if tree.children[label]:
+                gain = sum(tree.gain(child, label) for child in tree.children[label])
+                heapq.heappush(waiting, (-gain * weight[tree.class_of[label]], label))
+
+        for label in sorted(self.cut):
+            if self.partition.is_plain[label]:
+                offer(label)
+        while waiting:
+            gain, label = heapq.heappop(waiting)
+            if self.partition.split(label, tree.children[label]):
+                self.cut.discard(label)
+                self.cut.update(tree.siblings[label])
+                for child in tree.children[label]:
+                    offer(child)
+            else:
+                self._note(-gain / weight[tree.class_of[label]], label)
+
+    def _let_out_down(self) -> None:
+        """Publishes labels beside what is published, the greatest gain first; those below a label come after it."""
+        tree, partition, weight = self.tree, self.partition, self.order.weights
+        waiting: list[tuple[float, int]] = []
+
+        def offer(label: int) -> None:
+            slot = partition.slot[label]
+            if slot >= 0:
+                gain = tree.gain(label, partition.node[slot])
+                heapq.heappush(waiting, (-gain * weight[tree.class_of[label]], label))
+
+        for label in partition.published():
+            for child in tree.children[label]:
+                if partition.node[partition.slot[child]] == label:
+                    offer(child)
+        failed: list[int] = []
+        while waiting:
+            gain, label = heapq.heappop(waiting)
+            gain /= weight[tree.class_of[label]]
+            price = self.order.price if label in self.order.dear else 0.0
+            if partition.let_out(label, int(-gain * price)):
+                self.cut.add(label)
+            else:
+                failed.append(label)
+                self._note(-gain, label)
+            for child in tree.children[label]:
+                offer(child)
+        while self.order.again and failed:
+            tried, failed = failed, []
+            for label in tried:
+                if not any(partition.is_published[label : tree.indexed.end[label]]) and partition.let_out(label):
+                    self.cut.add(label)
+                else:
+                    failed.append(label)
+            if len(failed) == len(tried):
+                break
+
+
+def random_weights(rng: np.random.Generator, own: Floats) -> tuple[float, ...]:
+    """Class weights drawn over four decades, times the user's own."""
+    return tuple((own * 10 ** rng.uniform(-2, 2, len(own))).tolist())
+
+
+def near_weights(rng: np.random.Generator, weights: tuple[float, ...]) -> tuple[float, ...]:
+    """Class weights in the neighbourhood of given ones."""
+    return tuple((np.array(weights) * 10 ** rng.normal(0, 0.5, len(weights))).tolist())

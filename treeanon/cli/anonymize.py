@@ -1,0 +1,183 @@
+"""`treeanon anonymize`: a release of which nobody can be singled out, checked before it appears."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+import click
+
+from treeanon.algorithms.registry import ALGORITHMS, CLOSED, DEFAULT, OBJECTIVES, RECODINGS, SCOPES
+from treeanon.cli.common import (
+    force_option,
+    output_option,
+    progress_bar,
+    reading_options,
+    refuse_two_on_stdout,
+    result,
+    say,
+    schema_option,
+    seed_option,
+    talking_options,
+)
+from treeanon.cli.releasing import check_solution_target, compiles_first, refuse_own_input, told_release
+
+SEARCHES = "; ".join(f"{algorithm.name}: {algorithm.help}" for algorithm in ALGORITHMS.values())
+
+
+def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, float] | None:
+    """CLASS=NUMBER, any number of times."""
+    weights = {}
+    for text in given:
+        name, equals, number = text.rpartition("=")
+        try:
+            weights[name] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name or not 0 <= weights[name] < float("inf"):
+            raise click.BadParameter("must be CLASS=NUMBER, for example diagnosis=5", ctx, option)
+    return weights or None
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@schema_option
+@output_option
+@click.option("-k", type=int, metavar="N", help="Nobody can be told from fewer than N persons (--max-loss: the least).")
+@click.option(
+    "-m", type=int, default=2, show_default=True, metavar="N", help="Values an attacker may know of a person."
+)
+@click.option("-n", type=int, default=1, show_default=True, metavar="N", help="Relations between them they may know.")
+@click.option(
+    "--attacker",
+    type=click.Choice(["independent", "joint"]),
+    default="independent",
+    show_default=True,
+    help="joint: they also know that relations speak of the same nodes.",
+)
+@click.option("--l", "l", type=int, metavar="N", help="Diversity in sensitive classes; 1: none is wanted.")
+@click.option(
+    "--diversity",
+    type=click.Choice(["distinct", "frequency"]),
+    default="distinct",
+    show_default=True,
+    help="What --l counts: N values, or none more frequent than 1/N.",
+)
+@click.option("--negative", multiple=True, metavar="CLASS", help="They may also know what of CLASS a person lacks.")
+@click.option(
+    "--algorithm", "-a", type=click.Choice(list(ALGORITHMS)), default=DEFAULT, show_default=True, help=SEARCHES
+)
+@click.option("--recoding", type=click.Choice(RECODINGS), help="sibling: let frequent values out of a general one.")
+@click.option("--objective", type=click.Choice(OBJECTIVES), help="What the search makes as small as it can.")
+@click.option(
+    "--weight", "weights", multiple=True, callback=_weights, metavar="CLASS=N", help="What is dearer than the rest (1)."
+)
+@click.option("--effort", metavar="N|Ns", help="How long to search: 1 is usual, 2 twice as long; 30s: for so long.")
+@click.option("--g", "g", type=int, metavar="N", help="gcs, ocs: cuts to keep in each step.")
+@click.option("--closed", type=click.Choice(CLOSED), help="acs, gcs, ocs: what is not tried again.")
+@click.option("--scope", type=click.Choice(SCOPES), help="acs, gcs, ocs: where RPDa counts the nodes of a level.")
+@click.option("--complete", is_flag=True, help="acs, gcs, ocs: carry the cut on to a maximal one.")
+@click.option("--max-suppressed", default="0", metavar="N|N%", help="Persons that may be left out as outliers.")
+@click.option("--max-loss", type=float, metavar="X", help="The largest k whose value loss (0 to 1) is at most X.")
+@click.option("--solution", metavar="FILE", help="Also write what was done, for `treeanon apply`. Not for publishing.")
+@click.option("--mining", is_flag=True, help="Also measure ML2 and dML2: the frequent subtrees that are lost.")
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
+@force_option
+@seed_option
+@reading_options
+@talking_options
+def command(
+    source: str,
+    schema: str,
+    output: str,
+    k: int | None,
+    m: int,
+    n: int,
+    attacker: Literal["independent", "joint"],
+    l: int | None,  # noqa: E741
+    diversity: Literal["distinct", "frequency"],
+    negative: tuple[str, ...],
+    algorithm: str,
+    recoding: str | None,
+    objective: str | None,
+    weights: dict[str, float] | None,
+    effort: str | None,
+    g: int | None,
+    closed: str | None,
+    scope: str | None,
+    complete: bool,
+    max_suppressed: str,
+    max_loss: float | None,
+    solution: str | None,
+    mining: bool,
+    target_format: str | None,
+    force: bool,
+    seed: int | None,
+    source_format: str | None,
+    on_error: Literal["error", "skip"],
+    strict: bool,
+    show_values: bool,
+    jobs: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Publish records so that nobody can be singled out, and check what was written before it appears.
+
+    Whoever knows up to M values of a person, and up to N relations between them (this diagnosis in that hospital),
+    finds no person in the output, or at least K. Values become more general, and relations are taken apart, as little
+    as the search can. If that cannot be reached, or the check fails, there is no output and the exit code is 1.
+
+    \b
+    treeanon anonymize patients.xml -s schema.toml -k 5 -m 2 -n 1 -o out.xml
+    treeanon anonymize patients.xml -s schema.toml -k 5 -o out.xml --solution out.solution.json
+    """
+    if k is None and max_loss is None:
+        raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
+    refuse_two_on_stdout(output, as_json=as_json)
+    refuse_own_input([source, schema], [output, solution])
+    if compiles_first():
+        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
+    from treeanon.io import output_format, read
+    from treeanon.io.output import refuse_existing
+    from treeanon.loss import ml2
+    from treeanon.release import Request, fulfil
+    from treeanon.report import losses_data
+    from treeanon.schema import Schema
+
+    cores = jobs or os.cpu_count() or 1
+    given: dict[str, Any] = {
+        "recoding": recoding, "objective": objective, "weights": weights, "effort": effort, "g": g, "closed": closed,
+        "scope": scope,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+    request = Request(
+        k, m, n, attacker, l, diversity, negative, algorithm, complete, max_suppressed, max_loss, seed, cores, options
+    )
+    loaded = Schema.load(schema)
+    request.check(loaded)
+    refuse_existing(output, force=force)
+    check_solution_target(solution, output, force=force)
+    form = output_format(output, loaded, target_format)
+    # What the other format cannot express is told before the work, not after it.
+    _ = loaded.for_format(form.name).layout
+    with progress_bar("reading", quiet=quiet) as progress:
+        forest = read(
+            source,
+            loaded,
+            format=source_format,
+            on_error=on_error,
+            strict=strict,
+            show_values=show_values,
+            jobs=cores,
+            progress=progress,
+        )
+    with progress_bar("searching", quiet=quiet) as progress:
+        release = fulfil(request, forest, progress)
+    with progress_bar("writing", quiet=quiet) as progress:
+        release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)
+    if solution is not None:
+        release.write_solution(solution, force=force)
+    mined = ml2(forest, release.forest, release.kept) if mining else None
+    say(told_release(release, output, solution, mined), quiet=quiet)
+    losses = losses_data(release.loss, mined)
+    result({**release.as_dict(), "losses": losses, "output": output}, as_json=as_json)

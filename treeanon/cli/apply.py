@@ -1,0 +1,90 @@
+"""`treeanon apply`: what a search found for some data, done to other data, and checked again."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import click
+
+from treeanon.cli.common import (
+    force_option,
+    output_option,
+    progress_bar,
+    reading_options,
+    refuse_two_on_stdout,
+    result,
+    say,
+    schema_option,
+    seed_option,
+    talking_options,
+)
+from treeanon.cli.releasing import compiles_first, refuse_own_input, told_release
+
+
+@click.command()
+@click.argument("solution", metavar="SOLUTION")
+@click.argument("source", metavar="INPUT")
+@schema_option
+@output_option
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
+@force_option
+@seed_option
+@reading_options
+@talking_options
+def command(
+    solution: str,
+    source: str,
+    schema: str,
+    output: str,
+    target_format: str | None,
+    force: bool,
+    seed: int | None,
+    source_format: str | None,
+    on_error: Literal["error", "skip"],
+    strict: bool,
+    show_values: bool,
+    jobs: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Do to new data what a solution file says, if its guarantee holds for them too.
+
+    SOLUTION is what `treeanon anonymize --solution` wrote. The guarantee is checked on the new data before anything is
+    written: what was safe among other persons need not be safe here. If it does not hold there is no output, the exit
+    code is 1, and a new search (`treeanon anonymize`) is needed.
+
+    \b
+    treeanon apply out.solution.json patients-2025.xml -s schema.toml -o out-2025.xml
+    """
+    refuse_two_on_stdout(output, as_json=as_json)
+    refuse_own_input([solution, source, schema], [output])
+    if compiles_first():
+        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
+    from treeanon.io import output_format, read
+    from treeanon.io.output import refuse_existing
+    from treeanon.release import SolutionFile, apply
+    from treeanon.schema import Schema
+
+    cores = jobs or os.cpu_count() or 1
+    found = SolutionFile.load(solution).solution
+    loaded = Schema.load(schema)
+    refuse_existing(output, force=force)
+    form = output_format(output, loaded, target_format)
+    _ = loaded.for_format(form.name).layout
+    with progress_bar("reading", quiet=quiet) as progress:
+        forest = read(
+            source,
+            loaded,
+            format=source_format,
+            on_error=on_error,
+            strict=strict,
+            show_values=show_values,
+            jobs=cores,
+            progress=progress,
+        )
+    release = apply(found, forest)
+    with progress_bar("writing", quiet=quiet) as progress:
+        release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)
+    say(told_release(release, output), quiet=quiet)
+    result({**release.as_dict(), "output": output}, as_json=as_json)

@@ -1,0 +1,124 @@
+"""What the commands that publish share: checks before the work, the note about the first run, and the words after."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from treeanon.cli.common import printable, told_dropped
+
+if TYPE_CHECKING:
+    from treeanon.loss import MiningLoss
+    from treeanon.release import Release
+
+
+def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> None:
+    """Refuses, also with --force, to write over what is being read."""
+    for target in targets:
+        for read in sources:
+            if target and Path(target).exists() and Path(read).exists() and Path(target).samefile(read):
+                raise click.UsageError(f"{target} is read; write to another file")
+
+
+def check_solution_target(solution: str | None, output: str, *, force: bool) -> None:
+    """Refuses, before any work, a place for the solution file that cannot be."""
+    from treeanon.errors import FileError
+    from treeanon.io.output import naming, refuse_existing
+
+    if solution is None:
+        return
+    if solution == "-":
+        raise click.UsageError("--solution needs the name of a file")
+    with naming(solution):
+        if Path(solution).resolve() == Path(output).resolve():
+            raise click.UsageError("--solution and --output name the same file")
+        if not Path(solution).resolve().parent.is_dir():
+            raise FileError(f"{solution}: its folder does not exist")
+        if Path(solution).is_dir():
+            raise FileError(f"{solution}: is a folder")
+    refuse_existing(solution, force=force)
+
+
+def compiles_first() -> bool:
+    """Whether the kernels will be compiled, as far as can be seen by the verifier's, which every release needs."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
+        return False
+    found = find_spec("treeanon.kernels.verify")
+    if found is None or found.origin is None:
+        return False
+    source = Path(found.origin)
+    folders = [source.parent / "__pycache__"]
+    if "NUMBA_CACHE_DIR" in os.environ:
+        folders.append(Path(os.environ["NUMBA_CACHE_DIR"]))
+    else:
+        folders.append(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "numba")
+    try:
+        newest = source.stat().st_mtime
+        kept = (path for folder in folders if folder.is_dir() for path in folder.rglob(f"{source.stem}.*.nbi"))
+        return not any(path.stat().st_mtime >= newest for path in kept)
+    except OSError:
+        return False
+
+
+def told_release(release: Release, output: str, solution: str | None = None, mining: MiningLoss | None = None) -> str:
+    """What a release is, what it cost and where it went, in plain words and without a value of the data."""
+    from treeanon.report import losses_text
+
+    told = release.as_dict()
+    counts = told["counts"]
+    lines = (
+        release.solution.guarantee.sentence,
+        f"Verified by counting in what was written: {release.verdict.sentence}",
+        f"{counts['published_records']:,} of {_counted(counts['records'], 'record')}, {counts['published_nodes']:,} of"
+        f" {counts['nodes']:,} nodes written to {output}",
+        *([f"solution written to {solution}, for `treeanon apply`: not for publishing"] if solution else []),
+        *_told_sacrifices(told),
+        *_told_reading(counts),
+        "",
+        *losses_text(release.loss, mining).splitlines(),
+    )
+    # Names of files and classes may hold control characters that would steer the terminal.
+    return "\n".join(map(printable, lines))
+
+
+def _told_sacrifices(told: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if told["withheld"]:
+        lines.append(f"not published at all, for nothing of them would be safe: {', '.join(told['withheld'])}")
+    if told["suppressed"]:
+        lines.append(f"{_counted(told['suppressed'], 'person')} left out as outliers")
+    if told["disassociated"]:
+        total = sum(part["pairs"] for part in told["disassociated"])
+        listed = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in told["disassociated"])
+        lines.append(f"{_counted(total, 'relation')} taken apart: {listed}")
+    for role, names in told["published_as_they_are"].items():
+        sensitive = "sensitive, diverse in every group" if told["guarantee"].get("l", 1) > 1 else "sensitive"
+        declared = {"keep": "declared safe by the schema", "sensitive": sensitive}.get(role, role)
+        lines.append(f"published as they are ({declared}): {', '.join(names)}")
+    return lines
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _told_reading(counts: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for key, words in (
+        ("skipped_records", "broken records skipped"),
+        ("records_with_duplicate_keys", "records hold a JSON key twice; the last one counted"),
+        ("ignored_files", "files of other kinds ignored"),
+    ):
+        if counts.get(key):
+            lines.append(f"{counts[key]:,} {words}")
+    for name, times in counts.get("unknown_values_suppressed", {}).items():
+        lines.append(f"class {name}: {times:,} values unknown to its hierarchy became its root")
+    if counts.get("dropped"):
+        lines.append("not published, because the schema does not name it or withholds it:")
+        lines.extend(told_dropped(counts["dropped"]))
+    return lines

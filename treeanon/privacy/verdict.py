@@ -1,0 +1,118 @@
+"""What a check of a release found, as data and as sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from treeanon.privacy.guarantee import Guarantee
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Combinations of one pattern of classes that single out too few persons; values are never told.
+
+    `labels` are class names (`not disease` for an absence), `relations` pairs of them, the upper one first.
+    `combinations` counts what fails, `least` is the smallest number of persons behind one. `sensitive` is empty, or
+    the class in which the groups are not diverse.
+    """
+
+    labels: tuple[str, ...]
+    relations: tuple[tuple[str, str], ...]
+    combinations: int
+    least: int
+    sensitive: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """The classes and relations of the pattern as text."""
+        related = [f"{upper} ⇝ {lower}" for upper, lower in self.relations]
+        return " + ".join(self.labels) + (f" with {', '.join(related)}" if related else "")
+
+    @property
+    def sentence(self) -> str:
+        """What fails, for people."""
+        counted = _counted(self.combinations, "combination")
+        few = f"as few as {_counted(self.least, 'person')}"
+        if self.sensitive:
+            return f"{self.pattern}: {counted} of {few} not diverse in {self.sensitive}"
+        return f"{self.pattern}: {counted} held by {few}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The failure as plain data."""
+        plain: dict[str, Any] = {"labels": list(self.labels), "relations": [list(pair) for pair in self.relations]}
+        plain |= {"combinations": self.combinations, "least": self.least}
+        return plain | ({"sensitive": self.sensitive} if self.sensitive else {})
+
+
+@dataclass(frozen=True)
+class Diverse:
+    """How diverse the groups that an attacker can form are in one sensitive class.
+
+    `largest_l` is the largest l that holds for all of them; None where no group holds a value of the class.
+    """
+
+    sensitive: str
+    holds: bool
+    largest_l: int | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as plain data."""
+        return {"class": self.sensitive, "holds": self.holds, "largest_l": self.largest_l}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a collection of trees keeps a guarantee, and the largest k for which it would.
+
+    `largest_k` is None where nobody has a label: then every k holds. `label_sets` counts the sets of labels that were
+    looked at. `failures` groups what fails by classes, the simplest first.
+    """
+
+    guarantee: Guarantee
+    holds: bool
+    largest_k: int | None
+    persons: int
+    label_sets: int
+    failures: tuple[Failure, ...] = ()
+    diversity: tuple[Diverse, ...] = ()
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        """Whether the guarantee holds."""
+        return self.holds
+
+    @property
+    def sentence(self) -> str:
+        """What was found, for people."""
+        asked = self.guarantee
+        name = f"{asked.k}^({asked.m},{asked.n})-anonymity"
+        if self.largest_k is None:
+            return f"{name} holds: no person has a label that an attacker could know."
+        words = [f"{name} {'holds' if self.largest_k >= asked.k else 'does not hold'}."]
+        words.append(f"The largest k that holds is {self.largest_k:,}.")
+        for found in self.diversity:
+            if found.largest_l is None:
+                words.append(f"No person has a value of {found.sensitive}.")
+            else:
+                holds = "holds" if found.holds else "does not hold"
+                words.append(f"{asked.l}-diversity of {found.sensitive} {holds}: the largest l is {found.largest_l}.")
+        return " ".join(words)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as plain data, as solutions and `--json` hold it."""
+        plain: dict[str, Any] = {
+            "holds": self.holds,
+            "guarantee": self.guarantee.as_dict(),
+            "largest_k": self.largest_k,
+            "persons": self.persons,
+            "label_sets": self.label_sets,
+            "failures": [failure.as_dict() for failure in self.failures],
+        }
+        if self.diversity:
+            plain["diversity"] = [found.as_dict() for found in self.diversity]
+        return plain | {"seconds": round(self.seconds, 3)}

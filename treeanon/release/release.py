@@ -1,0 +1,121 @@
+"""A release: the trees to publish, how they were made, what that cost, and the check that they passed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treeanon.algorithms.tree.solution import Solution, plain_data
+from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.forest import Forest
+from treeanon.io import output_format, write
+from treeanon.io.reading import read_back
+from treeanon.kernels.trees import Longs
+from treeanon.loss.measure import Losses
+from treeanon.privacy.verdict import Verdict
+from treeanon.privacy.verify import verify
+
+Progress = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """Published trees that hold what `solution.guarantee` says, which `verdict` has found by counting.
+
+    `counts` has the records and nodes of the input and of the release, and what reading left out. `report` is what
+    the search tells of itself. `kept` has the records of the input that those of `forest` come from (None: all).
+    """
+
+    forest: Forest
+    solution: Solution
+    loss: Losses
+    verdict: Verdict
+    counts: Mapping[str, Any]
+    report: Mapping[str, Any] = field(default_factory=dict)
+    kept: Longs | None = None
+
+    def __repr__(self) -> str:
+        g = self.solution.guarantee
+        return f"<Release: {len(self.forest):,} records, {g.k}^({g.m},{g.n})-anonymous by {self.solution.algorithm}>"
+
+    def write(
+        self,
+        target: str | Path,
+        *,
+        format: str | None = None,
+        force: bool = False,
+        seed: int | None = None,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> Verdict:
+        """Writes the release, and returns the verdict on what was written.
+
+        Before the target appears, what was written is read again by the same schema; unless that gives exactly the
+        published trees, and they hold the guarantee, GuaranteeError is raised and nothing appears. Records come in
+        random order; `seed` makes it repeatable, for tests.
+        """
+        form = output_format(target, self.forest.schema, format)
+        verdicts: list[Verdict] = []
+
+        def check(path: Path) -> None:
+            verdicts.append(self._check(path, target, form.name, jobs))
+
+        write(self.forest, target, format=form.name, force=force, seed=seed, progress=progress, check=check)
+        return verdicts[-1]
+
+    def _check(self, path: Path, target: str | Path, format: str, jobs: int | None) -> Verdict:
+        """The verdict on what was written to `path`, which is to become `target`."""
+        try:
+            written = read_back(path, target, self.forest.schema, format, jobs=jobs or 1)
+        except (DataError, HierarchyError) as problem:
+            raise GuaranteeError(f"{target}: not published, for it could not be read again: {problem}") from None
+        if written != self.forest:
+            raise GuaranteeError(f"{target}: not published, for reading it again does not give the published trees")
+        verdict = verify(written, self.solution.guarantee, jobs=jobs)
+        if not verdict.holds:
+            raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
+        return verdict
+
+    def disassociated_classes(self) -> dict[tuple[str, str], int]:
+        """How many relations were disassociated, by the classes of their upper and lower end."""
+        return dict(Counter((upper[0], lower[0]) for upper, lower in self.solution.disassociated).most_common())
+
+    def as_dict(self) -> dict[str, Any]:
+        """What there is to tell about the release, as plain data, without a value of the data."""
+        solution = self.solution.as_dict()
+        pairs = self.disassociated_classes()
+        return {
+            "guarantee": solution["guarantee"],
+            "verification": self.verdict.as_dict(),
+            "algorithm": solution["algorithm"],
+            "options": solution["options"],
+            "losses": self.loss.as_dict(),
+            "counts": dict(self.counts),
+            "withheld": solution["withheld"],
+            "suppressed": solution["suppressed"],
+            "disassociated": [{"upper": up, "lower": low, "pairs": times} for (up, low), times in pairs.items()],
+            "published_as_they_are": self.unprotected(),
+            "search": plain_data(self.report),
+        }
+
+    def unprotected(self) -> dict[str, list[str]]:
+        """The classes in the release whose values are published as they are, by their role."""
+        out: dict[str, list[str]] = {}
+        there = set(self.forest.classes.class_of[self.forest.label].tolist())
+        for index, published in enumerate(self.forest.schema.layout.classes):
+            if index in there and published.spec.role != "quasi":
+                role = "pseudonym" if published.spec.pseudonym else published.spec.role
+                out.setdefault(role, []).append(published.name)
+        return out
+
+    def write_solution(self, target: str | Path, *, force: bool = False) -> None:
+        """Writes the solution file, by which `apply` makes the same of other data.
+
+        It is for whoever holds the data: it names relations that were too rare to be published.
+        """
+        from treeanon.release.solution_file import SolutionFile
+
+        SolutionFile.of(self).write(target, force=force)
