@@ -1,4 +1,4 @@
-"""ACS, GCS and OCS in the most obvious way: records as nested lists, every cut projected anew, everything counted anew."""
+"""ACS, GCS and OCS in the most obvious way: nested lists, every cut projected and counted anew."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import slow_searches
 import slow_trees as slow
+from search_strategies import random_forest
 from slow_guarantee import holds
 from strategies import FOLDER, parents_of, properties
 
@@ -23,55 +24,6 @@ from treeanon.loss.rpda import rpda
 from treeanon.privacy import Guarantee
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "forest" / "vectors.json").read_text())
-
-
-def random_schema(rnd: Random) -> tuple[ta.Schema, dict[str, str]]:
-    """Up to four classes in a random tree with random hierarchies; and the role of each."""
-    text = 'version = 1\n[input]\nformat = "trees"\n'
-    roles = {}
-    for i in range(rnd.randint(1, 4)):
-        name = f"c{i}"
-        parents: dict[str, str] = {}
-        for j in range(rnd.randint(1, 5)):
-            parents[f"{name}v{j}"] = rnd.choice([f"{name}*", *parents])
-        file = f"search{rnd.randrange(10**12)}.json"
-        (FOLDER / file).write_text(json.dumps(parents))
-        roles[name] = rnd.choice(["quasi"] * 6 + ["keep", "sensitive"])
-        under = rnd.choice(["/", *list(roles)[:i][-2:]]) if i else "/"
-        text += f'[[class]]\nname = "{name}"\nunder = "{under}"\nhierarchy = "{file}"\nrole = "{roles[name]}"\n'
-    return ta.Schema.loads(text, folder=FOLDER), roles
-
-
-def random_forest(rnd: Random) -> tuple[ta.Forest, frozenset[str]]:
-    schema, roles = random_schema(rnd)
-    empty = ta.Forest.from_records(schema, [])
-    names = empty.classes.names
-    leaves_only = rnd.random() < 0.5
-    values = []
-    for hierarchy in empty.classes.hierarchies:
-        codes = hierarchy.leaf_nodes.tolist() if leaves_only else range(len(hierarchy))
-        values.append([hierarchy.texts[code] for code in codes][: rnd.randint(1, 4)])
-
-    def is_below(i: int, above: int) -> bool:
-        while i >= 0:
-            i = empty.classes.parents[i]
-            if i == above:
-                return True
-        return False
-
-    def level(above: int) -> slow.Tree:
-        below = [i for i in range(len(names)) if is_below(i, above)]
-        out: slow.Tree = []
-        for _ in range(rnd.choice([0, 1, 1, 2, 3] if above < 0 else [0, 1, 1, 2]) if below else 0):
-            i = rnd.choice(below)
-            out.append([names[i], rnd.choice(values[i]), level(i)])
-        return out
-
-    made = [level(-1) for _ in range(rnd.randint(2, 5))]
-    records = [rnd.choice(made) if rnd.random() < 0.8 else level(-1) for _ in range(rnd.randint(2, 9))]
-    if rnd.random() < 0.05:
-        records.append([["*", "*", []]])
-    return ta.Forest.from_records(schema, records), frozenset(n for n, role in roles.items() if role == "quasi")
 
 
 def nodes_in_order(forest: ta.Forest) -> list[slow.Label]:
@@ -125,7 +77,7 @@ def check_search(rnd: Random) -> None:
 test_searches_equal_their_twins, test_searches_equal_their_twins_thoroughly = properties(check_search, 100, 3000)
 
 
-# --- the papers' examples ----------------------------------------------------------------------------------------------
+# --- the papers' examples --------------------------------------------------------------------------------------------
 
 
 def hospital_forest(records: list[Any]) -> ta.Forest:
@@ -150,9 +102,8 @@ def test_database_of_figure_10(algorithm: str, closed: str, k: int, m: int, n: i
     records = VECTORS["database_figure_10"]["records"]
     forest = hospital_forest(records)
     found = run(algorithm, forest, Guarantee(k, m, n), closed=closed)
-    problem = slow_searches.Problem(
-        [slow.merged(r) for r in records], parents_of(forest), nodes_in_order(forest), frozenset(forest.classes.names), k, m, n
-    )  # fmt: skip
+    records, known = [slow.merged(r) for r in records], frozenset(forest.classes.names)
+    problem = slow_searches.Problem(records, parents_of(forest), nodes_in_order(forest), known, k, m, n)
     twin = slow_searches.search(problem, algorithm, closed=closed)
     assert twin is not None
     assert found.report["rpda"] == twin.cost
@@ -198,6 +149,11 @@ class Parts:
         self._decode, self._level, self._tree = forest.classes.decode, candidates._level, tree
         self._fix = lambda: fix_structure(self._check, first)
 
+        self._parts = (tree, candidates, space)
+
+    def tree(self) -> Any:
+        return self._parts
+
     def fix(self) -> list[Any]:
         self.passes = self._fix()
         self.made = [(self._decode(a // 2), self._decode(b // 2)) for a, b in self._tree.moved_items()]
@@ -206,29 +162,66 @@ class Parts:
 
 
 def test_one_pass_is_not_enough() -> None:
-    """Disassociating a1 and b1 makes b1 ⇝ c1 rare, which the pass had counted before."""
-    records = [slow.merged(r) for r in VECTORS["disassociation_can_break_another_relation"]["records"]]
-    forest = chain_forest("abc", records)
-    cut = {name: [value for value in texts if value.startswith(name)] for name, texts in published(forest).items()}
-    parts = Parts(forest, Guarantee(3, 2, 1), cut)
+    """Disassociating a2 and b1, because of x, leaves b1 ⇝ c1 in one record, and the pass is beyond that already."""
+
+    def a(value: str, *below: Any) -> list[Any]:
+        return ["a", value, list(below)]
+
+    b1, c1, x = ["b", "b1", []], ["c", "c1", []], ["d", "x", []]
+    b1_c1 = ["b", "b1", [c1]]
+    records = [
+        [a("a1", b1_c1)],
+        [a("a1", b1, c1)],
+        [a("a1"), a("a2", b1_c1)],
+        [a("a1"), a("a2", b1_c1), x],
+        [a("a1"), a("a2"), b1, c1, x],
+    ]
+    forest = chain_forest("abcd", records)
+    cut = {name: [h.texts[code] for code in h.leaf_nodes] for name, h in hierarchies(forest).items()}
+    parts = Parts(forest, Guarantee(2, 3, 1), cut)
+    assert parts.values_pass
     made = parts.fix()
-    assert parts.passes > 1
-    assert (("b", "b1"), ("c", "c1")) in made
-    released = list(forest.disassociate(made).records())
-    assert all(v.relations == frozenset() for v in slow_violations(released, 3, 2, 1))
+    assert parts.passes == 3
+    problem = slow_searches.Problem(
+        records, parents_of(forest), nodes_in_order(forest), frozenset(forest.classes.names), 2, 3, 1
+    )
+    once = slow_searches.fix_structure(problem, list(records), most_passes=1)
+    assert once is not None
+    assert made[: len(once)] == once
+    assert (("b", "b1"), ("c", "c1")) in made[len(once) :]
+    assert not holds(list(forest.disassociate(once).records()), 2, 3, 1)
+    assert holds(list(forest.disassociate(made).records()), 2, 3, 1)
 
 
-def published(forest: ta.Forest) -> dict[str, list[str]]:
-    return {name: list(h.texts) for name, h in zip(forest.classes.names, forest.classes.hierarchies, strict=True)}
+def hierarchies(forest: ta.Forest) -> dict[str, ta.Hierarchy]:
+    return dict(zip(forest.classes.names, forest.classes.hierarchies, strict=True))
 
 
-def slow_violations(records: list[Any], k: int, m: int, n: int) -> list[Any]:
-    from slow_guarantee import violations
+def test_a_disassociation_that_ends_another_relation() -> None:
+    """The paper gap of SPEC §1: (b1, c1) is in 3 records before (a1, b1) is disassociated, and in 2 after."""
+    vector = VECTORS["disassociation_can_break_another_relation"]
+    forest = chain_forest("abc", vector["records"])
+    cut = {name: [h.texts[code] for code in h.leaf_nodes] for name, h in hierarchies(forest).items()}
+    made = Parts(forest, Guarantee(2, 2, 1), cut).fix()
+    assert made == [tuple(map(tuple, pair)) for pair in vector["disassociated"]] + [(("a", "a1"), ("c", "c1"))]
 
-    return violations(records, k, m, n)
+
+def test_the_order_of_disassociations_matters() -> None:
+    vector = VECTORS["disassociation_order_matters"]
+    forest = chain_forest("axyz", [vector["record"]])
+    cut = {name: [h.texts[code] for code in h.leaf_nodes] for name, h in hierarchies(forest).items()}
+    for order, text in (
+        ((("a", "x"), ("x", "y")), "(a1,x1) then (x1,y1)"),
+        ((("x", "y"), ("a", "x")), "(x1,y1) then (a1,x1)"),
+    ):
+        tree, candidates, space = Parts(forest, Guarantee(1, 2, 1), cut).tree()
+        for upper, lower in order:
+            tree.disassociate("axyz".index(upper), "axyz".index(lower), space, 0)
+        expected = ta.Forest.from_records(forest.schema, [vector[text]])
+        assert tree.cost(candidates._level) == rpda(expected)
 
 
-# --- what cannot be, and options ---------------------------------------------------------------------------------------
+# --- what cannot be, and options -------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_reached_says_why() -> None:

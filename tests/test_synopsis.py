@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import slow_searches
+from search_strategies import random_forest
 from slow_trees import merged, paths
-from strategies import make_case, make_cut, make_records, parents_of, properties, released
+from strategies import make_cut, parents_of, properties, released
 
 import treeanon as ta
 from treeanon.forest.synopsis import Synopsis
@@ -28,8 +29,7 @@ def slow_synopsis(forest: ta.Forest) -> dict[tuple[int, ...], list[int]]:
 
 
 def check_synopsis(rnd: Random) -> None:
-    case = make_case(rnd, "trees")
-    forest = released(rnd, ta.Forest.from_records(case.schema, make_records(rnd, case)))
+    forest = released(rnd, random_forest(rnd)[0])
     synopsis = Synopsis.of(forest)
     assert dict(synopsis.as_dict()) == slow_synopsis(forest)
     cut: Any = "*" if rnd.random() < 0.1 else make_cut(rnd, forest)
@@ -49,8 +49,7 @@ test_synopsis, test_synopsis_thoroughly = properties(check_synopsis, 60, 2000)
 
 
 def check_rpda(rnd: Random) -> None:
-    case = make_case(rnd, "trees")
-    forest = released(rnd, ta.Forest.from_records(case.schema, make_records(rnd, case)))
+    forest = released(rnd, random_forest(rnd)[0])
     scope: Any = rnd.choice(["class", "hierarchy"])
     nodes = [forest.classes.decode(label) for label in range(1, len(forest.classes))]
     problem = slow_searches.Problem(

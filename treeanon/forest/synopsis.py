@@ -53,7 +53,7 @@ class Synopsis:
         return group(self.label, self.labels)
 
     def sidelinks(self, label: int, after: int | None = None) -> Ints:
-        """The nodes with this label (or one less than `after`), wherever they are: the item index's way into the tree."""
+        """The nodes with this label (or one less than `after`) wherever they are: the item index's way in."""
         starts, nodes = self._sidelinks
         return nodes[starts[label] : starts[label + 1 if after is None else after]]
 

@@ -11,9 +11,7 @@ import numpy.typing as npt
 
 from treeanon.kernels.jit import njit
 from treeanon.kernels.record_sets import DENSE, Bytes, Words
-from treeanon.kernels.trees import Ints, Longs
-
-Flags = npt.NDArray[np.bool_]
+from treeanon.kernels.trees import Flags, Ints, Longs
 
 
 @njit
@@ -75,56 +73,63 @@ def count_part(
     part: int,
     rest: int,
     relations: bool,
-) -> tuple[Ints, int]:
+    listed: bool,
+) -> tuple[npt.NDArray[np.int32], Ints, Ints, Ints, Flags]:
     """Per slot: records shared with part, those in a relation with it, and what `rest` loses of both; and touched ones.
 
     The rows of the first result: shared, related, lost, lost relations, records in which `rest` loses anything. The
-    second is the number of records that lose the label of `rest`.
+    second lists the records that lose the label of `rest`. If they are to be listed, the others hold for every relation
+    of part with a slot the record, the slot, and whether `rest` loses it.
     """
     out = np.zeros((5, slots), np.int32)
     is_held, by_part, by_rest = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
     biggest = 0
+    nodes = 0
     for r in records:
         biggest = max(biggest, offsets[r + 1] - offsets[r])
+        nodes += offsets[r + 1] - offsets[r]
     own, held = np.empty(biggest, np.int32), np.empty(biggest, np.int32)
+    lost_label = np.empty(len(records) if rest >= 0 else 0, np.int32)
     lost_labels = 0
+    room = nodes if listed else 0
+    at_record, at_slot, is_lost = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.bool_)
+    filled = 0
     for r in records:
         base, size = offsets[r], offsets[r + 1] - offsets[r]
         count = _look(base, size, parent, label, slot, part, rest, relations, own, held, is_held, by_part, by_rest)
         left = rest >= 0 and is_held[rest]
         touched = rest >= 0 and not left
-        if rest >= 0 and not left:
+        if touched:
+            lost_label[lost_labels] = r
             lost_labels += 1
         for i in range(count):
             y = held[i]
             if y == part:
                 continue
             out[0, y] += 1
+            lost = rest >= 0 and y != rest and by_part[y] and not by_rest[y]
             if by_part[y]:
                 out[1, y] += 1
-            if rest >= 0 and y != rest:
-                if not left:
-                    out[2, y] += 1
-                if by_part[y] and not by_rest[y]:
-                    out[3, y] += 1
-                    touched = True
+                if listed:
+                    at_record[filled], at_slot[filled], is_lost[filled] = r, y, lost
+                    filled += 1
+            if rest >= 0 and y != rest and not left:
+                out[2, y] += 1
+            if lost:
+                out[3, y] += 1
+                touched = True
         for i in range(count):
             if touched:
                 out[4, held[i]] += 1
             is_held[held[i]] = False
-    return out, lost_labels
+    return out, lost_label[:lost_labels], at_record[:filled], at_slot[:filled], is_lost[:filled]
 
 
 @njit
 def fill_part(
-    offsets: Longs,
-    parent: Ints,
-    label: Ints,
-    slot: Ints,
-    records: Ints,
-    part: int,
-    rest: int,
-    relations: bool,
+    at_record: Ints,
+    at_slot: Ints,
+    is_lost: Flags,
     set_of: Ints,
     kind: Bytes,
     at: Longs,
@@ -133,39 +138,23 @@ def fill_part(
     gone: Ints,
     gone_at: Longs,
 ) -> None:
-    """Fills the sets of the relations of `part` (set_of[y], -1: none), and lists what those of `rest` lose.
+    """Fills the sets of the relations that `count_part` listed (set_of[y], -1: none), and lists what `rest` loses.
 
-    The records that lose their relation of `rest` with y go to gone[gone_at[y]:gone_at[y + 1]], those that lose the
-    label itself to the place of y = rest.
+    The records that lose their relation of `rest` with y go to gone[gone_at[y]:gone_at[y + 1]].
     """
-    slots = len(set_of)
-    is_held, by_part, by_rest = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
-    biggest = 0
-    for r in records:
-        biggest = max(biggest, offsets[r + 1] - offsets[r])
-    own, held = np.empty(biggest, np.int32), np.empty(biggest, np.int32)
-    filled, gone_filled = np.zeros(slots, np.int64), gone_at.copy()
-    for r in records:
-        base, size = offsets[r], offsets[r + 1] - offsets[r]
-        count = _look(base, size, parent, label, slot, part, rest, relations, own, held, is_held, by_part, by_rest)
-        if rest >= 0 and not is_held[rest]:
-            gone[gone_filled[rest]] = r
-            gone_filled[rest] += 1
-        for i in range(count):
-            y = held[i]
-            is_held[y] = False
-            if y == part or not by_part[y]:
-                continue
-            chosen = set_of[y]
-            if chosen >= 0:
-                if kind[chosen] == DENSE:
-                    rows[at[chosen], r >> 6] |= np.uint64(1) << np.uint64(r & 63)
-                else:
-                    lists[at[chosen] + filled[y]] = r
-                    filled[y] += 1
-            if rest >= 0 and y != rest and not by_rest[y]:
-                gone[gone_filled[y]] = r
-                gone_filled[y] += 1
+    filled, gone_filled = np.zeros(len(set_of), np.int64), gone_at.copy()
+    for i in range(len(at_record)):
+        r, y = at_record[i], at_slot[i]
+        chosen = set_of[y]
+        if chosen >= 0:
+            if kind[chosen] == DENSE:
+                rows[at[chosen], r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+            else:
+                lists[at[chosen] + filled[y]] = r
+                filled[y] += 1
+        if is_lost[i]:
+            gone[gone_filled[y]] = r
+            gone_filled[y] += 1
 
 
 @njit
@@ -273,3 +262,51 @@ def pair_supports(
         for b in range(a):
             both[a, b] = both[b, a]
     return both, related
+
+
+@njit
+def fill_pairs(
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    above: Ints,
+    number: Ints,
+    set_of: npt.NDArray[np.int32],
+    kind: Bytes,
+    at: Longs,
+    rows: Words,
+    lists: Ints,
+    filled: Longs,
+    start: int,
+    stop: int,
+) -> None:
+    """Fills the record sets of labels (set_of[a, a]) and of their relations (set_of[a, b]; -1: not wanted).
+
+    filled[s] is how many records the list of set s holds so far. Bitmaps are filled by words, so that several threads
+    may fill them if their records do not share one.
+    """
+    count = len(set_of)
+    last = np.full((count, count), -1, np.int32)
+    for r in range(start, stop):
+        base = offsets[r]
+        for i in range(base, offsets[r + 1]):
+            j = i - base
+            while j >= 0:
+                x = label[i]
+                while x >= 0:
+                    a = number[x]
+                    y = label[base + j]
+                    while y >= 0 and a >= 0:
+                        b = number[y]
+                        if b >= 0 and (base + j != i or a == b) and last[a, b] != r:
+                            last[a, b] = r
+                            chosen = set_of[a, b]
+                            if chosen >= 0:
+                                if kind[chosen] == DENSE:
+                                    rows[at[chosen], r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+                                else:
+                                    lists[at[chosen] + filled[chosen]] = r
+                                    filled[chosen] += 1
+                        y = above[y]
+                    x = above[x]
+                j = parent[base + j]

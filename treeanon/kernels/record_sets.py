@@ -96,9 +96,7 @@ def _shared_sparse(
 
 
 @njit
-def shared(
-    kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, enough: int
-) -> int:
+def shared(kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, enough: int) -> int:
     """The number of records that the first `count` of the chosen sets share; at `enough` it stops counting."""
     if count == 1:
         return min(np.int64(size[chosen[0]]), enough)

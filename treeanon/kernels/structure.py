@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.kernels.embeddings import joint_support
 from treeanon.kernels.jit import njit
 from treeanon.kernels.record_sets import DENSE, SPARSE, Bytes, Words, has, ones, shared
 from treeanon.kernels.synopsis import Flags, Table
@@ -25,7 +26,7 @@ def _intersect(
             word = rows[at[one], w] & rows[at[other], w]
             rows[out, w] = word
             held += ones(word)
-        count = np.int64(held)
+        count = int(held)
         kind[out], at[out], size[out] = DENSE, out, count
         if count <= room // 4:
             kind[out], at[out] = SPARSE, out * room
@@ -78,14 +79,14 @@ def rare_values(
             depth -= 1
             continue
         if depth == 0:
-            support = np.int64(size[chosen[here]])
+            support = int(size[chosen[here]])
         else:
             pair[0] = chosen[taken[0]] if depth == 1 else depth - 1
             pair[1] = chosen[here]
             if depth + 1 == m:
                 support = shared(kind, at, size, rows, lists, pair, 2, k)
             else:
-                support = np.int64(_intersect(kind, at, size, rows, lists, pair[0], pair[1], room, depth))
+                support = _intersect(kind, at, size, rows, lists, pair[0], pair[1], room, depth)
         if support == 0:
             continue
         if support < k:
@@ -94,115 +95,6 @@ def rare_values(
             taken[depth + 1] = here
             depth += 1
     return False
-
-
-@njit
-def _embeds(
-    nodes: Ints, count: int, parent: Ints, place: Ints, labels: Ints, size: int, upper: Ints, lower: Ints, number: int
-) -> bool:
-    """Whether each label can be given one of a record's nodes such that all relations hold between these."""
-    given = np.full(size, -1, np.int64)
-    depth = 0
-    while depth >= 0:
-        given[depth] += 1
-        if given[depth] >= count:
-            given[depth] = -1
-            depth -= 1
-            continue
-        v = nodes[given[depth]]
-        if place[v] != labels[depth]:
-            continue
-        fits = True
-        for i in range(number):
-            if max(upper[i], lower[i]) != depth:
-                continue
-            top = nodes[given[upper[i]]]
-            u = parent[nodes[given[lower[i]]]]
-            while u >= 0 and u != top:
-                u = parent[u]
-            if u < 0:
-                fits = False
-                break
-        if not fits:
-            continue
-        if depth + 1 == size:
-            return True
-        depth += 1
-    return False
-
-
-@njit
-def node_now(v: int, into: Ints) -> int:
-    """The node that node v of a synopsis has been merged into, itself if it lives."""
-    while into[v] >= 0:
-        v = into[v]
-    return v
-
-
-@njit
-def _held(kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, number: int, record: int) -> bool:
-    if kind[number] == DENSE:
-        return has(rows, at[number], record)
-    low, high = at[number], at[number] + size[number]
-    while low < high:
-        middle = (low + high) // 2
-        if lists[middle] < record:
-            low = middle + 1
-        else:
-            high = middle
-    return low < at[number] + size[number] and lists[low] == record
-
-
-@njit
-def _joint_support(
-    kind: Bytes,
-    at: Longs,
-    size: Ints,
-    rows: Words,
-    lists: Ints,
-    chosen: Ints,
-    count: int,
-    offsets: Longs,
-    synopsis_node: Ints,
-    node_of: Ints,
-    into: Ints,
-    parent: Ints,
-    place: Ints,
-    labels: Ints,
-    number_of_labels: int,
-    upper: Ints,
-    lower: Ints,
-    number: int,
-    enough: int,
-) -> int:
-    """The records, counted up to `enough`, in which one embedding witnesses all labels and relations."""
-    least = 0
-    for i in range(1, count):
-        if size[chosen[i]] < size[chosen[least]]:
-            least = i
-    base = chosen[least]
-    found = 0
-    nodes = np.empty(64, np.int32)
-    steps = rows.shape[1] * 64 if kind[base] == DENSE else size[base]
-    for step in range(steps):
-        record = step if kind[base] == DENSE else lists[at[base] + step]
-        every = True
-        for i in range(count):
-            if not _held(kind, at, size, rows, lists, chosen[i], record):
-                every = False
-                break
-        if not every:
-            continue
-        length = offsets[record + 1] - offsets[record]
-        if length > len(nodes):
-            nodes = np.empty(2 * length, np.int32)
-        for i in range(length):
-            nodes[i] = node_now(node_of[synopsis_node[offsets[record] + i]], into)
-        if _embeds(nodes, length, parent, place, labels, number_of_labels, upper, lower, number):
-            found += 1
-            if found >= enough:
-                return enough
-    return found
 
 
 @njit
@@ -227,6 +119,7 @@ def broken(
     into: Ints,
     parent: Ints,
     place: Ints,
+    class_of: Ints,
     chosen: Ints,
 ) -> bool:
     """Whether some records, but fewer than k, hold these labels and relations (Algorithm 2 of TREE, StructureCheck).
@@ -249,7 +142,7 @@ def broken(
     support = shared(kind, at, size, rows, lists, chosen, filled, k)
     if support < k or number < 2 or not joint:
         return 0 < support < k
-    support = _joint_support(
+    support = joint_support(
         kind,
         at,
         size,
@@ -263,6 +156,7 @@ def broken(
         into,
         parent,
         place,
+        class_of,
         labels,
         count,
         upper,
@@ -296,6 +190,7 @@ def next_broken(
     into: Ints,
     parent: Ints,
     place: Ints,
+    class_of: Ints,
     state: Ints,
     upper: Ints,
     lower: Ints,
@@ -418,7 +313,7 @@ def next_broken(
                             continue
                     if broken(
                         kind, at, size, rows, lists, label_set, relation_set, labels, total, upper, lower, number, k,
-                        joint, offsets, synopsis_node, node_of, into, parent, place, chosen,
+                        joint, offsets, synopsis_node, node_of, into, parent, place, class_of, chosen,
                     ):  # fmt: skip
                         state[0] = total
                         state[1 : 1 + total] = labels[:total]

@@ -258,6 +258,14 @@ def touched_nodes(parent: Ints, fresh: Flags) -> Flags:
 
 
 @njit
+def node_now(v: int, into: Ints) -> int:
+    """The node that node v of a synopsis has been merged into, itself if it lives."""
+    while into[v] >= 0:
+        v = into[v]
+    return v
+
+
+@njit
 def path_cost(parent: Ints, support: Ints, level: Ints, dead: Flags) -> float:
     """RPDa of a synopsis: (1/nodes)·(1/leaves)·Σ over root-to-leaf paths of Σ support(u) / Π d(u)·|C(u)|.
 

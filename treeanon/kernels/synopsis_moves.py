@@ -10,8 +10,7 @@ import numpy as np
 
 from treeanon.kernels.jit import njit
 from treeanon.kernels.record_sets import DENSE, Bytes, Words
-from treeanon.kernels.structure import node_now
-from treeanon.kernels.synopsis import Flags, Table
+from treeanon.kernels.synopsis import Flags, Table, node_now
 from treeanon.kernels.trees import Ints, Longs
 
 

@@ -14,6 +14,7 @@ from treeanon.kernels.jit import njit
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 _SMALL = 24
 

@@ -51,7 +51,9 @@ def room(stack: Stack, lo: int, hi: int, top: int, start: Longs) -> Stack:
     if need <= len(stack):
         return stack
     grown = np.empty((need + need // 2, 4), np.int32)
-    grown[:top] = stack[:top]
+    for e in range(top):
+        for i in range(4):
+            grown[e, i] = stack[e, i]
     return grown
 
 
@@ -289,7 +291,8 @@ def least_support(
     a person holds less of, at least as many persons hold), and fewer relations only where there are no more.
     """
     items = len(begin) - 1
-    longest = 0
+    # Plain 0 and 1 are types of their own to the compiler, which would compile what they are passed to twice.
+    longest: Mask = np.int64(0)
     for c in firsts:
         longest = max(longest, begin[c + 1] - begin[c])
     stack = np.empty((4 * longest + 64, 4), np.int32)
@@ -315,8 +318,8 @@ def least_support(
         hi = len(own)
         for e in range(hi):
             stack[e, 0], stack[e, 1], stack[e, 2], stack[e, 3] = e, 0, -1, 0
-        lo = 0
-        depth = 1
+        lo: Mask = np.int64(0)
+        depth: Mask = np.int64(1)
         while depth > 0:
             if depth == m or some_whole(stack, lo, hi, whole, depth):
                 sets += 1

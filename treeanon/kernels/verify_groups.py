@@ -22,6 +22,7 @@ from treeanon.kernels.verify import (
     some_whole,
     table_size,
 )
+from treeanon.kernels.verify_joint import joint_holder, witnesses
 from treeanon.kernels.verify_rows import Flags, rows_of_first
 
 Table = npt.NDArray[np.int64]
@@ -51,7 +52,9 @@ def _told(
         grown = np.zeros((2 * len(table), 5), np.int64)
         for i in range(len(table)):
             if table[i, 3] != 0:
-                grown[_find(grown, table[i, 0], table[i, 1], table[i, 2])] = table[i]
+                at = _find(grown, table[i, 0], table[i, 1], table[i, 2])
+                for j in range(5):
+                    grown[at, j] = table[i, j]
         table = grown
     a = np.int64(0)
     b = np.int64(0)
@@ -68,160 +71,6 @@ def _told(
     table[at, 3] += 1
     table[at, 4] = min(table[at, 4], persons)
     return table, used
-
-
-@njit
-def _is_above(parent: Ints, base: int, upper: int, lower: int) -> bool:
-    up = parent[base + lower]
-    while up >= 0 and up != upper:
-        up = parent[base + up]
-    return bool(up == upper)
-
-
-@njit
-def _may_matter(
-    node: int, i: int, depth: int, mask: Mask, base: int, parent: Ints, nodes: Ints, node_lo: Longs, node_hi: Longs
-) -> bool:
-    """Whether a node for label i stands above or below a node of any other label of the set."""
-    for j in range(depth):
-        if j == i:
-            continue
-        pair = max(i, j) * (max(i, j) - 1) // 2 + min(i, j)
-        if (mask >> pair) & 1:
-            for at in range(node_lo[j], node_hi[j]):
-                if _is_above(parent, base, node, nodes[at]) or _is_above(parent, base, nodes[at], node):
-                    return True
-    return False
-
-
-@njit
-def embeddings(
-    depth: int,
-    mask: Mask,
-    base: int,
-    parent: Ints,
-    nodes: Ints,
-    node_lo: Longs,
-    node_hi: Longs,
-    choices: Stack,
-    out: Longs,
-    begin: int,
-) -> tuple[Longs, int]:
-    """The largest relation masks of a record when each label stands for one node.
-
-    They stand in `out` from `begin` to the end returned. Label i may be any of nodes[node_lo[i]:node_hi[i]]; `mask`
-    holds all relations that occur.
-    """
-    options = np.ones(8, np.int64)
-    for i in range(depth):
-        choices[i, 0] = nodes[node_lo[i]] if node_lo[i] < node_hi[i] else -1
-        useful = 0
-        for at in range(node_lo[i], node_hi[i]):
-            if _may_matter(nodes[at], i, depth, mask, base, parent, nodes, node_lo, node_hi):
-                choices[i, useful] = nodes[at]
-                useful += 1
-        options[i] = max(useful, 1)
-    chosen = np.zeros(8, np.int64)
-    so_far = np.zeros(9, np.int64)
-    end = begin
-    i = 0
-    while i >= 0:
-        if i == depth:
-            made = so_far[depth]
-            kept = begin
-            covered = False
-            for j in range(begin, end):
-                covered = covered or made & out[j] == made
-                if out[j] & made != out[j]:
-                    out[kept] = out[j]
-                    kept += 1
-            if not covered:
-                end = kept
-                if end == len(out):
-                    out = np.concatenate((out, np.empty(len(out), np.int64)))
-                out[end] = made
-                end += 1
-            i -= 1
-            chosen[i] += 1
-        elif chosen[i] == options[i]:
-            chosen[i] = 0
-            i -= 1
-            if i >= 0:
-                chosen[i] += 1
-        else:
-            made = so_far[i]
-            node = choices[i, chosen[i]]
-            for j in range(i):
-                pair = np.int64(i * (i - 1) // 2 + j)
-                if (mask >> pair) & 1:
-                    other = choices[j, chosen[j]]
-                    if _is_above(parent, base, node, other) or _is_above(parent, base, other, node):
-                        made |= np.int64(1) << pair
-            so_far[i + 1] = made
-            i += 1
-    return out, end
-
-
-@njit
-def _witnesses(
-    stack: Stack,
-    lo: int,
-    hi: int,
-    depth: int,
-    own: Ints,
-    first_node: Longs,
-    several: Flags,
-    record: Longs,
-    offsets: Longs,
-    parent: Ints,
-    node_begin: Longs,
-    nodes: Ints,
-    choices: Stack,
-    out: Longs,
-    ends: Longs,
-    mixed: Longs,
-) -> tuple[Longs, int]:
-    """For every entry the relation masks that one embedding witnesses, ending at `ends`.
-
-    `mixed` gets the entries with several such masks, counted from lo; their number is returned too. `own` numbers rows
-    as `several` and `record` do, and first_node[row] is where its first item stands in `node_begin`.
-    """
-    node_lo, node_hi = np.zeros(8, np.int64), np.zeros(8, np.int64)
-    end = 0
-    found = 0
-    for e in range(lo, hi):
-        row = own[stack[e, 0]]
-        mask = np.int64(stack[e, 3])
-        if end == len(out):
-            out = np.concatenate((out, np.empty(len(out), np.int64)))
-        # With fewer than two relations, or every label at one node, what each witnesses all witness.
-        if several[row] and mask & (mask - 1):
-            chain = e
-            for i in range(depth - 1, -1, -1):
-                at = first_node[stack[e, 0]] + stack[chain, 1]
-                node_lo[i] = node_begin[at]
-                node_hi[i] = node_begin[at + 1]
-                chain = stack[chain, 2]
-            base = offsets[record[row]]
-            out, after = embeddings(depth, mask, base, parent, nodes, node_lo, node_hi, choices, out, end)
-            if after - end > 1:
-                mixed[found] = e - lo
-                found += 1
-            end = after
-        else:
-            out[end] = mask
-            end += 1
-        ends[e - lo] = end
-    return out, found
-
-
-@njit
-def _joint_holder(e: int, wanted: Mask, masks: Longs, ends: Longs) -> bool:
-    """Whether one embedding of the record of entry e (counted from 0) witnesses all wanted relations."""
-    for j in range(ends[e - 1] if e > 0 else 0, ends[e]):
-        if masks[j] & wanted == wanted:
-            return True
-    return False
 
 
 @njit
@@ -247,7 +96,7 @@ def _least_l(
     """Fills `out` with the largest l that holds of a group, per sensitive class; -1 where it holds no value of it."""
     used = 0
     for e in range(lo, hi):
-        if stack[e, 3] & wanted != wanted or (joint and not _joint_holder(e - lo, wanted, masks, ends)):
+        if stack[e, 3] & wanted != wanted or (joint and not joint_holder(e - lo, wanted, masks, ends)):
             continue
         row = own[stack[e, 0]]
         for i in range(held_start[row], held_start[row + 1]):
@@ -307,7 +156,7 @@ def group_failures(
     `diverse` gets the least l per sensitive class. (One function: it has the state of a walk.)
     """
     items = len(begin) - 1
-    longest = 0
+    longest: Mask = np.int64(0)
     for c in firsts:
         longest = max(longest, begin[c + 1] - begin[c])
     most_nodes = 1
@@ -327,7 +176,8 @@ def group_failures(
     counts, touched = np.zeros(len(held_class), np.int64), np.empty(len(held_class), np.int32)
     of_group, weakest = np.empty(len(diverse), np.int64), np.empty(len(diverse), np.int64)
     table: Table = np.zeros((64, 5), np.int64)
-    used = 0
+    used: Mask = np.int64(0)
+    nothing: Mask = np.int64(0)
     best = NOBODY
     for first in firsts:
         own = holder[begin[first] : begin[first + 1]]
@@ -339,16 +189,17 @@ def group_failures(
         hi = len(own)
         for e in range(hi):
             stack[e, 0], stack[e, 1], stack[e, 2], stack[e, 3] = e, 0, -1, 0
-        lo = 0
-        depth = 1
+        lo: Mask = np.int64(0)
+        depth: Mask = np.int64(1)
         names[0] = first
         while depth > 0:
             if every or depth == m or some_whole(stack, lo, hi, whole, depth):
                 found = kinds_of(stack, lo, hi, its_weight, slots, kind, persons, slot)
-                plain[:found] = persons[:found]
+                for j in range(found):
+                    plain[j] = persons[j]
                 mixed_up = 0
                 if joint and depth > 2:
-                    masks, mixed_up = _witnesses(
+                    masks, mixed_up = witnesses(
                         stack,
                         lo,
                         hi,
@@ -400,12 +251,12 @@ def group_failures(
                             if seen:
                                 continue
                             for i in range(mixed_up):
-                                if _joint_holder(mixed[i], wanted, masks, ends):
+                                if joint_holder(mixed[i], wanted, masks, ends):
                                     together += its_weight[stack[lo + mixed[i], 0]]
                             least = together if together > 0 else total
                             best = min(best, least)
                             if least < k:
-                                table, used = _told(table, used, names, depth, group, wanted, 0, least)
+                                table, used = _told(table, used, names, depth, group, wanted, nothing, least)
                             if l == 1:
                                 continue
                             weakest[:] = 0

@@ -39,6 +39,23 @@ def row_sizes(offsets: Longs, label: Ints, code: Ints, items: int) -> tuple[Ints
 
 
 @njit
+def _sort(values: Ints, lo: int, hi: int) -> None:
+    """Sorts values[lo:hi] (by Shell's way: short to compile, and rows are short)."""
+    gap = 1
+    while gap < (hi - lo) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(lo + gap, hi):
+            value = values[i]
+            j = i
+            while j - gap >= lo and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 3
+
+
+@njit
 def distinct_items(offsets: Longs, label: Ints, code: Ints, items: int, start: Longs, absent: Ints) -> Ints:
     """The items of every record in ascending order; record r has room from start[r] on.
 
@@ -54,16 +71,7 @@ def distinct_items(offsets: Longs, label: Ints, code: Ints, items: int, start: L
                 seen[c] = r
                 out[at] = c
                 at += 1
-        if at - start[r] > 32:
-            out[start[r] : at] = np.sort(out[start[r] : at])
-        else:
-            for i in range(start[r] + 1, at):
-                c = out[i]
-                j = i - 1
-                while j >= start[r] and out[j] > c:
-                    out[j + 1] = out[j]
-                    j -= 1
-                out[j + 1] = c
+        _sort(out, start[r], at)
         for number in range(len(absent)):
             if seen[absent[number]] != r:
                 out[at] = items + number
@@ -192,7 +200,8 @@ def stretches(start: Longs, content: Content, chosen: Longs) -> tuple[Longs, Con
         out_start[i + 1] = out_start[i] + start[chosen[i] + 1] - start[chosen[i]]
     out = np.empty(out_start[-1], content.dtype)
     for i in range(len(chosen)):
-        out[out_start[i] : out_start[i + 1]] = content[start[chosen[i]] : start[chosen[i] + 1]]
+        for j in range(out_start[i + 1] - out_start[i]):
+            out[out_start[i] + j] = content[start[chosen[i]] + j]
     return out_start, out
 
 
@@ -283,7 +292,8 @@ def rows_of_first(
         first = np.int64(place[i])
         to = out_start[i]
         size = out_start[i + 1] - to
-        out_item[to : to + size] = item[start[row] + first : start[row + 1]]
+        for p in range(size):
+            out_item[to + p] = item[start[row] + first + p]
         words = (known[row] + 63) >> 6
         if words == 1:
             # Bit 63 is never set, as bits are below their item's place: the shift brings in zeros.

@@ -94,7 +94,7 @@ class Candidates:
             raise UsageError("this search knows no l-diversity and no negative knowledge: the default search does")
         self.space = CutSpace.of(self.forest, roles_of(self.forest, given))
         synopsis, nodes = synopsis_and_nodes(self.forest)
-        self.base = Base(synopsis, self.forest.offsets, nodes)
+        self.base = Base(synopsis, self.forest.offsets, nodes, self.forest.classes.class_of)
         self._level = level_sizes(self.forest.classes, self.scope)
         self._related = given.m > 1 and given.n > 0
         label_sets = self._item_index()

@@ -21,7 +21,7 @@ import numpy as np
 
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.outliers import blame, worst
-from treeanon.algorithms.tree.partition import Facts, Indexed, Workshop
+from treeanon.algorithms.tree.partition import Facts, Indexed, Lessons, Workshop
 from treeanon.algorithms.tree.repair import repair
 from treeanon.algorithms.tree.solution import Found, Label, Progress, Solution
 from treeanon.algorithms.tree.walk import Order, Tree, Walk, Walked, near_weights, random_weights
@@ -173,11 +173,13 @@ class _Run:
             from treeanon.algorithms.tree.strict import StrictCheck
 
             strict = StrictCheck(forest, indexed, self.guarantee)
-        facts = Facts(indexed, self.guarantee, self.jobs) if Facts.fit(indexed, self.guarantee) else None
+        deep = self.guarantee.m > 2 or strict is not None
+        facts = Facts(indexed, self.guarantee, self.jobs, deep=deep) if Facts.fit(indexed, self.guarantee) else None
         self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
+        self.lessons = Lessons()
         self._workshops: SimpleQueue[Workshop] = SimpleQueue()
-        for _ in range(self.jobs):
-            self._workshops.put(Workshop(indexed, self.guarantee, facts, strict))
+        for bench in range(self.jobs):
+            self._workshops.put(Workshop(indexed, self.guarantee, facts, strict, self.lessons, bench))
 
     def best(self) -> Candidate:
         """The best release of all walks."""
@@ -193,7 +195,7 @@ class _Run:
         last = [self._released(walked)]
         if self.sibling:
             order = replace(walked.order, let_out=True, again=self.guarantee.n > 1)
-            last += [self._released(found) for _, found in self._walk_all([order, *self._dearer(walked)])]
+            last += [self._released(found) for _, found in self._walk_all([order, *self._dearer(tried)])]
         found = [candidate for candidate in last if candidate is not None]
         if not found:
             raise GuaranteeError("no release was found in which only relations had to be broken")
@@ -208,7 +210,8 @@ class _Run:
         while True:
             orders = [walked.order for walked in _different(tried)[:count]]
             if self.sibling:
-                yield [replace(order, split=split, let_out=True) for order in orders for split in (True, False)]
+                for split in (True, False):
+                    yield [replace(order, split=split, let_out=True) for order in orders]
             top = min(tried, key=lambda item: item[0])[1].order
             yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
             if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
@@ -222,7 +225,6 @@ class _Run:
             try:
                 walk = Walk(workshop, self.tree, order)
                 walked = walk.run() if start is None else walk.run_from(start)
-                workshop.tidy()
             finally:
                 self._workshops.put(workshop)
             self.walks += 1
@@ -232,19 +234,24 @@ class _Run:
 
         orders = list(dict.fromkeys(orders))
         with ThreadPoolExecutor(self.jobs) as pool:
-            return list(pool.map(one, orders))
+            ended = list(pool.map(one, orders))
+        self.lessons.add(lesson for _, walked in ended for lesson in walked.learned)
+        return ended
 
-    def _dearer(self, walked: Walked) -> list[Order]:
-        """An order that ends relations for labels that were refused, where it judges that to be worth it."""
+    def _dearer(self, tried: list[tuple[float, Walked]]) -> list[Order]:
+        """Orders that end relations for labels that the best walks were refused, if they judge that to be worth it."""
         if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
             return []
+        most = max(1, round(_FINER * self.effort.factor))
         count = max(1, round(_DEAR * self.effort.factor))
-        refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
-        if not refused:
-            return []
-        unit = _PRICE * self.goal.relations_per_gain(walked)
-        dear = frozenset(nodes[0] for _, nodes in refused)
-        return [replace(walked.order, let_out=True, again=False, price=unit, dear=dear)]
+        orders = []
+        for walked in _different([item for item in tried if item[1].order.let_out])[:most]:
+            refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
+            dear = frozenset(nodes[0] for _, nodes in refused)
+            unit = _PRICE * self.goal.relations_per_gain(walked)
+            if dear:
+                orders.append(replace(walked.order, again=False, price=unit, dear=dear))
+        return orders
 
     def _released(self, walked: Walked, given: Sequence[LabelPair] = ()) -> Candidate | None:
         """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""

@@ -8,18 +8,19 @@ came from, change their support; only these are counted.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from treeanon.algorithms.tree.record_sets import RecordSets
+from treeanon.algorithms.tree.record_sets import LastingSets, RecordSets
 from treeanon.forest import Forest
-from treeanon.kernels.parts import Flags, count_part, fill_part, pair_supports, supports
+from treeanon.kernels.parts import count_part, fill_pairs, fill_part, pair_supports, supports
 from treeanon.kernels.rare_sets import rare_with
 from treeanon.kernels.record_sets import Words, distinct_records
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.trees import Flags, Ints, Longs
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 
@@ -30,8 +31,8 @@ MOST_SLOTS = 4096
 _MANY = 1000
 """So many rare combinations are looked at to find the relations to blame."""
 
-MOST_BYTES = 500 << 20
-"""The memory for record sets that one thread keeps from walk to walk."""
+MOST_BYTES = 1 << 30
+"""The memory for record sets that all walks share."""
 
 
 @dataclass(frozen=True)
@@ -92,30 +93,68 @@ def label_tree(forest: Forest) -> tuple[Ints, Ints]:
 
 
 class Facts:
-    """What holds of hierarchy nodes whatever else is published: how many records hold two of them, or their relation.
+    """What holds of hierarchy nodes whatever else is published: which records hold two of them, or their relation.
 
     A walk need not look at the data for labels from which nothing was let out. Two nodes that fewer than k records
     hold together can never both be published: where they are parted further, the parts are rarer still.
     """
 
-    def __init__(self, indexed: Indexed, guarantee: Guarantee, jobs: int = 1) -> None:
+    def __init__(self, indexed: Indexed, guarantee: Guarantee, jobs: int = 1, *, deep: bool = False) -> None:
+        """Counted by so many threads; the record sets are made too if the check goes `deep`."""
         frequent = np.flatnonzero(indexed.held >= guarantee.k)
         self.number = np.full(len(indexed.above), -1, np.int32)
         self.number[frequent] = np.arange(len(frequent), dtype=np.int32)
-        bounds = np.linspace(0, len(indexed), jobs + 1).astype(np.int64)
-        trees = indexed.offsets, indexed.parent, indexed.label, indexed.above, self.number, len(frequent), True
+        trees = indexed.offsets, indexed.parent, indexed.label, indexed.above, self.number
+        bounds = [len(indexed) * i // jobs & ~63 for i in range(jobs)] + [len(indexed)]
         with ThreadPoolExecutor(jobs) as pool:
-            parts = list(pool.map(lambda i: pair_supports(*trees, bounds[i], bounds[i + 1]), range(jobs)))
-        self.shared = np.sum([shared for shared, _ in parts], axis=0, dtype=np.int32)
-        self.related = np.sum([related for _, related in parts], axis=0, dtype=np.int32)
-        self.label_conflict = self.conflict = (self.shared > 0) & (self.shared < guarantee.k)
-        if guarantee.n > 0:
-            self.conflict = self.label_conflict | (self.related > 0) & (self.related < guarantee.k)
+            parts = list(
+                pool.map(lambda i: pair_supports(*trees, len(frequent), True, bounds[i], bounds[i + 1]), range(jobs))
+            )
+            self.shared = np.sum([shared for shared, _ in parts], axis=0, dtype=np.int32)
+            self.related = np.sum([related for _, related in parts], axis=0, dtype=np.int32)
+            self.label_conflict = self.conflict = (self.shared > 0) & (self.shared < guarantee.k)
+            if guarantee.n > 0:
+                self.conflict = self.label_conflict | ((self.related > 0) & (self.related < guarantee.k))
+            self.lasting: LastingSets | None = None
+            self.set_of = np.full((len(frequent),) * 2 if deep else (0, 0), -1, np.int32)
+            if deep:
+                self._make_sets(trees, parts, bounds, pool, len(indexed), jobs)
+
+    def _make_sets(
+        self,
+        trees: tuple[Longs, Ints, Ints, Ints, Ints],
+        parts: list[tuple[Ints, Ints]],
+        bounds: list[int],
+        pool: ThreadPoolExecutor,
+        records: int,
+        jobs: int,
+    ) -> None:
+        """Makes the record sets of labels and of relations that can be published, as long as they fit in memory."""
+        wanted = np.triu(self.related * ~self.conflict).astype(np.int64)
+        np.fill_diagonal(wanted, self.shared.diagonal())
+        if LastingSets.bytes_for(records, wanted[wanted > 0]) > MOST_BYTES:
+            wanted *= np.eye(len(wanted), dtype=bool)
+        rows, columns = np.nonzero(wanted)
+        self.set_of[rows, columns] = self.set_of[columns, rows] = np.arange(len(rows), dtype=np.int32)
+        sets = self.lasting = LastingSets(records, wanted[rows, columns], jobs)
+        # Where each thread begins in a list: after what the threads before it will put there.
+        begins, filled = [], np.zeros(len(rows), np.int64)
+        for shared, related in parts:
+            begins.append(filled.copy())
+            filled += np.where(rows == columns, shared[rows, columns], related[rows, columns])
+        arrays = self.set_of, sets.kind, sets.at, sets.rows, sets.lists
+        list(pool.map(lambda i: fill_pairs(*trees, *arrays, begins[i], bounds[i], bounds[i + 1]), range(jobs)))
 
     @staticmethod
     def fit(indexed: Indexed, guarantee: Guarantee) -> bool:
         """Whether tables of all pairs of frequent labels are worth their memory."""
         return guarantee.m > 1 and int((indexed.held >= guarantee.k).sum()) <= MOST_SLOTS
+
+    def record_set(self, a: int, b: int) -> int:
+        """The number of the records where nodes a and b stand in a relation (a = b: that hold a); -1 if not made."""
+        if not len(self.set_of):
+            return -1
+        return int(self.set_of[self.number[a], self.number[b]])
 
 
 class Strict(Protocol):
@@ -142,49 +181,54 @@ def blamed(partition: Partition, combinations: list[tuple[tuple[int, int], ...]]
     return chosen
 
 
+Lesson = tuple[tuple[int, ...], bool]
+"""Plain hierarchy nodes that are rare together; and whether they are whatever else is published.
+
+With one relation at most they can never all be published. With several, two nodes that witness the relations of one
+label may part when it does (SPEC's remark on n >= 2), so that a finer cut may be safe: hardly ever is it.
+"""
+
+
+class Lessons:
+    """What earlier walks were refused. A walk reads only what was learned before it began, so that it ends the same way
+    however many walks go on beside it."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, list[Lesson]] = {}
+        self._all: set[Lesson] = set()
+
+    def add(self, lessons: Iterable[Lesson]) -> None:
+        """Takes in what walks have learned."""
+        new = sorted(set(lessons) - self._all)
+        self._all.update(new)
+        for lesson in new:
+            for node in lesson[0]:
+                self._of.setdefault(node, []).append(lesson)
+
+    def against(self, label: int, is_published: Flags, *, certain: bool) -> tuple[int, ...] | None:
+        """Published nodes that a lesson forbids beside the label, itself among them; only certain ones if asked."""
+        for nodes, always in self._of.get(label, ()):
+            if (always or not certain) and all(node == label or is_published[node] for node in nodes):
+                return nodes
+        return None
+
+
 class Workshop:
     """What the walks of one thread share: the record sets, and those of plain hierarchy nodes once they are made."""
 
     def __init__(
-        self, indexed: Indexed, guarantee: Guarantee, facts: Facts | None = None, strict: Strict | None = None
+        self,
+        indexed: Indexed,
+        guarantee: Guarantee,
+        facts: Facts | None = None,
+        strict: Strict | None = None,
+        lessons: Lessons | None = None,
+        bench: int = 0,
     ) -> None:
         self.indexed, self.guarantee, self.facts, self.strict = indexed, guarantee, facts, strict
-        self.sets = RecordSets(len(indexed))
-        self.marks = np.zeros(self.sets.words, np.uint64)
-        self._made: dict[tuple[int, int], int] = {}
-        self._rare: dict[int, list[tuple[tuple[int, ...], bool]]] = {}
-
-    def learn(self, nodes: tuple[int, ...], *, always: bool) -> None:
-        """Remembers plain hierarchy nodes that are rare together.
-
-        With one relation at most they can never all be published, `always`; with several only not while they are
-        plain, as two nodes that witness the relations of one label may part when it does (SPEC's remark on n >= 2).
-        """
-        for node in nodes:
-            self._rare.setdefault(node, []).append((nodes, always))
-
-    def known_rare(self, label: int, is_published: Flags, is_plain: Flags) -> tuple[int, ...] | None:
-        """Published nodes that are known to be rare together with the label, itself among them."""
-        for nodes, always in self._rare.get(label, ()):
-            there = is_published if always else is_plain
-            if all(node == label or there[node] for node in nodes):
-                return nodes
-        return None
-
-    def plain_set(self, a: int, b: int) -> int:
-        """The number of the set of records where nodes a and b stand in a relation (a = b: that hold a); or -1."""
-        return self._made.get((min(a, b), max(a, b)), -1)
-
-    def keep_plain(self, a: int, b: int, number: int) -> None:
-        """Keeps a set that was made for other walks."""
-        self.sets.lasting[number] = True
-        self._made[min(a, b), max(a, b)] = number
-
-    def tidy(self) -> None:
-        """Gives up lasting sets when they take too much memory."""
-        if self.sets.nbytes > MOST_BYTES:
-            self.sets = RecordSets(len(self.indexed))
-            self._made.clear()
+        self.lessons = Lessons() if lessons is None else lessons
+        self.sets = RecordSets(len(indexed), None if facts is None else facts.lasting, bench)
+        self.marks = np.zeros((len(indexed) + 63) // 64, np.uint64)
 
 
 @dataclass
@@ -201,8 +245,9 @@ class Rare:
 class Partition:
     """The published labels and the supports of their combinations, for one walk of a search."""
 
-    def __init__(self, workshop: Workshop) -> None:
-        self.workshop = workshop
+    def __init__(self, workshop: Workshop, *, certain: bool = False) -> None:
+        self.workshop, self.certain = workshop, certain
+        self.learned: list[Lesson] = []
         self.indexed, self.facts, self.sets = workshop.indexed, workshop.facts, workshop.sets
         guarantee = workshop.guarantee
         self.k, self.m, self.n = guarantee.k, guarantee.m, guarantee.n if guarantee.m > 1 else 0
@@ -366,7 +411,8 @@ class Partition:
         if self.facts is None:
             return False
         conflict = self.facts.conflict if relations else self.facts.label_conflict
-        if relations and (nodes := self.workshop.known_rare(label, self.is_published, self.is_plain)):
+        lessons = self.workshop.lessons
+        if relations and (nodes := lessons.against(label, self.is_published, certain=self.certain)):
             self.rare = Rare(tuple(-1 if node == label else int(self.slot_of(node)) for node in nodes))
             return True
         number = self.facts.number
@@ -425,6 +471,8 @@ class _Step:
     part: int = -1
     ended: list[tuple[int, int, int, int]] = field(default_factory=list)
     saved: list[tuple[int, int, int, Ints]] = field(default_factory=list)
+    lost: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    relations: list[np.ndarray] = field(default_factory=list)
 
     def try_out(self, *, checked: bool = True) -> bool:
         """Publishes the label if that is safe, or in any case if it is not to be checked."""
@@ -440,10 +488,10 @@ class _Step:
         p.is_plain[self.label] = not self.only_own
         p.slot[self.label : self.stop] = part
         if records is None:
-            counts, lost, size = self._counts_of_facts(), 0, int(indexed.held[self.label])
+            counts, size = self._counts_of_facts(), int(indexed.held[self.label])
         else:
-            counts, lost = count_part(*self._trees(), len(p.node), records, part, self.rest, p.m > 1)
-            size = len(records)
+            counts, size = self._count(records), len(records)
+        lost = len(self.lost)
         ended = self._rare_pairs(counts, lost) if checked else []
         if ended is None or sum(count for _, _, count in ended) > self.price:
             self._withdraw()
@@ -452,7 +500,7 @@ class _Step:
         for a, b, _ in ended:
             self._end_relation(a, b)
         if p.deep:
-            self._fill(records, counts, lost)
+            self._fill(records, counts)
             if checked and not self._larger_sets_are_safe(counts):
                 self.undo()
                 return False
@@ -480,9 +528,13 @@ class _Step:
         if p.deep:
             p.relation_set[a, b] = p.relation_set[b, a] = -1
 
-    def _trees(self) -> tuple[Longs, Ints, Ints, Ints]:
-        indexed = self.partition.indexed
-        return indexed.offsets, indexed.parent, indexed.label, self.partition.slot
+    def _count(self, records: Ints) -> np.ndarray:
+        p, indexed = self.partition, self.partition.indexed
+        trees = indexed.offsets, indexed.parent, indexed.label, p.slot
+        counts, self.lost, *self.relations = count_part(
+            *trees, len(p.node), records, self.part, self.rest, p.m > 1, p.deep and p.n > 0
+        )
+        return counts
 
     def _records(self) -> Ints:
         indexed = self.partition.indexed
@@ -544,7 +596,7 @@ class _Step:
         """Enters the new counts into the tables."""
         p, part, rest = self.partition, self.part, self.rest
         slots = counts.shape[1]
-        self.counts, self.lost = counts, lost
+        self.counts = counts
         p.held[part] = size
         if rest >= 0:
             p.held[rest] -= lost
@@ -560,54 +612,48 @@ class _Step:
             p.related[rest, :slots] -= counts[3]
             p.related[:slots, rest] = p.related[rest, :slots]
 
-    def _fill(self, records: Ints | None, counts: np.ndarray, lost: int) -> None:
+    def _fill(self, records: Ints | None, counts: np.ndarray) -> None:
         """Makes the record sets of the new label, and lessens those of what it came from."""
         p, part, rest = self.partition, self.part, self.rest
         slots = counts.shape[1]
-        workshop = p.workshop
+        facts = p.facts
         set_of, missing = np.full(slots, -1, np.int32), np.full(slots, -1, np.int32)
         plain = bool(p.is_plain[self.label])
         if p.n:
             for y in np.flatnonzero(counts[1]).tolist():
-                number = workshop.plain_set(self.label, p.node[y]) if plain and p.is_plain[p.node[y]] else -1
+                number = -1
+                if facts is not None and plain and p.is_plain[p.node[y]]:
+                    number = facts.record_set(self.label, p.node[y])
                 if number < 0:
                     number = missing[y] = p.sets.new(int(counts[1, y]))
-                    if plain and p.is_plain[p.node[y]] and p.facts is not None:
-                        workshop.keep_plain(self.label, p.node[y], number)
                 set_of[y] = number
-        own = workshop.plain_set(self.label, self.label) if plain else -1
+        own = facts.record_set(self.label, self.label) if facts is not None and plain else -1
         if records is None and (own < 0 or (missing >= 0).any()):
             records = self._records()
+            self._count(records)
         if own < 0:
             assert records is not None
             own = p.sets.add(records)
-            if plain and p.facts is not None:
-                workshop.keep_plain(self.label, self.label, own)
         p.label_set[part] = own
         p.relation_set[part, :slots] = set_of
         p.relation_set[:slots, part] = set_of
         losses = counts[3].astype(np.int64) if p.n else np.zeros(slots, np.int64)
-        if rest >= 0:
-            losses[rest] = lost
-        if not losses.any() and not (missing >= 0).any():
-            return
-        assert records is not None
-        gone_at = np.concatenate([[0], np.cumsum(losses)])
-        gone = np.empty(int(gone_at[-1]), np.int32)
-        sets = p.sets
-        fill_part(
-            *self._trees(), records, part, rest, p.n > 0, missing, sets.kind, sets.at, sets.rows, sets.lists, gone,
-            gone_at,
-        )  # fmt: skip
-        for y in np.flatnonzero(losses).tolist():
-            number = int(p.label_set[rest] if y == rest else p.relation_set[rest, y])
-            leaving = gone[gone_at[y] : gone_at[y + 1]]
-            smaller = p.sets.lessen(number, leaving)
-            self.saved.append((y, number, smaller, leaving))
-            if y == rest:
-                p.label_set[rest] = smaller
-            else:
+        if losses.any() or (missing >= 0).any():
+            gone_at = np.concatenate([[0], np.cumsum(losses)])
+            gone = np.empty(int(gone_at[-1]), np.int32)
+            sets = p.sets
+            fill_part(*self.relations, missing, sets.kind, sets.at, sets.rows, sets.lists, gone, gone_at)
+            for y in np.flatnonzero(losses).tolist():
+                number = int(p.relation_set[rest, y])
+                leaving = gone[gone_at[y] : gone_at[y + 1]]
+                smaller = p.sets.lessen(number, leaving)
+                self.saved.append((y, number, smaller, leaving))
                 p.relation_set[rest, y] = p.relation_set[y, rest] = smaller
+        if len(self.lost):
+            number = int(p.label_set[rest])
+            smaller = p.sets.lessen(number, self.lost)
+            self.saved.append((rest, number, smaller, self.lost))
+            p.label_set[rest] = smaller
 
     def _larger_sets_are_safe(self, counts: np.ndarray) -> bool:
         p = self.partition
@@ -638,7 +684,7 @@ class _Step:
             return True
         nodes = tuple(p.node[s] for s in found[0].labels)
         if p.facts is not None and not p.apart and p.is_plain[list(nodes)].all():
-            p.workshop.learn(nodes, always=len(found[0].relations) < 2)
+            p.learned.append((tuple(sorted(nodes)), len(found[0].relations) < 2))
         return False
 
     def undo(self) -> None:
@@ -655,7 +701,7 @@ class _Step:
             else:
                 p.relation_set[rest, y] = p.relation_set[y, rest] = number
         if rest >= 0:
-            p.held[rest] += self.lost
+            p.held[rest] += len(self.lost)
         if rest >= 0 and p.m > 1:
             slots = self.counts.shape[1]
             p.shared[rest, :slots] += self.counts[2]

@@ -37,11 +37,12 @@ _MOST_LABELS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Base:
-    """A synopsis with the way from the forest's nodes to its own."""
+    """A synopsis with the way from the forest's nodes to its own, and the class of every label."""
 
     synopsis: Synopsis
     offsets: Longs
     nodes: Ints
+    class_of: Ints
 
 
 class Projected:
@@ -55,6 +56,7 @@ class Projected:
     def __init__(self, base: Base, published: Ints, labels: Ints) -> None:
         self.base = base
         self.labels = labels
+        self.class_of: Ints = base.class_of[labels >> 1]
         above, item = base.synopsis.parent, published[base.synopsis.label]
         self.node_of, self.parent, self.item = merge_paths(above, item, 2 * base.synopsis.labels)
         self.groups, self.members = group(self.node_of, len(self.parent))

@@ -6,14 +6,43 @@ import numpy as np
 
 from treeanon.kernels.parts import change_bits, without
 from treeanon.kernels.record_sets import DENSE, SPARSE
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.trees import Flags, Ints, Longs
 
 _DENSE_FROM = 64
 """A set is a bitmap if it holds at least one in so many records."""
 
+_OWN_ROWS = 512
+_OWN_LISTS = 8
+
+
+def is_dense(sizes: Longs, records: int) -> Flags:
+    """Whether sets of these sizes are held as bitmaps."""
+    return sizes * _DENSE_FROM >= records
+
+
+class LastingSets:
+    """Sets that several stores read and none changes, with room behind them for the sets of each store."""
+
+    def __init__(self, records: int, sizes: Longs, stores: int) -> None:
+        self.records, self.words, self.count = records, max((records + 63) // 64, 1), len(sizes)
+        dense = is_dense(sizes, records)
+        self.kind = np.where(dense, DENSE, SPARSE).astype(np.int8)
+        self.size = sizes.astype(np.int32)
+        self.at = np.where(dense, np.cumsum(dense) - 1, np.cumsum(np.where(dense, 0, sizes)) - sizes)
+        self.used_rows, self.used_lists = int(dense.sum()), int(sizes[~dense].sum())
+        self.own_rows, self.own_lists = _OWN_ROWS, max(_OWN_LISTS * records, 1024)
+        # Memory that is never written to is not taken: room costs nothing.
+        self.rows = np.zeros((self.used_rows + stores * self.own_rows, self.words), np.uint64)
+        self.lists = np.zeros(self.used_lists + stores * self.own_lists, np.int32)
+
+    @staticmethod
+    def bytes_for(records: int, sizes: Longs) -> int:
+        """The memory that sets of these sizes take."""
+        return int(np.where(is_dense(sizes, records), (records + 7) // 8, 4 * sizes).sum())
+
 
 class RecordSets:
-    """Record sets by number, in the arrays that the kernels read.
+    """Record sets by number, in the arrays that the kernels read; the first numbers are lasting sets.
 
     >>> sets = RecordSets(1000)
     >>> one = sets.add(np.array([3, 5], np.int32))
@@ -21,39 +50,36 @@ class RecordSets:
     (2, True)
     """
 
-    def __init__(self, records: int) -> None:
-        self.records = records
-        self.words = (records + 63) // 64
-        self.kind = np.zeros(64, np.int8)
-        self.at = np.zeros(64, np.int64)
-        self.size = np.zeros(64, np.int32)
-        self.lasting = np.zeros(64, bool)
-        self.rows = np.zeros((16, max(self.words, 1)), np.uint64)
-        self.lists = np.zeros(1024, np.int32)
-        self._free_numbers = list(range(63, -1, -1))
-        self._free_rows = list(range(15, -1, -1))
-        self._used = 0
-        self._garbage = 0
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that the sets take."""
-        return self.rows.nbytes + self.lists.nbytes
+    def __init__(self, records: int, lasting: LastingSets | None = None, store: int = 0) -> None:
+        """A store of sets of so many records; it is number `store` of those that share the lasting sets."""
+        if lasting is None:
+            lasting = LastingSets(records, np.zeros(0, np.int64), 1)
+        self.records, self.lasting = records, lasting.count
+        count = lasting.count + 64
+        self.kind, self.at = np.zeros(count, np.int8), np.full(count, -1, np.int64)
+        self.size = np.zeros(count, np.int32)
+        for own, given in ((self.kind, lasting.kind), (self.at, lasting.at), (self.size, lasting.size)):
+            own[: lasting.count] = given
+        self.rows, self.lists = lasting.rows, lasting.lists
+        first = lasting.used_rows + store * lasting.own_rows
+        self._free_rows = list(range(first + lasting.own_rows - 1, first - 1, -1))
+        self._first = self._used = lasting.used_lists + store * lasting.own_lists
+        self._end = self._first + lasting.own_lists
+        self._free_numbers = list(range(count - 1, lasting.count - 1, -1))
 
     def new(self, size: int) -> int:
         """The number of a new set with room for `size` records: all zeros if dense, not yet filled if sparse."""
         if not self._free_numbers:
             count = len(self.kind)
-            self.kind, self.at, self.size, self.lasting = (
-                np.concatenate([a, np.zeros_like(a)]) for a in (self.kind, self.at, self.size, self.lasting)
-            )
             self._free_numbers = list(range(2 * count - 1, count - 1, -1))
+            self.kind, self.size = (np.concatenate([a, np.zeros_like(a)]) for a in (self.kind, self.size))
+            self.at = np.concatenate([self.at, np.full(count, -1, np.int64)])
         number = self._free_numbers.pop()
         self.size[number] = size
         if size * _DENSE_FROM >= self.records:
             self.kind[number], self.at[number] = DENSE, self._new_row()
         else:
-            self.kind[number], self.at[number] = SPARSE, -1
+            self.kind[number] = SPARSE
             self.at[number] = self._room(size)
         return number
 
@@ -69,26 +95,21 @@ class RecordSets:
 
     def drop(self, number: int) -> None:
         """Gives a set up, unless it is a lasting one."""
-        if self.lasting[number]:
+        if number < self.lasting:
             return
         if self.kind[number] == DENSE:
             self._free_rows.append(int(self.at[number]))
-        else:
-            self._garbage += int(self.size[number])
-            self.kind[number] = DENSE  # not a list to be kept
         self.at[number] = -1
         self._free_numbers.append(number)
 
     def lessen(self, number: int, gone: Ints) -> int:
-        """The number of the set without the ascending `gone`: itself if dense, else (or if lasting) a new one beside it."""
+        """The number of the set without the ascending `gone`: itself if dense and not lasting, else a new one."""
         size = int(self.size[number])
-        if self.kind[number] == DENSE and not self.lasting[number]:
-            change_bits(self.rows, int(self.at[number]), gone, False)
-            self.size[number] -= len(gone)
-            return number
         if self.kind[number] == DENSE:
-            smaller = self.new(size)
-            self.rows[self.at[smaller]] = self.rows[self.at[number]]
+            smaller = number
+            if number < self.lasting:
+                smaller = self.new(size)
+                self.rows[self.at[smaller]] = self.rows[self.at[number]]
             change_bits(self.rows, int(self.at[smaller]), gone, False)
             self.size[smaller] -= len(gone)
             return smaller
@@ -106,6 +127,7 @@ class RecordSets:
 
     def _new_row(self) -> int:
         if not self._free_rows:
+            # From here on the rows are this store's alone: other stores go on with the array that they have.
             count = len(self.rows)
             more = max(count // 2, 16)
             rows = np.zeros((count + more, self.rows.shape[1]), np.uint64)
@@ -117,25 +139,25 @@ class RecordSets:
         return row
 
     def _room(self, size: int) -> int:
-        if self._used + size > len(self.lists):
+        if self._used + size > self._end:
             self._tidy(size)
         start = self._used
         self._used += size
         return start
 
     def _tidy(self, size: int) -> None:
-        """Makes room at the end of the lists: closes gaps if there are many, and grows."""
-        live = np.flatnonzero((self.kind == SPARSE) & (self.at >= 0) & (self.size > 0)).tolist()
-        needed = self._used + size if 2 * self._garbage < self._used else int(self.size[live].sum()) + size
-        lists = np.empty(max(len(self.lists), needed + needed // 2), np.int32)
-        if 2 * self._garbage < self._used:
-            lists[: self._used] = self.lists[: self._used]
-        else:
-            filled = 0
-            for number in live:
-                at, length = int(self.at[number]), int(self.size[number])
-                lists[filled : filled + length] = self.lists[at : at + length]
-                self.at[number] = filled
-                filled += length
-            self._used, self._garbage = filled, 0
-        self.lists = lists
+        """Makes room at the end of the lists: closes gaps, and moves to a larger array of its own if need be."""
+        live = np.flatnonzero((self.kind == SPARSE) & (self.at >= self._first)).tolist()
+        live.sort(key=lambda number: int(self.at[number]))
+        needed = int(self.size[live].sum()) + size
+        goal, self._used = self.lists, self._first
+        if 2 * needed > self._end - self._first:
+            goal = np.empty(self._first + 3 * needed, np.int32)
+            goal[: self._first] = self.lists[: self._first]
+            self._end = len(goal)
+        for number in live:
+            at, length = int(self.at[number]), int(self.size[number])
+            goal[self._used : self._used + length] = self.lists[at : at + length]
+            self.at[number] = self._used
+            self._used += length
+        self.lists = goal

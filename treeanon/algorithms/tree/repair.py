@@ -54,7 +54,7 @@ def rare_relations(forest: Forest, guarantee: Guarantee) -> dict[Pair, int] | No
     indexed = Indexed.as_is(forest, guarantee)
     if (indexed.held[1:][indexed.held[1:] > 0] < guarantee.k).any():
         return None
-    facts = Facts(indexed, guarantee)
+    facts = Facts(indexed, guarantee, deep=guarantee.m > 2)
     labels = np.flatnonzero(facts.number >= 0)
     if ((facts.shared > 0) & (facts.shared < guarantee.k)).any():
         return None

@@ -37,9 +37,7 @@ class StructureCheck:
     The joint attacker's supports depend on how the whole tree is merged: there nothing is known from before.
     """
 
-    def __init__(
-        self, tree: Projected, space: Workspace, label_set: Ints, fresh: Flags, guarantee: Guarantee
-    ) -> None:
+    def __init__(self, tree: Projected, space: Workspace, label_set: Ints, fresh: Flags, guarantee: Guarantee) -> None:
         self.tree, self.space, self.label_set, self.guarantee = tree, space, label_set, guarantee
         self.joint = guarantee.attacker == "joint"
         self._fresh = np.ones_like(fresh) if self.joint else fresh
@@ -56,28 +54,30 @@ class StructureCheck:
         if not self.joint:
             self._fresh = np.zeros_like(self._fresh)
 
-    def _records(self) -> tuple[Ints, ...]:
-        tree = self.tree
-        return tree.base.offsets, tree.base.nodes, tree.node_of, tree.into, tree.parent, tree.place
-
     def next(self) -> Combination | None:
         """The next combination that fails; None when the pass is over."""
-        given = self.guarantee
+        given, tree = self.guarantee, self.tree
         if given.m < 2 or given.n < 1:
             return None
         count = next_broken(
             *self.space.arrays,
             self.space.room,
             self.label_set,
-            self.tree.relation_set,
-            self.tree.changed,
+            tree.relation_set,
+            tree.changed,
             self._since,
             self._fresh,
             given.k,
             given.m,
             given.n,
             self.joint,
-            *self._records(),
+            tree.base.offsets,
+            tree.base.nodes,
+            tree.node_of,
+            tree.into,
+            tree.parent,
+            tree.place,
+            tree.class_of,
             self._state,
             self._upper,
             self._lower,
@@ -90,12 +90,12 @@ class StructureCheck:
 
     def fails(self, combination: Combination) -> bool:
         """Whether some records, but fewer than k, hold a combination."""
-        labels = combination.labels
+        labels, tree = combination.labels, self.tree
         return bool(
             broken(
                 *self.space.arrays,
                 self.label_set,
-                self.tree.relation_set,
+                tree.relation_set,
                 np.array(labels, np.int32),
                 len(labels),
                 np.array([labels.index(upper) for upper, _ in combination.relations], np.int32),
@@ -103,7 +103,13 @@ class StructureCheck:
                 len(combination.relations),
                 self.guarantee.k,
                 self.joint,
-                *self._records(),
+                tree.base.offsets,
+                tree.base.nodes,
+                tree.node_of,
+                tree.into,
+                tree.parent,
+                tree.place,
+                tree.class_of,
                 self._chosen,
             )
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.tree.partition import Indexed, Partition, Workshop
+from treeanon.algorithms.tree.partition import Indexed, Lesson, Partition, Workshop
 from treeanon.forest import Forest
 from treeanon.kernels.losses import Floats
 from treeanon.kernels.trees import Ints, Longs
@@ -47,6 +47,7 @@ class Walked:
     relations: int
     price: int = 0
     refused: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    learned: tuple[Lesson, ...] = ()
 
     def withheld(self, forest: Forest) -> tuple[str, ...]:
         """The classes of which nothing can be published, not even that a record has a value."""
@@ -84,7 +85,7 @@ class Walk:
 
     def __init__(self, workshop: Workshop, tree: Tree, order: Order) -> None:
         self.tree, self.order = tree, order
-        self.partition = Partition(workshop)
+        self.partition = Partition(workshop, certain=order.again)
         self.cut: set[int] = set()
         self.refused: list[tuple[float, tuple[int, ...]]] = []
 
@@ -127,6 +128,7 @@ class Walk:
             partition.relations(),
             partition.price,
             tuple(self.refused),
+            tuple(partition.learned),
         )
         partition.close()
         return walked

@@ -1,0 +1,104 @@
+"""The default search's own check of extended guarantees: joint attackers, l-diversity, negative knowledge.
+
+It lists the persons of every combination that letting a label out can have changed. It shares nothing with the verifier.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.algorithms.tree.partition import Indexed, Partition
+from treeanon.forest import Forest
+from treeanon.kernels.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
+from treeanon.kernels.trees import Ints, Longs
+from treeanon.privacy import Guarantee
+from treeanon.privacy.guarantee import roles_of
+
+
+def needed(guarantee: Guarantee) -> bool:
+    """Whether a guarantee asks for more than supports.
+
+    The same nodes can witness two relations or not from three labels on.
+
+    >>> needed(Guarantee(5, m=3, n=2)), needed(Guarantee(5, m=3, n=2, attacker="joint"))
+    (False, True)
+    """
+    return _is_joint(guarantee) or guarantee.l > 1 or bool(guarantee.negative)
+
+
+def _is_joint(guarantee: Guarantee) -> bool:
+    return guarantee.attacker == "joint" and guarantee.n > 1 and guarantee.m > 2
+
+
+class StrictCheck:
+    """Tells whether all combinations that a step of a walk can have changed keep the guarantee.
+
+    It holds no state of a walk, so that walks of several threads can share it.
+    """
+
+    def __init__(self, forest: Forest, indexed: Indexed, guarantee: Guarantee) -> None:
+        """Of the whole forest, sensitive classes too, and of the index of its known classes, record by record."""
+        roles = roles_of(forest, guarantee)
+        if len(forest) != len(indexed):
+            raise ValueError("the index must be of the same records")
+        self.guarantee, self.joint = guarantee, _is_joint(guarantee)
+        self.class_of = forest.classes.class_of
+        known = np.isin(self.class_of, roles.known)
+        self.trees: Trees = (forest.offsets, forest.parent, forest.label, known)
+        self.negative = np.isin(self.class_of, roles.negative)
+        self.values = sensitive_values(forest, roles.sensitive if guarantee.l > 1 else ())
+
+    def safe(self, partition: Partition, part: int, rest: int) -> bool:
+        """Whether all combinations that hold slot `part`, or `rest` (-1: none), are as they must be.
+
+        For a joint attacker also those that hold neither: labels below the new one may have been one node until now.
+        """
+        p, slots = partition, len(partition.node)
+        node = np.array(p.node, np.int64)
+        is_published = (node >= 0) & (p.held[:slots] > 0)
+        touched = [part] if rest < 0 or not is_published[rest] else [part, rest]
+        # What shares no record with the new label has changed with nothing.
+        others, absent = np.empty(0, np.int64), np.flatnonzero(is_published & self.negative[node]) + slots
+        if p.m > 1:
+            others = np.concatenate([np.flatnonzero(is_published & (p.shared[part, :slots] > 0)), absent])
+        prefixes = touched + [slot + slots for slot in touched if self.negative[node[slot]]]
+        if self._breaks(p, np.array(prefixes)[:, None], others, parted=False):
+            return False
+        if not self.joint:
+            return True
+        triples = self._parted(p, part, rest)
+        others = others[~np.isin(others % slots, [part, rest])]
+        return not (len(triples) and self._breaks(p, triples, others, parted=True))
+
+    def _breaks(self, p: Partition, prefixes: Longs, others: Longs, *, parted: bool) -> bool:
+        g = self.guarantee
+        return breaks(
+            prefixes.astype(np.int32), parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
+            p.shared, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l, g.diversity == "frequency", self.joint,
+        )  # fmt: skip
+
+    def _parted(self, p: Partition, part: int, rest: int) -> Table:
+        """Slots y, c, d: in some record one node y was above c and d until the step."""
+        slots, number = len(p.node), int(p.label_set[part])
+        records = np.empty(p.sets.size[number], np.int32)
+        members(_sets(p), number, True, p.sets.records, records)
+        found = np.unique(parted_by(records, part, rest, slots, p.n > 2, self.trees, p.slot))
+        return np.stack([found // slots**2, found // slots % slots, found % slots], axis=1).astype(np.int32)
+
+
+def _sets(p: Partition) -> Sets:
+    return p.sets.kind, p.sets.at, p.sets.size, p.sets.rows, p.sets.lists
+
+
+def sensitive_values(forest: Forest, classes: tuple[int, ...]) -> Values:
+    """The distinct values of sensitive classes that every record holds: where each record's start, and their numbers."""
+    class_of = forest.classes.class_of
+    wanted = np.flatnonzero(np.isin(class_of[forest.label], classes)) if classes else np.empty(0, np.int64)
+    record = np.searchsorted(forest.offsets, wanted, side="right") - 1
+    number_of = np.cumsum(np.isin(class_of, classes)) - 1
+    pairs = np.unique(record * np.int64(len(class_of)) + forest.label[wanted])
+    record, label = pairs // len(class_of), pairs % len(class_of)
+    starts = np.searchsorted(record, np.arange(len(forest) + 1)).astype(np.int64)
+    kinds = np.searchsorted(np.array(sorted(classes), np.int64), class_of[np.isin(class_of, classes)])
+    codes: Ints = number_of[label].astype(np.int32)
+    return starts, codes, kinds.astype(np.int32), len(classes)
