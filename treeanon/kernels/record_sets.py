@@ -32,11 +32,11 @@ def ones(word: np.uint64) -> np.uint64:
 @njit
 def has(rows: Words, row: int, record: int) -> bool:
     """Whether a bitmap holds a record."""
-    return (rows[row, record >> 6] >> np.uint64(record & 63)) & np.uint64(1) != np.uint64(0)
+    return bool((rows[row, record >> 6] >> np.uint64(record & 63)) & np.uint64(1))
 
 
 @njit
-def _shared_dense(rows: Words, at: Ints, chosen: Ints, count: int, enough: int) -> int:
+def _shared_dense(rows: Words, at: Longs, chosen: Ints, count: int, enough: int) -> int:
     words = rows.shape[1]
     found = np.uint64(0)
     first, second = rows[at[chosen[0]]], rows[at[chosen[1]]]
@@ -59,7 +59,7 @@ def _shared_dense(rows: Words, at: Ints, chosen: Ints, count: int, enough: int) 
         if found >= enough:
             return enough
         start = stop
-    return np.int64(found)
+    return int(found)
 
 
 @njit
@@ -99,7 +99,7 @@ def _shared_sparse(
 def shared(kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, enough: int) -> int:
     """The number of records that the first `count` of the chosen sets share; at `enough` it stops counting."""
     if count == 1:
-        return min(np.int64(size[chosen[0]]), enough)
+        return min(int(size[chosen[0]]), enough)
     base = -1
     for i in range(count):
         if kind[chosen[i]] == SPARSE and (base < 0 or size[chosen[i]] < size[chosen[base]]):

@@ -41,9 +41,10 @@ def members(sets: Sets, chosen: int, wanted: bool, records: int, out: Ints) -> i
                 count += 1
         return count
     if wanted:
-        for i in range(size[chosen]):
-            out[i] = lists[at[chosen] + i]
-        return np.int64(size[chosen])
+        for i in range(at[chosen], at[chosen] + size[chosen]):
+            out[count] = lists[i]
+            count += 1
+        return count
     i, stop = at[chosen], at[chosen] + size[chosen]
     for r in range(records):
         if i < stop and lists[i] == r:

@@ -1,10 +1,11 @@
-"""The default search: greedy walks to cuts of which nothing can be made finer, from many starts; the best one is taken.
+"""The default search: greedy walks to cuts of which nothing can be made finer, from many starts; the best is taken.
 
 A walk publishes one more hierarchy node at a time and keeps it if the *whole* guarantee, values and relations, still
-holds; what fails is not tried again (for n <= 1 that loses nothing, see SPEC on n >= 2). Walks differ in what a class is
-worth, drawn over four decades, and in whether all children of a node are published at once (as a cut has it) or one by one
-beside the general label of the others. Then relations are ended where that buys more than it costs, and what is
-left is checked and repaired on the trees themselves. TREE's searches instead go on with cuts that fail, and repair.
+holds; what fails is not tried again. (For n <= 1 that loses nothing; for n >= 2 a refused cut may have a safe one
+below it, so the last walk tries again.) Walks differ in what a class is worth, drawn over four decades, and in whether
+all children of a node are published at once, as a cut has it, or one by one beside the general label of the others.
+Then relations are ended where that buys more than it costs, and the trees themselves are repaired until nothing is
+rare. TREE's searches instead repair every cut that they pass.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from treeanon.algorithms.tree import gcs
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.outliers import blame, worst
 from treeanon.algorithms.tree.partition import Facts, Indexed, Lessons, Workshop
@@ -40,6 +42,7 @@ _SPLITS = 16
 _FINER = 2
 _NEAR = 8
 _DEAR = 12
+_USUAL_NODES = 40_000
 _PRICE = 0.7
 """What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
 
@@ -100,6 +103,8 @@ def search(
     goal = Objective(forest, guarantee, objective, weights)
     run = _Run(forest, guarantee, goal, recoding, Effort.of(effort), seed or 0, jobs or os.cpu_count() or 1, progress)
     best = run.carry_on(start) if start is not None else run.best()
+    if objective != "loss" and start is None and not strictly(guarantee):
+        best = _or_as_published(run, best)
     if max_suppressed:
         best = _without_outliers(run, best, max_suppressed)
     solution = best.solution(guarantee, options, len(forest))
@@ -124,13 +129,17 @@ class Candidate:
     """A release that satisfies the guarantee, with what it costs."""
 
     cost: float
-    walked: Walked
+    walked: Walked | None
     forest: Forest
     disassociated: tuple[LabelPair, ...] = ()
     kept: Longs | None = None
+    given: Mapping[str, tuple[str, ...]] | None = None
 
     def solution(self, guarantee: Guarantee, options: Mapping[str, Any], persons: int) -> Solution:
         """The recipe of the release."""
+        suppressed = 0 if self.kept is None else persons - len(self.kept)
+        if self.walked is None:
+            return Solution(guarantee, "maximal", self.given, self.disassociated, (), suppressed, options)
         classes = self.forest.classes
         known = roles_of(self.forest, guarantee).known
         cut: dict[str, list[str]] = {classes.names[i]: [] for i in known}
@@ -139,7 +148,6 @@ class Candidate:
             cut[name].append(text)
         withheld = self.walked.withheld(self.forest)
         plain = {name: tuple(texts or [classes.texts[classes.root(name)]]) for name, texts in cut.items()}
-        suppressed = 0 if self.kept is None else persons - len(self.kept)
         return Solution(guarantee, "maximal", plain, self.disassociated, withheld, suppressed, options)
 
 
@@ -181,11 +189,16 @@ class _Run:
         for bench in range(self.jobs):
             self._workshops.put(Workshop(indexed, self.guarantee, facts, strict, self.lessons, bench))
 
+    def _times(self, usual: int) -> int:
+        """The number of walks of a kind: by the effort, and more where the data are small, as they cost little."""
+        small = min(4.0, max(1.0, _USUAL_NODES / max(self.forest.nodes, 1)))
+        return max(1, round(usual * self.effort.factor * small))
+
     def best(self) -> Candidate:
         """The best release of all walks."""
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
-        count = max(1, round(_SPLITS * self.effort.factor))
+        count = self._times(_SPLITS)
         orders = [Order(tuple(own.tolist()), let_out=False)]
         orders += [Order(random_weights(rng, own), let_out=False) for _ in range(count - 1)]
         tried = self._walk_all(orders)
@@ -205,8 +218,7 @@ class _Run:
         self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, Walked]]
     ) -> Iterator[list[Order]]:
         """Batches of further walks: from the best so far on, value by value, and near the best weights."""
-        count = max(1, round(_FINER * self.effort.factor))
-        near = max(1, round(_NEAR * self.effort.factor))
+        count, near = self._times(_FINER), self._times(_NEAR)
         while True:
             orders = [walked.order for walked in _different(tried)[:count]]
             if self.sibling:
@@ -223,8 +235,7 @@ class _Run:
         def one(order: Order) -> tuple[float, Walked]:
             workshop = self._workshops.get()
             try:
-                walk = Walk(workshop, self.tree, order)
-                walked = walk.run() if start is None else walk.run_from(start)
+                walked = Walk(workshop, self.tree, order, self.goal.of_partition).run(start)
             finally:
                 self._workshops.put(workshop)
             self.walks += 1
@@ -242,8 +253,7 @@ class _Run:
         """Orders that end relations for labels that the best walks were refused, if they judge that to be worth it."""
         if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
             return []
-        most = max(1, round(_FINER * self.effort.factor))
-        count = max(1, round(_DEAR * self.effort.factor))
+        most, count = self._times(_FINER), self._times(_DEAR)
         orders = []
         for walked in _different([item for item in tried if item[1].order.let_out])[:most]:
             refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
@@ -280,7 +290,7 @@ class _Run:
         self._index(moved_parents(self.forest, mapping, start.disassociated))
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
-        orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(round(_SPLITS * self.effort.factor)))]
+        orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(self._times(_SPLITS)))]
         tried = self._walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
         walked = min(tried, key=lambda item: item[0])[1]
         found = self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
@@ -321,8 +331,27 @@ def _different(tried: list[tuple[float, Walked]]) -> list[Walked]:
     return list(seen.values())
 
 
+def _or_as_published(run: _Run, best: Candidate) -> Candidate:
+    """The best release, or what GCS of TREE finds, carried on, where that costs less.
+
+    Finer is not always less by path distances: a level of an unbalanced hierarchy may hold fewer nodes than the one
+    above it, so that walks to maximal cuts can end above a coarser one.
+    """
+    closings: tuple[Literal["values", "cuts"], ...] = ("values", "cuts")
+    for closed in closings:
+        found = gcs.search(run.forest, run.guarantee, closed=closed)
+        cost = run.goal.of_release(found.forest)
+        if cost < best.cost:
+            best = Candidate(cost, None, found.forest, found.solution.disassociated, given=found.solution.cut)
+            finer = run.carry_on(found.solution)
+            best = min(best, finer, key=lambda candidate: candidate.cost)
+    return best
+
+
 def _without_outliers(run: _Run, best: Candidate, most: int) -> Candidate:
     """The best release with at most so many persons left out; the given one where that does not pay."""
+    if best.walked is None:
+        return best
     score = blame(run.indexed, run.tree, list(best.walked.refused))
     everybody = np.arange(len(run.forest))
     for count in dict.fromkeys(max(1, most // part) for part in (4, 2, 1)):

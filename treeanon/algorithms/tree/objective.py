@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from treeanon.algorithms.tree.partition import Partition
 from treeanon.algorithms.tree.walk import Walked
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
@@ -38,9 +39,21 @@ class Objective:
         self.relations = int(self.related.sum())
         self._label_weight = np.concatenate([[1.0], self.weights[classes.class_of[1:]]])
         self._label_loss = label_losses(classes)
+        self._weighted_loss = self._label_weight * self._label_loss
         known = roles_of(before, guarantee).known
         self._known = np.isin(classes.class_of, known)
         self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
+
+    @property
+    def of_partition(self) -> Callable[[Partition], float] | None:
+        """The cost of what is published on a walk, where that is known without looking at the trees."""
+        return self._of_partition if self.name == "loss" else None
+
+    def _of_partition(self, partition: Partition) -> float:
+        labels, held = partition.labels_held()
+        whole = float(self._label_weight[labels] @ held)
+        part = float(self._weighted_loss[labels] @ held)
+        return (part / whole if whole else 1.0) + self._relations_lost(partition.relations_total)
 
     def of_walk(self, walked: Walked) -> float:
         """The cost of publishing what a walk ended with; relations that it ended are taken for lost."""

@@ -18,7 +18,7 @@ import numpy as np
 from treeanon.algorithms.tree.record_sets import LastingSets, RecordSets
 from treeanon.forest import Forest
 from treeanon.kernels.parts import count_part, fill_pairs, fill_part, pair_supports, supports
-from treeanon.kernels.rare_sets import rare_with
+from treeanon.kernels.rare_sets import Table, rare_with
 from treeanon.kernels.record_sets import Words, distinct_records
 from treeanon.kernels.trees import Flags, Ints, Longs
 from treeanon.privacy import Guarantee
@@ -110,9 +110,10 @@ class Facts:
             parts = list(
                 pool.map(lambda i: pair_supports(*trees, len(frequent), True, bounds[i], bounds[i + 1]), range(jobs))
             )
-            self.shared = np.sum([shared for shared, _ in parts], axis=0, dtype=np.int32)
-            self.related = np.sum([related for _, related in parts], axis=0, dtype=np.int32)
-            self.label_conflict = self.conflict = (self.shared > 0) & (self.shared < guarantee.k)
+            self.shared: Table = np.sum([shared for shared, _ in parts], axis=0, dtype=np.int32)
+            self.related: Table = np.sum([related for _, related in parts], axis=0, dtype=np.int32)
+            self.label_conflict: Flags = (self.shared > 0) & (self.shared < guarantee.k)
+            self.conflict = self.label_conflict
             if guarantee.n > 0:
                 self.conflict = self.label_conflict | ((self.related > 0) & (self.related < guarantee.k))
             self.lasting: LastingSets | None = None
@@ -123,7 +124,7 @@ class Facts:
     def _make_sets(
         self,
         trees: tuple[Longs, Ints, Ints, Ints, Ints],
-        parts: list[tuple[Ints, Ints]],
+        parts: list[tuple[Table, Table]],
         bounds: list[int],
         pool: ThreadPoolExecutor,
         records: int,
@@ -265,6 +266,8 @@ class Partition:
         self.is_plain = np.zeros(len(self.indexed.above), bool)
         self.rare: Rare | None = None
         self.price = 0
+        self.relations_total = 0
+        """The different relations of published labels, summed over the records; ended ones are not counted."""
         self.strict = workshop.strict
 
     @property
@@ -300,9 +303,11 @@ class Partition:
                 out[node] = self.held[slot]
         return out
 
-    def relations(self) -> int:
-        """The different relations of published labels, summed over the records."""
-        return int(self.related.sum(dtype=np.int64)) // 2
+    def labels_held(self) -> tuple[Longs, Longs]:
+        """The published labels, and how many records publish each."""
+        nodes = np.array(self.node, np.int64)
+        there = nodes >= 0
+        return nodes[there], self.held[: len(nodes)][there]
 
     def let_out(self, label: int, price: int = 0) -> bool:
         """Whether `label` can be published beside what is; if so it is from now on.
@@ -434,6 +439,7 @@ class Partition:
         self._free.append(slot)
         self.held[slot] = 0
         if self.m > 1:
+            self.relations_total -= int(self.related[slot].sum(dtype=np.int64))
             self.shared[slot], self.shared[:, slot] = 0, 0
             self.related[slot], self.related[:, slot] = 0, 0
         if self.deep:
@@ -491,6 +497,8 @@ class _Step:
             counts, size = self._counts_of_facts(), int(indexed.held[self.label])
         else:
             counts, size = self._count(records), len(records)
+            if p.apart:
+                self._pass_over_ended(counts)
         lost = len(self.lost)
         ended = self._rare_pairs(counts, lost) if checked else []
         if ended is None or sum(count for _, _, count in ended) > self.price:
@@ -524,6 +532,7 @@ class _Step:
         p = self.partition
         number = int(p.relation_set[a, b]) if p.deep else -1
         self.ended.append((a, b, int(p.related[a, b]), number))
+        p.relations_total -= int(p.related[a, b])
         p.related[a, b] = p.related[b, a] = 0
         if p.deep:
             p.relation_set[a, b] = p.relation_set[b, a] = -1
@@ -535,6 +544,14 @@ class _Step:
             *trees, len(p.node), records, self.part, self.rest, p.m > 1, p.deep and p.n > 0
         )
         return counts
+
+    def _pass_over_ended(self, counts: np.ndarray) -> None:
+        """Takes relations that were ended for the more general label as ended for the new one."""
+        ended = (counts[1] > 0) & (self.partition.related[self.rest, : counts.shape[1]] == 0)
+        counts[1, ended] = counts[3, ended] = 0
+        if self.partition.deep and self.partition.n:
+            _, at_slot, is_lost = self.relations
+            is_lost &= ~ended[at_slot]
 
     def _records(self) -> Ints:
         indexed = self.partition.indexed
@@ -606,6 +623,7 @@ class _Step:
         p.shared[:slots, part] = counts[0]
         p.related[part, :slots] = counts[1]
         p.related[:slots, part] = counts[1]
+        p.relations_total += int(counts[1].sum(dtype=np.int64)) - int(counts[3].sum(dtype=np.int64))
         if rest >= 0:
             p.shared[rest, :slots] -= counts[2]
             p.shared[:slots, rest] = p.shared[rest, :slots]
@@ -637,12 +655,18 @@ class _Step:
         p.label_set[part] = own
         p.relation_set[part, :slots] = set_of
         p.relation_set[:slots, part] = set_of
-        losses = counts[3].astype(np.int64) if p.n else np.zeros(slots, np.int64)
+        losses = np.zeros(slots, np.int64)
+        if rest >= 0 and p.n and self.relations:
+            _, at_slot, is_lost = self.relations
+            there = p.relation_set[rest, :slots] >= 0  # the others have just been ended
+            losses[there] = counts[3, there]
+            is_lost &= there[at_slot]
         if losses.any() or (missing >= 0).any():
             gone_at = np.concatenate([[0], np.cumsum(losses)])
             gone = np.empty(int(gone_at[-1]), np.int32)
             sets = p.sets
-            fill_part(*self.relations, missing, sets.kind, sets.at, sets.rows, sets.lists, gone, gone_at)
+            at_record, at_slot, is_lost = self.relations
+            fill_part(at_record, at_slot, is_lost, missing, sets.kind, sets.at, sets.rows, sets.lists, gone, gone_at)
             for y in np.flatnonzero(losses).tolist():
                 number = int(p.relation_set[rest, y])
                 leaving = gone[gone_at[y] : gone_at[y + 1]]
@@ -692,6 +716,7 @@ class _Step:
         p, rest = self.partition, self.rest
         for a, b, count, relation in self.ended:
             p.related[a, b] = p.related[b, a] = count
+            p.relations_total += count
             if p.deep:
                 p.relation_set[a, b] = p.relation_set[b, a] = relation
         for y, number, smaller, leaving in self.saved:
@@ -707,6 +732,7 @@ class _Step:
             p.shared[rest, :slots] += self.counts[2]
             p.shared[:slots, rest] = p.shared[rest, :slots]
             p.related[rest, :slots] += self.counts[3]
+            p.relations_total += int(self.counts[3].sum(dtype=np.int64))
             p.related[:slots, rest] = p.related[rest, :slots]
         self._withdraw()
 

@@ -1,6 +1,7 @@
 """The default search's own check of extended guarantees: joint attackers, l-diversity, negative knowledge.
 
-It lists the persons of every combination that letting a label out can have changed. It shares nothing with the verifier.
+It lists the persons of every combination that letting a label out can have changed. Nothing of it is shared with the
+verifier.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class StrictCheck:
         if p.m > 1:
             others = np.concatenate([np.flatnonzero(is_published & (p.shared[part, :slots] > 0)), absent])
         prefixes = touched + [slot + slots for slot in touched if self.negative[node[slot]]]
-        if self._breaks(p, np.array(prefixes)[:, None], others, parted=False):
+        if self._breaks(p, np.array(prefixes, np.int32)[:, None], others, parted=False):
             return False
         if not self.joint:
             return True
@@ -70,11 +71,12 @@ class StrictCheck:
         others = others[~np.isin(others % slots, [part, rest])]
         return not (len(triples) and self._breaks(p, triples, others, parted=True))
 
-    def _breaks(self, p: Partition, prefixes: Longs, others: Longs, *, parted: bool) -> bool:
+    def _breaks(self, p: Partition, prefixes: Table, others: Longs, *, parted: bool) -> bool:
         g = self.guarantee
         return breaks(
-            prefixes.astype(np.int32), parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
-            p.shared, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l, g.diversity == "frequency", self.joint,
+            prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
+            p.shared, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l, g.diversity == "frequency",
+            self.joint,
         )  # fmt: skip
 
     def _parted(self, p: Partition, part: int, rest: int) -> Table:
@@ -91,7 +93,7 @@ def _sets(p: Partition) -> Sets:
 
 
 def sensitive_values(forest: Forest, classes: tuple[int, ...]) -> Values:
-    """The distinct values of sensitive classes that every record holds: where each record's start, and their numbers."""
+    """The distinct values of sensitive classes by record: where each record's start, their numbers and classes."""
     class_of = forest.classes.class_of
     wanted = np.flatnonzero(np.isin(class_of[forest.label], classes)) if classes else np.empty(0, np.int64)
     record = np.searchsorted(forest.offsets, wanted, side="right") - 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,24 +85,58 @@ class Tree:
 class Walk:
     """A walk by a given order: greedy, and each label is tried once, as what fails now fails for good."""
 
-    def __init__(self, workshop: Workshop, tree: Tree, order: Order) -> None:
-        self.tree, self.order = tree, order
+    def __init__(
+        self, workshop: Workshop, tree: Tree, order: Order, cost: Callable[[Partition], float] | None = None
+    ) -> None:
+        self.workshop, self.tree, self.order, self.cost = workshop, tree, order, cost
+        self.steps = self.best_steps = 0
+        self.most_steps = math.inf
+        self.least_cost = math.inf
         self.partition = Partition(workshop, certain=order.again)
         self.cut: set[int] = set()
         self.refused: list[tuple[float, tuple[int, ...]]] = []
 
-    def run(self) -> Walked:
-        """Where the walk ends."""
+    def run(self, start: list[int] | None = None) -> Walked:
+        """Where the walk was cheapest: at its end as a rule, as finer is seldom dearer.
+
+        It begins with the cut `start`, which must be safe, or with class roots.
+        """
+        walked = self._walk(start)
+        if self.cost is None or self.best_steps == self.steps:
+            return walked
+        again = Walk(self.workshop, self.tree, self.order)
+        again.most_steps = self.best_steps
+        return replace(again._walk(start), refused=walked.refused, learned=walked.learned)
+
+    def _walk(self, start: list[int] | None) -> Walked:
+        if start is None:
+            self._publish_roots()
+        else:
+            self._place(start)
+        self._step()
+        if self.order.split:
+            self._split_down()
+        if self.order.let_out:
+            self._let_out_down()
+        return self._end()
+
+    def _step(self) -> None:
+        """Notes what is published now, if it is the cheapest so far."""
+        self.steps += 1
+        if self.cost is not None:
+            cost = self.cost(self.partition)
+            if cost < self.least_cost:
+                self.least_cost, self.best_steps = cost, self.steps
+
+    def _publish_roots(self) -> None:
         partition, tree = self.partition, self.tree
         weight = self.order.weights
         # A class of which not even the root is safe stays out; the dearest classes come first.
         for root in sorted(tree.roots, key=lambda r: (-weight[tree.class_of[r]] * tree.indexed.held[r], r)):
             if partition.let_out(root):
                 self.cut.add(root)
-        return self.go_on()
 
-    def run_from(self, cut: list[int]) -> Walked:
-        """Where the walk ends that starts from a cut, which must be safe."""
+    def _place(self, cut: list[int]) -> None:
         indexed, partition = self.tree.indexed, self.partition
         for label in cut:
             self.cut.add(label)
@@ -110,22 +146,16 @@ class Walk:
         for label in np.flatnonzero(np.diff(indexed.starts)).tolist():
             if partition.slot[label] < 0 and int(self.tree.class_of[label]) in classes:
                 partition.place_own(label)
-        return self.go_on()
 
-    def go_on(self) -> Walked:
-        """Where the walk ends from what is published now."""
+    def _end(self) -> Walked:
         partition = self.partition
-        if self.order.split:
-            self._split_down()
-        if self.order.let_out:
-            self._let_out_down()
         walked = Walked(
             self.order,
             tuple(sorted(self.cut)),
             partition.mapping(),
             tuple(root for root in self.tree.roots if partition.slot[root] < 0 and not self._is_split(root)),
             partition.published_supports(),
-            partition.relations(),
+            partition.relations_total,
             partition.price,
             tuple(self.refused),
             tuple(partition.learned),
@@ -143,65 +173,76 @@ class Walk:
             nodes = {self.partition.node[slot] if slot >= 0 else label for slot in rare.labels}
             self.refused.append((gain, (label, *sorted(nodes - {label, -1}))))
 
+    def _urgency(self, label: int, gain: float) -> float:
+        """How early a label is tried; at once if there is nothing to win by it but what lies below."""
+        return gain * self.order.weights[self.tree.class_of[label]] if gain > 0 else math.inf
+
     def _split_down(self) -> None:
         """Replaces labels by all of their children, the greatest gain first, until no label can be."""
-        tree, weight = self.tree, self.order.weights
-        waiting: list[tuple[float, int]] = []
+        tree = self.tree
+        waiting: list[tuple[float, int, float]] = []
 
         def offer(label: int) -> None:
             if tree.children[label]:
                 gain = sum(tree.gain(child, label) for child in tree.children[label])
-                heapq.heappush(waiting, (-gain * weight[tree.class_of[label]], label))
+                heapq.heappush(waiting, (-self._urgency(label, gain), label, gain))
 
         for label in sorted(self.cut):
             if self.partition.is_plain[label]:
                 offer(label)
-        while waiting:
-            gain, label = heapq.heappop(waiting)
+        while waiting and self.steps < self.most_steps:
+            _, label, gain = heapq.heappop(waiting)
             if self.partition.split(label, tree.children[label]):
                 self.cut.discard(label)
                 self.cut.update(tree.siblings[label])
+                self._step()
                 for child in tree.children[label]:
                     offer(child)
             else:
-                self._note(-gain / weight[tree.class_of[label]], label)
+                self._note(gain, label)
 
     def _let_out_down(self) -> None:
         """Publishes labels beside what is published, the greatest gain first; those below a label come after it."""
-        tree, partition, weight = self.tree, self.partition, self.order.weights
-        waiting: list[tuple[float, int]] = []
+        tree, partition = self.tree, self.partition
+        waiting: list[tuple[float, int, float]] = []
 
         def offer(label: int) -> None:
             slot = partition.slot[label]
             if slot >= 0:
                 gain = tree.gain(label, partition.node[slot])
-                heapq.heappush(waiting, (-gain * weight[tree.class_of[label]], label))
+                heapq.heappush(waiting, (-self._urgency(label, gain), label, gain))
 
         for label in partition.published():
             for child in tree.children[label]:
                 if partition.node[partition.slot[child]] == label:
                     offer(child)
         failed: list[int] = []
-        while waiting:
-            gain, label = heapq.heappop(waiting)
-            gain /= weight[tree.class_of[label]]
+        while waiting and self.steps < self.most_steps:
+            _, label, gain = heapq.heappop(waiting)
             price = self.order.price if label in self.order.dear else 0.0
-            if partition.let_out(label, int(-gain * price)):
+            if partition.let_out(label, int(gain * price)):
                 self.cut.add(label)
+                self._step()
             else:
                 failed.append(label)
-                self._note(-gain, label)
+                self._note(gain, label)
             for child in tree.children[label]:
                 offer(child)
-        while self.order.again and failed:
+        if self.order.again:
+            self._try_again(failed)
+
+    def _try_again(self, failed: list[int]) -> None:
+        """Publishes what was refused, until none of it can be."""
+        partition, end = self.partition, self.tree.indexed.end
+        tried: list[int] = []
+        while len(failed) != len(tried) and self.steps < self.most_steps:
             tried, failed = failed, []
             for label in tried:
-                if not any(partition.is_published[label : tree.indexed.end[label]]) and partition.let_out(label):
+                if not any(partition.is_published[label : end[label]]) and partition.let_out(label):
                     self.cut.add(label)
+                    self._step()
                 else:
                     failed.append(label)
-            if len(failed) == len(tried):
-                break
 
 
 def random_weights(rng: np.random.Generator, own: Floats) -> tuple[float, ...]:
