@@ -22,7 +22,6 @@ import numpy as np
 
 from treeanon.algorithms.tree import gcs
 from treeanon.algorithms.tree.objective import Objective
-from treeanon.algorithms.tree.outliers import blame, worst
 from treeanon.algorithms.tree.partition import Facts, Indexed, Lessons, Workshop
 from treeanon.algorithms.tree.repair import repair
 from treeanon.algorithms.tree.solution import Found, Label, Progress, Solution
@@ -30,6 +29,7 @@ from treeanon.algorithms.tree.walk import Order, Tree, Walk, Walked, near_weight
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.kernels.losses import Floats
 from treeanon.kernels.trees import Ints, Longs, move_disassociated
 from treeanon.loss import label_losses
 from treeanon.privacy import Guarantee
@@ -43,6 +43,7 @@ _FINER = 2
 _NEAR = 8
 _DEAR = 12
 _USUAL_NODES = 40_000
+_FEW_NODES = 5_000
 _PRICE = 0.7
 """What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
 
@@ -103,7 +104,8 @@ def search(
     goal = Objective(forest, guarantee, objective, weights)
     run = _Run(forest, guarantee, goal, recoding, Effort.of(effort), seed or 0, jobs or os.cpu_count() or 1, progress)
     best = run.carry_on(start) if start is not None else run.best()
-    if objective != "loss" and start is None and not strictly(guarantee):
+    by_paths = objective != "loss" or forest.nodes <= _FEW_NODES
+    if by_paths and start is None and not strictly(guarantee):
         best = _or_as_published(run, best)
     if max_suppressed:
         best = _without_outliers(run, best, max_suppressed)
@@ -145,7 +147,8 @@ class Candidate:
         cut: dict[str, list[str]] = {classes.names[i]: [] for i in known}
         for label in self.walked.cut:
             name, text = classes.decode(label)
-            cut[name].append(text)
+            if name != STAR:  # which stays what it is in every cut
+                cut[name].append(text)
         withheld = self.walked.withheld(self.forest)
         plain = {name: tuple(texts or [classes.texts[classes.root(name)]]) for name, texts in cut.items()}
         return Solution(guarantee, "maximal", plain, self.disassociated, withheld, suppressed, options)
@@ -201,14 +204,14 @@ class _Run:
         count = self._times(_SPLITS)
         orders = [Order(tuple(own.tolist()), let_out=False)]
         orders += [Order(random_weights(rng, own), let_out=False) for _ in range(count - 1)]
-        tried = self._walk_all(orders)
+        tried = self.walk_all(orders)
         for orders in self._refinements(rng, own, tried):
-            tried += self._walk_all(orders)
+            tried += self.walk_all(orders)
         walked = min(tried, key=lambda item: item[0])[1]
         last = [self._released(walked)]
         if self.sibling:
             order = replace(walked.order, let_out=True, again=self.guarantee.n > 1)
-            last += [self._released(found) for _, found in self._walk_all([order, *self._dearer(tried)])]
+            last += [self._released(found) for _, found in self.walk_all([order, *self._dearer(tried)])]
         found = [candidate for candidate in last if candidate is not None]
         if not found:
             raise GuaranteeError("no release was found in which only relations had to be broken")
@@ -229,7 +232,7 @@ class _Run:
             if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
                 return
 
-    def _walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, Walked]]:
+    def walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, Walked]]:
         """Where walks by these orders end, and what that costs."""
 
         def one(order: Order) -> tuple[float, Walked]:
@@ -257,7 +260,7 @@ class _Run:
         orders = []
         for walked in _different([item for item in tried if item[1].order.let_out])[:most]:
             refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
-            dear = frozenset(nodes[0] for _, nodes in refused)
+            dear = frozenset(label for _, label in refused)
             unit = _PRICE * self.goal.relations_per_gain(walked)
             if dear:
                 orders.append(replace(walked.order, again=False, price=unit, dear=dear))
@@ -265,6 +268,8 @@ class _Run:
 
     def _released(self, walked: Walked, given: Sequence[LabelPair] = ()) -> Candidate | None:
         """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""
+        if 0 in walked.refused_roots:
+            raise GuaranteeError(f"fewer than {self.guarantee.k} records say {STAR!r}, or in rare combinations")
         forest = walked.release(self.forest).disassociate(given)
         pairs: list[tuple[int, int]] = []
         if walked.price or given:
@@ -291,7 +296,7 @@ class _Run:
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
         orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(self._times(_SPLITS)))]
-        tried = self._walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
+        tried = self.walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
         walked = min(tried, key=lambda item: item[0])[1]
         found = self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
         if found is None:
@@ -335,11 +340,15 @@ def _or_as_published(run: _Run, best: Candidate) -> Candidate:
     """The best release, or what GCS of TREE finds, carried on, where that costs less.
 
     Finer is not always less by path distances: a level of an unbalanced hierarchy may hold fewer nodes than the one
-    above it, so that walks to maximal cuts can end above a coarser one.
+    above it, so that walks to maximal cuts can end above a coarser one. And few records leave few cuts, of which that
+    search sees many.
     """
     closings: tuple[Literal["values", "cuts"], ...] = ("values", "cuts")
     for closed in closings:
-        found = gcs.search(run.forest, run.guarantee, closed=closed)
+        try:
+            found = gcs.search(run.forest, run.guarantee, closed=closed)
+        except GuaranteeError:  # it can withhold no class
+            return best
         cost = run.goal.of_release(found.forest)
         if cost < best.cost:
             best = Candidate(cost, None, found.forest, found.solution.disassociated, given=found.solution.cut)
@@ -350,12 +359,12 @@ def _or_as_published(run: _Run, best: Candidate) -> Candidate:
 
 def _without_outliers(run: _Run, best: Candidate, most: int) -> Candidate:
     """The best release with at most so many persons left out; the given one where that does not pay."""
-    if best.walked is None:
-        return best
-    score = blame(run.indexed, run.tree, list(best.walked.refused))
+    order = Order(tuple(run.goal.weights.tolist())) if best.walked is None else best.walked.order
+    [(_, walked)] = run.walk_all([replace(order, let_out=run.sibling, price=0.0, again=False, blame=True)])
+    score = np.zeros(len(run.forest)) if walked.blame is None else walked.blame
     everybody = np.arange(len(run.forest))
     for count in dict.fromkeys(max(1, most // part) for part in (4, 2, 1)):
-        kept = np.setdiff1d(everybody, worst(score, count))
+        kept = np.setdiff1d(everybody, _worst(score, count))
         if len(kept) == len(everybody) or len(kept) < run.guarantee.k:
             continue
         fewer = run.forest.take(kept)
@@ -367,6 +376,12 @@ def _without_outliers(run: _Run, best: Candidate, most: int) -> Candidate:
         if cost < best.cost:
             best = replace(found, cost=cost, kept=kept)
     return best
+
+
+def _worst(score: Floats, most: int) -> Longs:
+    """The records with the highest scores above 0, at most so many."""
+    chosen = np.argsort(-score, kind="stable")[:most]
+    return chosen[score[chosen] > 0]
 
 
 def strictly(guarantee: Guarantee) -> bool:

@@ -396,6 +396,19 @@ class Partition:
             at = stop
         return found
 
+    def holders(self, rare: Rare, label: int) -> Ints:
+        """The records that held the labels of a rare combination when `label` was refused (their relations aside)."""
+        indexed = self.indexed
+        under = np.arange(len(self.slot))
+        own = (under >= label) & (under < indexed.end[label])
+        records: Ints | None = None
+        for slot in rare.labels:
+            refused = slot < 0 or self.node[slot] < 0
+            chosen = own if refused else (self.slot == slot) & ~own
+            found = np.unique(indexed.record[chosen[indexed.label]])
+            records = found if records is None else np.intersect1d(records, found, assume_unique=True)
+        return np.zeros(0, np.int32) if records is None else records
+
     # --- slots ---------------------------------------------------------------------------------------------------
 
     def new_slot(self, label: int) -> int:

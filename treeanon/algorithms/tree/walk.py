@@ -31,14 +31,16 @@ class Order:
     again: bool = False
     price: float = 0.0
     dear: frozenset[int] = frozenset()
+    blame: bool = False
 
 
 @dataclass(frozen=True)
 class Walked:
     """Where a walk ended: the nodes of the cut, the label that every known label is published as, and what that costs.
 
-    mapping[x] is -1 where nothing is published; `price` is how many relations of records were ended on the way, and
-    `refused` what was not let out: its gain, and nodes that too few records hold together.
+    mapping[x] is -1 where nothing is published; `price` is how many relations of records were ended on the way;
+    `refused` has the labels that were not published, and what they would have gained. `blame` says for every record
+    how much gain was refused because of it, if the order asks for that.
     """
 
     order: Order
@@ -48,8 +50,9 @@ class Walked:
     supports: Longs
     relations: int
     price: int = 0
-    refused: tuple[tuple[float, tuple[int, ...]], ...] = ()
+    refused: tuple[tuple[float, int], ...] = ()
     learned: tuple[Lesson, ...] = ()
+    blame: Floats | None = None
 
     def withheld(self, forest: Forest) -> tuple[str, ...]:
         """The classes of which nothing can be published, not even that a record has a value."""
@@ -75,7 +78,7 @@ class Tree:
                 self.siblings[parent].append(label)
                 if indexed.held[label]:
                     self.children[parent].append(label)
-        self.roots = [x for x in range(1, labels) if indexed.above[x] < 0 and indexed.held[x]]
+        self.roots = [x for x in range(labels) if indexed.above[x] < 0 and indexed.held[x]]
 
     def gain(self, label: int, general: int) -> float:
         """What is won if the values under a label are published as it and not as the more general one."""
@@ -94,7 +97,8 @@ class Walk:
         self.least_cost = math.inf
         self.partition = Partition(workshop, certain=order.again)
         self.cut: set[int] = set()
-        self.refused: list[tuple[float, tuple[int, ...]]] = []
+        self.refused: list[tuple[float, int]] = []
+        self.blame = np.zeros(len(tree.indexed)) if order.blame else None
 
     def run(self, start: list[int] | None = None) -> Walked:
         """Where the walk was cheapest: at its end as a rule, as finer is seldom dearer.
@@ -106,7 +110,7 @@ class Walk:
             return walked
         again = Walk(self.workshop, self.tree, self.order)
         again.most_steps = self.best_steps
-        return replace(again._walk(start), refused=walked.refused, learned=walked.learned)
+        return replace(again._walk(start), refused=walked.refused, learned=walked.learned, blame=walked.blame)
 
     def _walk(self, start: list[int] | None) -> Walked:
         if start is None:
@@ -159,6 +163,7 @@ class Walk:
             partition.price,
             tuple(self.refused),
             tuple(partition.learned),
+            self.blame,
         )
         partition.close()
         return walked
@@ -167,11 +172,14 @@ class Walk:
         return any(self.partition.is_published[root : self.tree.indexed.end[root]])
 
     def _note(self, gain: float, label: int) -> None:
-        """Notes why a label was refused, as hierarchy nodes."""
+        """Notes that a label was refused, and for which records."""
+        self.refused.append((gain, label))
         rare = self.partition.rare
-        if rare is not None:
-            nodes = {self.partition.node[slot] if slot >= 0 else label for slot in rare.labels}
-            self.refused.append((gain, (label, *sorted(nodes - {label, -1}))))
+        if self.blame is not None and rare is not None:
+            records = self.partition.holders(rare, label)
+            if len(records):
+                # Few records that each stand in the way of much are the ones to leave out.
+                self.blame[records] += gain / len(records) ** 2
 
     def _urgency(self, label: int, gain: float) -> float:
         """How early a label is tried; at once if there is nothing to win by it but what lies below."""
