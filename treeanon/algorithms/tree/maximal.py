@@ -21,11 +21,13 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.tree import gcs
+from treeanon.algorithms.tree.facts import Facts
+from treeanon.algorithms.tree.indexed import Indexed
 from treeanon.algorithms.tree.objective import Objective
-from treeanon.algorithms.tree.partition import Facts, Indexed, Lessons, Workshop
 from treeanon.algorithms.tree.repair import repair
 from treeanon.algorithms.tree.solution import Found, Label, Progress, Solution
 from treeanon.algorithms.tree.walk import Order, Tree, Walk, Walked, near_weights, random_weights
+from treeanon.algorithms.tree.workshop import Lessons, Workshop
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.tree.partition import Facts, Indexed, Partition, Workshop, blamed
+from treeanon.algorithms.tree.facts import Facts
+from treeanon.algorithms.tree.indexed import Indexed
+from treeanon.algorithms.tree.partition import Partition
+from treeanon.algorithms.tree.rare import blamed
+from treeanon.algorithms.tree.workshop import Workshop
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee
 
@@ -91,7 +95,7 @@ def _blamed(forest: Forest, partition: Partition) -> dict[Pair, int] | None:
     for slot in range(count):
         others = np.flatnonzero(partition.shared[slot, slot + 1 : count]).astype(np.int32) + np.int32(slot + 1)
         combinations += [rare.relations for rare in partition.rare_sets(slot, others, _MOST_RARE)]
-    pairs = blamed(partition, combinations)
+    pairs = blamed(partition.related, combinations)
     if pairs is None:
         return None
     class_of = forest.classes.class_of

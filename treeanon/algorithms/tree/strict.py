@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.tree.partition import Indexed, Partition
+from treeanon.algorithms.tree.indexed import Indexed
+from treeanon.algorithms.tree.partition import Partition
 from treeanon.forest import Forest
 from treeanon.kernels.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
 from treeanon.kernels.trees import Ints, Longs

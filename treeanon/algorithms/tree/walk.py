@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.algorithms.tree.partition import Indexed, Lesson, Partition, Workshop
+from treeanon.algorithms.tree.indexed import Indexed
+from treeanon.algorithms.tree.partition import Partition
+from treeanon.algorithms.tree.workshop import Lesson, Workshop
 from treeanon.forest import Forest
 from treeanon.kernels.losses import Floats
 from treeanon.kernels.trees import Ints, Longs
