@@ -127,7 +127,8 @@ def rare_with(
     """Looks for rare combinations of 3 to m labels, `part` and some of `others`; the number found, `most` at most.
 
     `out` gets for each the number of labels, the number of relations, the labels, and the ends of the relations; it
-    stops where `out` is full. One combination of relations is given for a set of labels. Pairs of labels are not looked at.
+    stops where `out` is full. One combination of relations is given for a set of labels. Pairs of labels are passed
+    over.
     """
     stack = np.empty(MOST + 1, np.int64)
     labels = np.empty(MOST, np.int32)

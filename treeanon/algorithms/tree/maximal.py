@@ -271,7 +271,7 @@ class _Run:
     def _released(self, walked: Walked, given: Sequence[LabelPair] = ()) -> Candidate | None:
         """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""
         if 0 in walked.refused_roots:
-            raise GuaranteeError(f"fewer than {self.guarantee.k} records say {STAR!r}, or in rare combinations")
+            return self._all_one()
         forest = walked.release(self.forest).disassociate(given)
         pairs: list[tuple[int, int]] = []
         if walked.price or given:
@@ -282,6 +282,13 @@ class _Run:
         decode = self.forest.classes.decode
         more = tuple((decode(upper), decode(lower)) for upper, lower in pairs)
         return Candidate(self.goal.of_release(forest), walked, forest, (*given, *more))
+
+    def _all_one(self) -> Candidate:
+        """The release that says of every person no more than that there is something: the cut {*}."""
+        forest = self.forest.project(STAR)
+        if 0 < forest.nodes < self.guarantee.k:
+            raise GuaranteeError(f"only {forest.nodes} records have any value, fewer than k = {self.guarantee.k}")
+        return Candidate(self.goal.of_release(forest), None, forest, given={STAR: (STAR,)})
 
     def carry_on(self, start: Solution) -> Candidate:
         """The best release that refines the cut of a solution; what it disassociates stays so."""
