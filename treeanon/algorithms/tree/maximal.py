@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.tree import gcs
+from treeanon.algorithms.tree.counting import LocalCounting, Pair
 from treeanon.algorithms.tree.facts import Facts
 from treeanon.algorithms.tree.indexed import Indexed
 from treeanon.algorithms.tree.objective import Objective
@@ -272,13 +273,17 @@ class _Run:
         """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""
         if 0 in walked.refused_roots:
             return self._all_one()
-        forest = walked.release(self.forest).disassociate(given)
-        pairs: list[tuple[int, int]] = []
+        mapping = np.where(walked.mapping < 0, np.arange(len(walked.mapping), dtype=np.int32), walked.mapping)
+        records = LocalCounting.build(self.forest).project(mapping, walked.withheld(self.forest))
+        pairs: list[Pair] = []
         if walked.price or given:
-            repaired = repair(forest, self.guarantee)
+            label = self.forest.classes.label
+            records = records.move([(label(*upper), label(*lower)) for upper, lower in given])
+            repaired = repair(records, self.guarantee)
             if repaired is None:
                 return None
-            pairs, forest = repaired
+            pairs, records = repaired
+        forest = records.forest
         decode = self.forest.classes.decode
         more = tuple((decode(upper), decode(lower)) for upper, lower in pairs)
         return Candidate(self.goal.of_release(forest), walked, forest, (*given, *more))

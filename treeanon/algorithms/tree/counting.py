@@ -1,0 +1,128 @@
+"""What a search asks of the engine that holds the records: one small protocol, and the engine of this machine's memory.
+
+Searches propose cuts on what they can see; whether a cut holds, and which relations of it are rare, is counted over all
+records, and relations are broken in all of them. Another engine (records on many machines) has to offer just this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, Self
+
+import numpy as np
+
+from treeanon.algorithms.tree.facts import Facts
+from treeanon.algorithms.tree.indexed import Indexed
+from treeanon.algorithms.tree.partition import Partition
+from treeanon.algorithms.tree.rare import blamed
+from treeanon.algorithms.tree.workshop import Workshop
+from treeanon.forest import Forest
+from treeanon.kernels.trees import Ints
+from treeanon.privacy import Guarantee
+
+Pair = tuple[int, int]
+"""An upper and a lower label."""
+
+_MOST_RARE = 20_000
+"""So many rare combinations of a label are gathered at once; more wait for the next round."""
+
+
+class Counting(Protocol):
+    """All records of a collection, wherever they lie."""
+
+    @classmethod
+    def build(cls, forest: Forest) -> Self:
+        """The engine over the records of a forest."""
+
+    def project(self, mapping: Ints, withheld: Sequence[str] = ()) -> Self:
+        """The records with label x published as mapping[x], and without the classes that are withheld."""
+
+    def count(self, guarantee: Guarantee) -> dict[Pair, int] | None:
+        """Relations to be broken, with the records that hold each; none if the guarantee holds.
+
+        None if labels alone break it.
+        """
+
+    def move(self, pairs: Sequence[Pair]) -> Self:
+        """The records after disassociating pairs of labels, in order."""
+
+
+class LocalCounting:
+    """The engine of this machine: a forest in memory."""
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest = forest
+
+    @classmethod
+    def build(cls, forest: Forest) -> LocalCounting:
+        """The engine over the records of a forest."""
+        return cls(forest)
+
+    def project(self, mapping: Ints, withheld: Sequence[str] = ()) -> LocalCounting:
+        """The records with label x published as mapping[x], and without the classes that are withheld."""
+        return LocalCounting(self.forest.without(withheld).relabel(mapping))
+
+    def count(self, guarantee: Guarantee) -> dict[Pair, int] | None:
+        """Relations to be broken, with the records that hold each; None if labels alone break the guarantee."""
+        return rare_relations(self.forest, guarantee)
+
+    def move(self, pairs: Sequence[Pair]) -> LocalCounting:
+        """The records after disassociating pairs of labels, in order."""
+        upper, lower = np.array(pairs, np.int32).reshape(-1, 2).T
+        return LocalCounting(self.forest.disassociate_labels(np.ascontiguousarray(upper), np.ascontiguousarray(lower)))
+
+
+def rare_relations(forest: Forest, guarantee: Guarantee) -> dict[Pair, int] | None:
+    """Relations (upper, lower) to be broken, with the records that hold each; None if no relation is to blame."""
+    if guarantee.n == 0 or guarantee.m < 2:
+        return {}
+    indexed = Indexed.as_is(forest, guarantee)
+    if (indexed.held[1:][indexed.held[1:] > 0] < guarantee.k).any():
+        return None
+    facts = Facts(indexed, guarantee, deep=guarantee.m > 2)
+    labels = np.flatnonzero(facts.number >= 0)
+    if ((facts.shared > 0) & (facts.shared < guarantee.k)).any():
+        return None
+    class_of = forest.classes.class_of
+    rare = np.argwhere(np.triu((facts.related > 0) & (facts.related < guarantee.k)))
+    if len(rare):
+        chosen = {}
+        for a, b in rare.tolist():
+            x, y = int(labels[a]), int(labels[b])
+            pair = (x, y) if _is_above(forest, int(class_of[x]), int(class_of[y])) else (y, x)
+            chosen[pair] = int(facts.related[a, b])
+        return chosen
+    if guarantee.m == 2:
+        return {}
+    partition = Partition(Workshop(indexed, guarantee, facts))
+    for label in labels.tolist():
+        partition.place(label)
+    return _blamed(forest, partition)
+
+
+def _is_above(forest: Forest, upper: int, lower: int) -> bool:
+    parents = forest.classes.parents
+    while lower >= 0:
+        lower = parents[lower]
+        if lower == upper:
+            return True
+    return False
+
+
+def _blamed(forest: Forest, partition: Partition) -> dict[Pair, int] | None:
+    """Relations that together end all rare combinations, and the records that hold each."""
+    combinations: list[tuple[Pair, ...]] = []
+    count = len(partition.node)
+    for slot in range(count):
+        others = np.flatnonzero(partition.shared[slot, slot + 1 : count]).astype(np.int32) + np.int32(slot + 1)
+        combinations += [rare.relations for rare in partition.rare_sets(slot, others, _MOST_RARE)]
+    pairs = blamed(partition.related, combinations)
+    if pairs is None:
+        return None
+    class_of = forest.classes.class_of
+    chosen = {}
+    for a, b in pairs:
+        x, y = partition.node[a], partition.node[b]
+        upper_first = _is_above(forest, int(class_of[x]), int(class_of[y]))
+        chosen[(x, y) if upper_first else (y, x)] = int(partition.related[a, b])
+    return chosen
