@@ -80,7 +80,7 @@ def test_only_the_command_line_prints() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["-c"]])
 def test_help_is_light(arguments: list[str]) -> None:
-    heavy = "numba", "numpy", "lxml", "orjson", "networkx", "pyspark"
+    heavy = "numba", "numpy", "lxml", "orjson", "networkx", "pyspark", "mlxtend", "pandas"
     start = (
         "import treeanon"
         if arguments == ["-c"]
