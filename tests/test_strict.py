@@ -13,9 +13,9 @@ from strategies import properties
 import treeanon as ta
 from treeanon.algorithms.tree.facts import Facts
 from treeanon.algorithms.tree.indexed import Indexed
-from treeanon.algorithms.tree.workshop import Workshop
 from treeanon.algorithms.tree.strict import StrictCheck, needed, sensitive_values
 from treeanon.algorithms.tree.walk import Order, Tree, Walk
+from treeanon.algorithms.tree.workshop import Workshop
 from treeanon.forest.classes import Classes
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.trees import Ints, canonical

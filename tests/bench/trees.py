@@ -322,7 +322,7 @@ def clinical(bench: Bench) -> str:
             kind = "subtree" if name == SUBTREE.name else "sibling"
             rows.append([f"{m}, {n}", kind, *losses_of(got), seconds(got.get("seconds", 0))])
     head = "m, n | recoding | value loss | RPD | relations kept | disassociations | s"
-    note = "615 invented patients of about 30 nodes with about 700 different values, most of them rare; k=5."
+    note = "615 invented patients of about 29 nodes with about 700 different values, most of them rare; k=5."
     return f"{note}\n\n{table(head, rows)}"
 
 

@@ -44,9 +44,7 @@ def reading_options(command: F) -> F:
             ),
             click.option("--strict", is_flag=True, help="Repeated keys in a JSON object are errors."),
             click.option("--show-values", is_flag=True, help="Let messages about hierarchies list values of the data."),
-            click.option(
-                "--jobs", type=click.IntRange(1), metavar="N", help="Cores to use [default: all]."
-            ),
+            click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cores to use [default: all]."),
         )
     ):
         command = option(command)

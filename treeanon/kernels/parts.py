@@ -182,6 +182,22 @@ def without(lists: Ints, start: int, size: int, gone: Ints, goal: int) -> None:
 
 
 @njit
+def places(label: Ints, labels: int) -> tuple[Longs, Longs]:
+    """The nodes in ascending order of their labels, and where each label begins in that order."""
+    starts = np.zeros(labels + 1, np.int64)
+    for x in label:
+        starts[x + 1] += 1
+    for x in range(labels):
+        starts[x + 1] += starts[x]
+    order = np.empty(len(label), np.int64)
+    at = starts[:-1].copy()
+    for i in range(len(label)):
+        order[at[label[i]]] = i
+        at[label[i]] += 1
+    return order, starts
+
+
+@njit
 def supports(offsets: Longs, label: Ints, above: Ints) -> tuple[Ints, Longs]:
     """For every label the records and the nodes with it or something below it; above[x] is its parent, -1 at roots."""
     records, nodes = np.zeros(len(above), np.int32), np.zeros(len(above), np.int64)

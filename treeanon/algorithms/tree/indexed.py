@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.forest import Forest
-from treeanon.kernels.parts import supports
+from treeanon.kernels.parts import places, supports
 from treeanon.kernels.record_sets import Words, distinct_records
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.privacy import Guarantee
@@ -48,8 +48,7 @@ class Indexed:
             above, end = np.full_like(above, -1), np.arange(1, len(above) + 1, dtype=np.int32)
         held, nodes = supports(forest.offsets, forest.label, above)
         record = np.repeat(np.arange(len(forest), dtype=np.int32), np.diff(forest.offsets))
-        order = np.argsort(forest.label, kind="stable")
-        starts = np.searchsorted(forest.label[order], np.arange(len(above) + 1))
+        order, starts = places(forest.label, len(above))
         return cls(forest.offsets, forest.parent, forest.label, record, order, starts, above, end, held, nodes)
 
     def __len__(self) -> int:

@@ -27,6 +27,8 @@ from treeanon.algorithms.tree.indexed import Indexed
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.repair import repair
 from treeanon.algorithms.tree.solution import Found, Label, Progress, Solution
+from treeanon.algorithms.tree.strict import StrictCheck
+from treeanon.algorithms.tree.strict import needed as strictly
 from treeanon.algorithms.tree.walk import Order, Tree, Walk, Walked, near_weights, random_weights
 from treeanon.algorithms.tree.workshop import Lessons, Workshop
 from treeanon.errors import GuaranteeError, UsageError
@@ -47,6 +49,7 @@ _NEAR = 8
 _DEAR = 12
 _USUAL_NODES = 40_000
 _FEW_NODES = 5_000
+_MANY_NODES = 400_000
 _PRICE = 0.7
 """What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
 
@@ -182,11 +185,7 @@ class _Run:
         """Counts what does not depend on a walk; `parent` are the parents of the nodes, moved or not."""
         forest = Forest(self.forest.schema, self.forest.classes, self.forest.offsets, parent, self.forest.label)
         self.indexed = indexed = Indexed.of(forest, self.guarantee)
-        strict = None
-        if strictly(self.guarantee):
-            from treeanon.algorithms.tree.strict import StrictCheck
-
-            strict = StrictCheck(forest, indexed, self.guarantee)
+        strict = StrictCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
         deep = self.guarantee.m > 2 or strict is not None
         facts = Facts(indexed, self.guarantee, self.jobs, deep=deep) if Facts.fit(indexed, self.guarantee) else None
         self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
@@ -199,6 +198,15 @@ class _Run:
         """The number of walks of a kind: by the effort, and more where the data are small, as they cost little."""
         small = min(4.0, max(1.0, _USUAL_NODES / max(self.forest.nodes, 1)))
         return max(1, round(usual * self.effort.factor * small))
+
+    @property
+    def _finer(self) -> int:
+        return 1 if self.large else self._times(_FINER)
+
+    @property
+    def large(self) -> bool:
+        """Whether the data are so many that a walk value by value is not done lightly."""
+        return self.forest.nodes * min(1.0, 1 / self.effort.factor) > _MANY_NODES
 
     def best(self) -> Candidate:
         """The best release of all walks."""
@@ -213,8 +221,10 @@ class _Run:
         walked = min(tried, key=lambda item: item[0])[1]
         last = [self._released(walked)]
         if self.sibling:
-            order = replace(walked.order, let_out=True, again=self.guarantee.n > 1)
-            last += [self._released(found) for _, found in self.walk_all([order, *self._dearer(tried)])]
+            orders = self._dearer(tried)
+            if (self.guarantee.n > 1 and not self.large) or strictly(self.guarantee):
+                orders.append(replace(walked.order, let_out=True, again=True))
+            last += [self._released(found) for _, found in self.walk_all(orders)]
         found = [candidate for candidate in last if candidate is not None]
         if not found:
             raise GuaranteeError("no release was found in which only relations had to be broken")
@@ -224,12 +234,15 @@ class _Run:
         self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, Walked]]
     ) -> Iterator[list[Order]]:
         """Batches of further walks: from the best so far on, value by value, and near the best weights."""
-        count, near = self._times(_FINER), self._times(_NEAR)
+        count, near = self._finer, self._times(_NEAR)
         while True:
             orders = [walked.order for walked in _different(tried)[:count]]
             if self.sibling:
-                for split in (True, False):
-                    yield [replace(order, split=split, let_out=True) for order in orders]
+                finer, apart = (
+                    [replace(order, split=split, let_out=True) for order in orders] for split in (True, False)
+                )
+                # The second batch learns from the first, but a batch of one would leave cores idle.
+                yield from [finer + apart] if self.large else [finer, apart]
             top = min(tried, key=lambda item: item[0])[1].order
             yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
             if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
@@ -259,7 +272,7 @@ class _Run:
         """Orders that end relations for labels that the best walks were refused, if they judge that to be worth it."""
         if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
             return []
-        most, count = self._times(_FINER), self._times(_DEAR)
+        most, count = self._finer, self._times(_DEAR)
         orders = []
         for walked in _different([item for item in tried if item[1].order.let_out])[:most]:
             refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
@@ -396,9 +409,3 @@ def _worst(score: Floats, most: int) -> Longs:
     """The records with the highest scores above 0, at most so many."""
     chosen = np.argsort(-score, kind="stable")[:most]
     return chosen[score[chosen] > 0]
-
-
-def strictly(guarantee: Guarantee) -> bool:
-    """Whether supports are not all that counts."""
-    joint = guarantee.attacker == "joint" and guarantee.n > 1 and guarantee.m > 2
-    return joint or guarantee.l > 1 or bool(guarantee.negative)

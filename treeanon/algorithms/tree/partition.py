@@ -26,7 +26,7 @@ class Partition:
         self.indexed, self.facts, self.sets = workshop.indexed, workshop.facts, workshop.sets
         guarantee = workshop.guarantee
         self.k, self.m, self.n = guarantee.k, guarantee.m, guarantee.n if guarantee.m > 1 else 0
-        self.most_slots = MOST_LABELS if self.m > 1 else len(self.indexed.above)
+        self.most_slots = MOST_LABELS if self.m > 1 or workshop.strict is not None else len(self.indexed.above)
         self.slot = np.full(len(self.indexed.above), -1, np.int32)
         self.node: list[int] = []
         self._free: list[int] = []

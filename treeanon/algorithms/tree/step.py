@@ -79,6 +79,7 @@ class Step:
             if number != smaller:
                 p.sets.drop(number)
         if self.rest >= 0 and p.held[self.rest] == 0:
+            p.slot[p.slot == self.rest] = -1  # labels that no record holds
             p.forget(self.rest)
 
     def _end_relation(self, a: int, b: int) -> None:
@@ -261,7 +262,9 @@ class Step:
         else:
             return True
         nodes = tuple(p.node[s] for s in found[0].labels)
-        if p.facts is not None and not p.apart and p.is_plain[list(nodes)].all():
+        # What is left of `rest` is no plain node any more, though it still passes for one.
+        plain = self.rest not in found[0].labels and p.is_plain[list(nodes)].all()
+        if p.facts is not None and not p.apart and plain:
             p.learned.append((tuple(sorted(nodes)), len(found[0].relations) < 2))
         return False
 

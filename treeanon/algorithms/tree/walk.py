@@ -239,7 +239,8 @@ class Walk:
             for child in tree.children[label]:
                 offer(child)
         if self.order.again:
-            self._try_again(failed)
+            refused = [root for root in tree.roots if partition.slot[root] < 0 and not self._is_split(root)]
+            self._try_again(refused + failed)
 
     def _try_again(self, failed: list[int]) -> None:
         """Publishes what was refused, until none of it can be."""
