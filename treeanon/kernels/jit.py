@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy.typing as npt
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,3 +23,14 @@ def njit(function: F) -> F:
         return cast(F, numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:
         return cast(F, numba.njit(nogil=True)(function))
+
+
+def read_only(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """Views of arrays that cannot be written to.
+
+    A kernel is compiled anew for arrays that can and for arrays that cannot: where both come in, this saves seconds.
+    """
+    views = tuple(array.view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views

@@ -44,21 +44,20 @@ def _look(
     if relations:
         for i in range(size):
             s = own[i]
-            if s < 0:
+            if s < 0 or (s != part and s != rest):
                 continue
+            marks = by_part if s == part else by_rest
             j = parent[base + i]
             while j >= 0:
-                t = own[j]
-                if t >= 0:
-                    if s == part:
-                        by_part[t] = True
-                    elif s == rest:
-                        by_rest[t] = True
-                    if t == part:
-                        by_part[s] = True
-                    elif t == rest:
-                        by_rest[s] = True
+                if own[j] >= 0:
+                    marks[own[j]] = True
                 j = parent[base + j]
+            # Preorder: what hangs under a node follows it.
+            j = i + 1
+            while j < size and parent[base + j] >= i:
+                if own[j] >= 0:
+                    marks[own[j]] = True
+                j += 1
     return count
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.kernels.jit import njit
+from treeanon.kernels.jit import njit, read_only
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -50,13 +50,17 @@ def list_children(parent: Ints, base: int, size: int, first_child: Ints, next_si
         first_child[above] = i
 
 
-@njit
 def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Longs, Ints, Ints]:
     """Offsets, parents and labels of the same trees in canonical form; parents may come in any order.
 
-    Equal siblings are merged together with what lies below them. `rank` must be unique for a label. (One function: its
-    work arrays and their fill levels would have to go in and out of every part.)
+    Equal siblings are merged together with what lies below them. `rank` must be unique for a label.
     """
+    return _canonical(*read_only(offsets, parent, label, rank))
+
+
+@njit
+def _canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Longs, Ints, Ints]:
+    """`canonical`. (One function: its work arrays and their fill levels would have to go in and out of every part.)"""
     records = len(offsets) - 1
     total = len(label)
     biggest = 0
@@ -84,7 +88,7 @@ def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Lo
             work[top] = child
             top += 1
             child = next_sibling[child]
-        _sort_by_rank(work, 0, top, label, base, rank)
+        _sort_by_rank(work, 0 * top, top, label, base, rank)  # a literal 0 would be compiled as a type of its own
         begin = filled
         depth = 0
         frame_start[0] = 0
@@ -251,9 +255,14 @@ def gather(offsets: Longs, parent: Ints, label: Ints, chosen: Longs) -> tuple[Lo
     return out_offsets, out_parent, out_label
 
 
-@njit
 def hash_records(offsets: Longs, parent: Ints, label: Ints, seed: int) -> Longs:
     """A 64-bit fingerprint of every record; equal records have equal fingerprints."""
+    offsets, parent, label = read_only(offsets, parent, label)
+    return _hash_records(offsets, parent, label, seed)
+
+
+@njit
+def _hash_records(offsets: Longs, parent: Ints, label: Ints, seed: int) -> Longs:
     out = np.empty(len(offsets) - 1, np.int64)
     for r in range(len(out)):
         state = np.uint64(seed)

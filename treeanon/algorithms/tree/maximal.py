@@ -35,7 +35,7 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels.losses import Floats
-from treeanon.kernels.trees import Ints, Longs, move_disassociated
+from treeanon.kernels.trees import Ints, Longs, canonical, move_disassociated
 from treeanon.loss import label_losses
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
@@ -179,11 +179,10 @@ class _Run:
         self.effort, self.seed, self.jobs, self.progress = effort, seed, jobs, progress
         self.walks = 0
         self.began = time.monotonic()
-        self._index(forest.parent)
+        self._index(forest)
 
-    def _index(self, parent: np.ndarray) -> None:
-        """Counts what does not depend on a walk; `parent` are the parents of the nodes, moved or not."""
-        forest = Forest(self.forest.schema, self.forest.classes, self.forest.offsets, parent, self.forest.label)
+    def _index(self, forest: Forest) -> None:
+        """Counts what does not depend on a walk, in these trees: those of the input, with nodes moved or not."""
         self.indexed = indexed = Indexed.of(forest, self.guarantee)
         strict = StrictCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
         deep = self.guarantee.m > 2 or strict is not None
@@ -218,17 +217,27 @@ class _Run:
         tried = self.walk_all(orders)
         for orders in self._refinements(rng, own, tried):
             tried += self.walk_all(orders)
-        walked = min(tried, key=lambda item: item[0])[1]
-        last = [self._released(walked)]
         if self.sibling:
-            orders = self._dearer(tried)
-            if (self.guarantee.n > 1 and not self.large) or strictly(self.guarantee):
-                orders.append(replace(walked.order, let_out=True, again=True))
-            last += [self._released(found) for _, found in self.walk_all(orders)]
-        found = [candidate for candidate in last if candidate is not None]
-        if not found:
+            tried += self._last_walks(tried)
+        best: Candidate | None = None
+        for cost, walked in sorted(tried, key=lambda item: item[0]):
+            # Only a walk that ended relations may cost more than it thinks.
+            if best is not None and best.cost <= cost:
+                break
+            found = self._released(walked)
+            if found is not None and (best is None or found.cost < best.cost):
+                best = found
+        if best is None:
             raise GuaranteeError("no release was found in which only relations had to be broken")
-        return min(found, key=lambda candidate: candidate.cost)
+        return best
+
+    def _last_walks(self, tried: list[tuple[float, Walked]]) -> list[tuple[float, Walked]]:
+        """Walks that end relations, and one that tries again what was refused."""
+        orders = self._dearer(tried)
+        if (self.guarantee.n > 1 and not self.large) or strictly(self.guarantee):
+            walked = min(tried, key=lambda item: item[0])[1]
+            orders.append(replace(walked.order, let_out=True, again=True))
+        return self.walk_all(orders)
 
     def _refinements(
         self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, Walked]]
@@ -319,7 +328,7 @@ class _Run:
         names = [classes.names[i] for i in roles.known if classes.names[i] not in start.withheld]
         cut = [classes.label(name, text) for name in names for text in start.cut[name]]
         mapping = self.forest.cut_map({name: start.cut[name] for name in names})
-        self._index(moved_parents(self.forest, mapping, start.disassociated))
+        self._index(with_moved(self.forest, mapping, start.disassociated))
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
         orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(self._times(_SPLITS)))]
@@ -331,14 +340,17 @@ class _Run:
         return found
 
 
-def moved_parents(forest: Forest, mapping: Ints, pairs: Sequence[LabelPair]) -> Ints:
-    """The parents of the nodes of a forest once pairs of labels are disassociated, of what `mapping` publishes."""
+def with_moved(forest: Forest, mapping: Ints, pairs: Sequence[LabelPair]) -> Forest:
+    """The values of a forest where they come to lie once pairs of labels, as `mapping` publishes them, are moved."""
     classes = forest.classes
     upper = np.array([classes.label(*pair[0]) for pair in pairs], np.int32)
     lower = np.array([classes.label(*pair[1]) for pair in pairs], np.int32)
     order = np.argsort(lower, kind="stable").astype(np.int32)
     starts = np.searchsorted(lower[order], np.arange(len(classes) + 1)).astype(np.int64)
-    return move_disassociated(forest.offsets, forest.parent, mapping[forest.label], starts, order, upper, lower)
+    parent = move_disassociated(forest.offsets, forest.parent, mapping[forest.label], starts, order, upper, lower)
+    rank = np.arange(len(classes), dtype=np.int32)
+    trees = canonical(forest.offsets, parent, forest.label, rank)
+    return Forest(forest.schema, classes, *trees, report=forest.report)
 
 
 def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:

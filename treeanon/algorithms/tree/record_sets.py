@@ -46,7 +46,7 @@ class RecordSets:
 
     >>> sets = RecordSets(1000)
     >>> one = sets.add(np.array([3, 5], np.int32))
-    >>> sets.size[one], sets.kind[one] == SPARSE
+    >>> int(sets.size[one]), bool(sets.kind[one] == SPARSE)
     (2, True)
     """
 
