@@ -12,6 +12,7 @@ from treeanon.cli.common import (
     force_option,
     output_option,
     progress_bar,
+    read_records,
     reading_options,
     refuse_two_on_stdout,
     result,
@@ -137,7 +138,7 @@ def command(
     refuse_own_input([source, schema], [output, solution])
     if compiles_first():
         say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
-    from treeanon.io import output_format, read
+    from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
     from treeanon.loss import ml2
     from treeanon.release import Request, fulfil
@@ -160,17 +161,10 @@ def command(
     form = output_format(output, loaded, target_format)
     # What the other format cannot express is told before the work, not after it.
     _ = loaded.for_format(form.name).layout
-    with progress_bar("reading", quiet=quiet) as progress:
-        forest = read(
-            source,
-            loaded,
-            format=source_format,
-            on_error=on_error,
-            strict=strict,
-            show_values=show_values,
-            jobs=cores,
-            progress=progress,
-        )
+    forest = read_records(
+        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
+        show_values=show_values, jobs=jobs,
+    )  # fmt: skip
     with progress_bar("searching", quiet=quiet) as progress:
         release = fulfil(request, forest, progress)
     with progress_bar("writing", quiet=quiet) as progress:

@@ -11,6 +11,7 @@ from treeanon.cli.common import (
     force_option,
     output_option,
     progress_bar,
+    read_records,
     reading_options,
     refuse_two_on_stdout,
     result,
@@ -61,7 +62,7 @@ def command(
     refuse_own_input([solution, source, schema], [output])
     if compiles_first():
         say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
-    from treeanon.io import output_format, read
+    from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
     from treeanon.release import SolutionFile, apply
     from treeanon.schema import Schema
@@ -72,17 +73,10 @@ def command(
     refuse_existing(output, force=force)
     form = output_format(output, loaded, target_format)
     _ = loaded.for_format(form.name).layout
-    with progress_bar("reading", quiet=quiet) as progress:
-        forest = read(
-            source,
-            loaded,
-            format=source_format,
-            on_error=on_error,
-            strict=strict,
-            show_values=show_values,
-            jobs=cores,
-            progress=progress,
-        )
+    forest = read_records(
+        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
+        show_values=show_values, jobs=jobs,
+    )  # fmt: skip
     release = apply(found, forest)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from treeanon.forest import Forest
+    from treeanon.schema import Schema
 
 F = TypeVar("F", bound=Callable[..., Any])
 Progress = Callable[[int, int | None], None]
@@ -98,6 +103,33 @@ class _Bar:
         """Takes the line away."""
         if self.drawn:
             click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def read_records(
+    source: str,
+    schema: Schema,
+    *,
+    quiet: bool,
+    format: str | None,
+    on_error: Literal["error", "skip"],
+    strict: bool,
+    show_values: bool,
+    jobs: int | None,
+) -> Forest:
+    """The records of an input, read by the options that every command has for that."""
+    from treeanon.io import read
+
+    with progress_bar("reading", quiet=quiet) as progress:
+        return read(
+            source,
+            schema,
+            format=format,
+            on_error=on_error,
+            strict=strict,
+            show_values=show_values,
+            jobs=jobs or os.cpu_count() or 1,
+            progress=progress,
+        )
 
 
 def say(text: str, *, quiet: bool) -> None:

@@ -13,6 +13,7 @@ from treeanon.cli.common import (
     force_option,
     output_option,
     progress_bar,
+    read_records,
     reading_options,
     refuse_two_on_stdout,
     result,
@@ -22,6 +23,7 @@ from treeanon.cli.common import (
     talking_options,
     told_dropped,
 )
+from treeanon.cli.releasing import refuse_own_input
 
 
 @click.command()
@@ -60,12 +62,12 @@ def command(
     treeanon convert patients.xml -s schema.toml -o patients.trees.jsonl.zst
     """
     refuse_two_on_stdout(output, as_json=as_json)
-    from treeanon.io import output_format, read, write
+    from treeanon.io import output_format, write
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
     from treeanon.schema.derive import for_trees
 
-    _refuse_own_input(source, schema, [output, *([schema_out] if schema_out else [])])
+    refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)
     refuse_existing(output, force=force)
     if schema_out is not None:
@@ -73,17 +75,10 @@ def command(
     form = output_format(output, loaded, target_format)
     # What the other format cannot express is told before the work, not after it.
     _ = loaded.for_format(form.name).layout
-    with progress_bar("reading", quiet=quiet) as progress:
-        forest = read(
-            source,
-            loaded,
-            format=source_format,
-            on_error=on_error,
-            strict=strict,
-            show_values=show_values,
-            jobs=jobs or os.cpu_count() or 1,
-            progress=progress,
-        )
+    forest = read_records(
+        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
+        show_values=show_values, jobs=jobs,
+    )  # fmt: skip
     with progress_bar("writing", quiet=quiet) as progress:
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
     if schema_out is not None:
@@ -119,14 +114,6 @@ def _told(counts: dict[str, Any], output: str) -> str:
         lines.append("not published, because the schema does not name it or withholds it:")
         lines.extend(told_dropped(counts["dropped"]))
     return "\n".join(lines)
-
-
-def _refuse_own_input(source: str, schema: str, targets: list[str]) -> None:
-    """Refuses, also with --force, to write over what is being read."""
-    for target in targets:
-        for read in (source, schema):
-            if os.path.exists(target) and os.path.exists(read) and os.path.samefile(target, read):  # noqa: PTH110, PTH121
-                raise click.UsageError(f"{target} is read; write to another file")
 
 
 def _check_schema_out(schema_out: str, output: str, *, force: bool) -> None:

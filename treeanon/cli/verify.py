@@ -10,6 +10,7 @@ import click
 from treeanon.cli.common import (
     printable,
     progress_bar,
+    read_records,
     reading_options,
     result,
     say,
@@ -74,24 +75,16 @@ def command(
     treeanon verify out.xml -s schema.toml -k 5
     treeanon verify out.xml -s schema.toml -k 20 -m 3 -n 2 --attacker joint --json
     """
-    from treeanon.io import read
     from treeanon.privacy import Guarantee, verify
     from treeanon.schema import Schema
 
     asked = Guarantee(k, m, n, attacker, l, diversity, negative)
     loaded = Schema.load(schema)
     cores = jobs or os.cpu_count() or 1
-    with progress_bar("reading", quiet=quiet) as progress:
-        forest = read(
-            release,
-            loaded,
-            format=source_format,
-            on_error=on_error,
-            strict=strict,
-            show_values=show_values,
-            jobs=cores,
-            progress=progress,
-        )
+    forest = read_records(
+        release, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
+        show_values=show_values, jobs=jobs,
+    )  # fmt: skip
     with progress_bar("checking", quiet=quiet) as progress:
         verdict = verify(forest, asked, jobs=cores, progress=progress)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
