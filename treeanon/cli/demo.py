@@ -50,7 +50,8 @@ A sample hospital is in {base}: 1,000 invented patients, their schemas and hiera
 
   cd {base}
   treeanon hierarchy show hierarchies/diagnosis.csv
-  treeanon convert patients.xml -s hospital-xml.toml -o patients.trees.jsonl
+  treeanon anonymize patients.xml -s hospital-xml.toml -k 5 -m 2 -n 1 -o release.xml
+  treeanon verify release.xml -s hospital-xml.toml -k 5 -m 2 -n 1
   treeanon init patients.ndjson -o my-schema.toml
 
 hospital-xml.toml explains the schema language by example."""

@@ -198,6 +198,13 @@ class _Run:
         small = min(4.0, max(1.0, _USUAL_NODES / max(self.forest.nodes, 1)))
         return max(1, round(usual * self.effort.factor * small))
 
+    def _planned(self) -> int | None:
+        """How many walks there will be, as far as is known."""
+        if self.effort.seconds is not None:
+            return None
+        finer = 3 * self._finer + 1 if self.sibling else 0
+        return max(self.walks, self._times(_SPLITS) + self._times(_NEAR) + finer)
+
     @property
     def _finer(self) -> int:
         return 1 if self.large else self._times(_FINER)
@@ -268,7 +275,7 @@ class _Run:
                 self._workshops.put(workshop)
             self.walks += 1
             if self.progress is not None:
-                self.progress(self.walks, None)
+                self.progress(self.walks, self._planned())
             return self.goal.of_walk(walked), walked
 
         orders = list(dict.fromkeys(orders))
