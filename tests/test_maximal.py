@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from search_strategies import random_forest
 from slow_guarantee import holds, violations
 
 import treeanon as ta
-from treeanon.algorithms.tree import acs, gcs, maximal, ocs
+from treeanon.algorithms.tree import acs, facts, gcs, maximal, ocs, partition
 from treeanon.algorithms.tree.maximal import Effort, search
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.record_sets import RecordSets
@@ -265,3 +267,32 @@ def test_distinct_records(records: list[int]) -> None:
     marks = np.zeros(4, np.uint64)
     assert distinct_records(np.array(records, np.int32), marks).tolist() == sorted(set(records))
     assert not marks.any()
+
+
+def test_values_that_are_inner_nodes_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "h.json").write_text('{"lung": "any", "flu": "lung", "asthma": "lung"}')
+    text = 'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "disease"\nhierarchy = "h.json"\n'
+    forest = ta.Forest.from_records(ta.Schema.loads(text, folder=tmp_path), [[["disease", "lung", []]]] * 6)
+    found = search(forest, Guarantee(2, m=2, n=0))
+    assert found.forest == forest
+    assert measure(forest, found.forest).value_loss == 0
+
+
+@pytest.mark.parametrize("extension", [{"l": 2}, {"negative": ("a",)}])
+def test_extensions_without_tables_of_pairs(extension: dict[str, Any]) -> None:
+    text = 'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "a"\n[[class]]\nname = "s"\nrole = "sensitive"\n'
+    records = [[["a", x, []], ["s", y, []]] for x in "pq" for y in "123"]
+    forest = ta.Forest.from_records(ta.Schema.loads(text), records)
+    assert search(forest, Guarantee(2, m=1, n=0, **extension), jobs=3).forest == forest
+
+
+def test_more_labels_than_tables_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (facts, partition):
+        monkeypatch.setattr(module, "MOST_LABELS", 20)
+    schema = flat_schema("code", "sex")
+    rnd = Random(3)
+    records = [[["code", str(rnd.randrange(60)), []], ["sex", rnd.choice("FM"), []]] for _ in range(900)]
+    forest = ta.Forest.from_records(schema, records)
+    found = search(forest, Guarantee(3, m=3, n=1), jobs=2, effort=0.2)
+    assert not violations(list(found.forest.records()), 3, 3, 1)
+    assert 2 < len(np.unique(found.forest.label)) <= 20

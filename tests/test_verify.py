@@ -344,3 +344,25 @@ def test_progress_ends_at_its_total() -> None:
     forest = Forest.from_records(SCHEMA, [[["a", f"a{i}", []]] for i in range(100)])
     verify(forest, k=1, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1]
+
+
+def test_a_joint_support_of_one_is_found_among_many_embeddings() -> None:
+    text = 'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "p"\nrole = "keep"\n'
+    for name, under in (("y", "p"), ("c", "y"), ("d", "c")):
+        text += f'[[class]]\nname = "{name}"\nunder = "{under}"\n'
+
+    def c(*below: Any) -> Any:
+        return ["c", "c0", list(below)]
+
+    def y(*below: Any) -> Any:
+        return ["y", "y0", list(below)]
+
+    def p(number: int, *below: Any) -> Any:
+        return ["p", f"p{number}", list(below)]
+
+    d = ["d", "d0", []]
+    twice = [c(d), p(0, y(c())), p(1, y(d)), p(2, y(d)), p(3, c(d)), p(4, c(d), d)]
+    once = [p(1, c(d), y(c(), d)), y(c(), d)]
+    forest = ta.Forest.from_records(ta.Schema.loads(text), [twice, twice, once])
+    verdict = ta.verify(forest, k=2, m=3, n=2, attacker="joint")
+    assert (verdict.holds, verdict.largest_k) == (False, 1)

@@ -19,6 +19,7 @@ RECODINGS = ("sibling", "subtree")
 OBJECTIVES = ("loss", "rpd", "rpda")
 CLOSED = ("values", "cuts")
 SCOPES = ("class", "hierarchy")
+EXTENSIONS = ("l-diversity", "negative knowledge")
 
 COMMON = ("seed", "jobs", "progress")
 """What every caller may offer, and a search takes if it has a use for it."""
@@ -26,7 +27,10 @@ COMMON = ("seed", "jobs", "progress")
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One search. `options` are those that only some searches take; `common` are those of COMMON that it takes."""
+    """One search. `options` are those that only some searches take; `common` are those of COMMON that it takes.
+
+    `extensions` are what it can guarantee beyond k^(m,n)-anonymity: l-diversity, negative knowledge.
+    """
 
     name: str
     module: str
@@ -34,6 +38,7 @@ class Algorithm:
     options: tuple[str, ...] = ()
     common: tuple[str, ...] = ("progress",)
     completable: bool = False
+    extensions: tuple[str, ...] = EXTENSIONS
 
     @property
     def search(self) -> Callable[..., Found]:
@@ -47,6 +52,13 @@ class Algorithm:
             if name not in self.options:
                 own = ", ".join(self.options) or "none of its own"
                 raise UsageError(f"algorithm {self.name!r} has no option {name!r}; it has: {own}")
+
+    def check_extensions(self, wanted: Iterable[str]) -> None:
+        """UsageError for a guarantee that the search cannot give."""
+        for name in wanted:
+            if name not in self.extensions:
+                able = ", ".join(one.name for one in ALGORITHMS.values() if name in one.extensions)
+                raise UsageError(f"algorithm {self.name!r} does not know of {name}; this does: {able}")
 
     def offered(self, **common: Any) -> dict[str, Any]:
         """Those of the common options that the search takes and that are given."""
@@ -71,6 +83,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "visits every cut that can hold, as published: for small hierarchies",
             ("closed", "scope"),
             completable=True,
+            extensions=(),
         ),
         Algorithm(
             "gcs",
@@ -78,6 +91,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "keeps the g cheapest cuts of each step, as published",
             ("g", "closed", "scope"),
             completable=True,
+            extensions=(),
         ),
         Algorithm(
             "ocs",
@@ -85,6 +99,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "takes no relation apart, as published",
             ("g", "closed", "scope"),
             completable=True,
+            extensions=(),
         ),
         Algorithm(
             "miracle",
@@ -92,6 +107,7 @@ ALGORITHMS: dict[str, Algorithm] = {
             "groups like persons and makes each group equal (the baseline)",
             ("window",),
             ("seed", "progress"),
+            extensions=("negative knowledge",),
         ),
     )
 }

@@ -5,7 +5,9 @@ Set NUMBA_DISABLE_JIT=1 to run the same code uncompiled, for debugging.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -20,9 +22,31 @@ def njit(function: F) -> F:
     Where nothing on disk can be written (a service user without a home), it is compiled anew in every process.
     """
     try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
+        compiled = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:
         return cast(F, numba.njit(nogil=True)(function))
+    _drop_stale(compiled)
+    return cast(F, compiled)
+
+
+_looked_at: set[str] = set()
+
+
+def _drop_stale(compiled: Any) -> None:
+    """Drops cached kernels that are older than any source of kernels.
+
+    numba compares a cached kernel with its own file only: when a kernel that it calls has changed, in another file, it
+    would go on running the old one.
+    """
+    folder = getattr(getattr(compiled, "_cache", None), "cache_path", None)
+    if folder is None or folder in _looked_at:
+        return
+    _looked_at.add(folder)
+    newest = max(source.stat().st_mtime for source in Path(__file__).parent.glob("*.py"))
+    with contextlib.suppress(OSError):
+        for index in Path(folder).glob("*.nbi"):
+            if index.stat().st_mtime < newest:
+                index.unlink(missing_ok=True)
 
 
 def read_only(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:

@@ -77,14 +77,18 @@ def embeddings(
     while i >= 0:
         if i == depth:
             made = so_far[depth]
-            kept = begin
             covered = False
             for j in range(begin, end):
-                covered = covered or made & out[j] == made
-                if out[j] & made != out[j]:
-                    out[kept] = out[j]
-                    kept += 1
+                if made & out[j] == made:
+                    covered = True
+                    break
             if not covered:
+                # Only now may what the new mask covers go: a covered one must leave the others in place.
+                kept = begin
+                for j in range(begin, end):
+                    if out[j] & made != out[j]:
+                        out[kept] = out[j]
+                        kept += 1
                 end = kept
                 if end == len(out):
                     out = _longer(out)

@@ -58,10 +58,18 @@ class Guarantee:
     def sentence(self) -> str:
         """What the guarantee says, for people."""
         values = f"{self.m} value{'s' if self.m > 1 else ''}"
-        relations = (
-            f" and up to {self.n} relation{'s' if self.n > 1 else ''} between them" if self.n and self.m > 1 else ""
-        )
-        return f"Whoever knows up to {values} of a person{relations} finds no person, or at least {self.k}."
+        relations = ""
+        if self.n and self.m > 1:
+            same = ", also of the same nodes," if self.attacker == "joint" else ""
+            relations = f" and up to {self.n} relation{'s' if self.n > 1 else ''} between them{same}"
+        lacks = f", or that it has none of a kind ({', '.join(self.negative)})," if self.negative else ""
+        diverse = ""
+        if self.l > 1:
+            kind = f"{self.l} different values" if self.diversity == "distinct" else f"no value in more than 1/{self.l}"
+            diverse = f" Among those, every sensitive class has at least {kind}."
+            diverse = diverse if self.diversity == "distinct" else diverse.replace("has at least", "has")
+        known = f"Whoever knows up to {values} of a person{lacks}{relations}"
+        return f"{known} finds no person, or at least {self.k}.{diverse}"
 
     def as_dict(self) -> dict[str, Any]:
         """The guarantee as plain data, as solutions hold it; what is at its default for extensions is left out."""

@@ -58,6 +58,8 @@ class Request:
             finishing = algorithm_named(DEFAULT).options
             options = {name: value for name, value in options.items() if name not in finishing}
         algorithm.check(options)
+        wanted = {"l-diversity": self.l is not None and self.l > 1, "negative knowledge": bool(self.negative)}
+        algorithm.check_extensions(name for name, is_wanted in wanted.items() if is_wanted)
         if persons(self.max_suppressed, 10**9) and "max_suppressed" not in algorithm.options and not self.complete:
             algorithm.check(["max_suppressed"])
         _ = self.guarantee

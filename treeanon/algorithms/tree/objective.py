@@ -42,12 +42,14 @@ class Objective:
         self._weighted_loss = self._label_weight * self._label_loss
         known = roles_of(before, guarantee).known
         self._known = np.isin(classes.class_of, known)
+        # An inner node of a hierarchy that is published as it was held loses nothing: only the trees tell where.
+        self._inner = bool((self._label_loss * np.bincount(before.label, minlength=len(classes)))[1:].any())
         self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
 
     @property
     def of_partition(self) -> Callable[[Partition], float] | None:
         """The cost of what is published on a walk, where that is known without looking at the trees."""
-        return self._of_partition if self.name == "loss" else None
+        return self._of_partition if self.name == "loss" and not self._inner else None
 
     def _of_partition(self, partition: Partition) -> float:
         labels, held = partition.labels_held()
@@ -57,7 +59,7 @@ class Objective:
 
     def of_walk(self, walked: Walked) -> float:
         """The cost of publishing what a walk ended with; relations that it ended are taken for lost."""
-        if self.name != "loss":
+        if self.name != "loss" or self._inner:
             return self.of_release(walked.release(self.before))
         lost = self._held * self._known * (walked.mapping < 0)
         supports = walked.supports

@@ -53,7 +53,7 @@ class RecordSets:
     def __init__(self, records: int, lasting: LastingSets | None = None, store: int = 0) -> None:
         """A store of sets of so many records; it is number `store` of those that share the lasting sets."""
         if lasting is None:
-            lasting = LastingSets(records, np.zeros(0, np.int64), 1)
+            lasting, store = LastingSets(records, np.zeros(0, np.int64), 1), 0
         self.records, self.lasting = records, lasting.count
         count = lasting.count + 64
         self.kind, self.at = np.zeros(count, np.int8), np.full(count, -1, np.int64)

@@ -131,7 +131,7 @@ class Walk:
         self.steps += 1
         if self.cost is not None:
             cost = self.cost(self.partition)
-            if cost < self.least_cost:
+            if cost <= self.least_cost:  # of equals the finest
                 self.least_cost, self.best_steps = cost, self.steps
 
     def _publish_roots(self) -> None:
