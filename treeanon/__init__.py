@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treeanon.errors import GuaranteeError, TreeanonError
     from treeanon.forest import Forest
     from treeanon.hierarchy import Hierarchy
     from treeanon.io import read, write
@@ -18,9 +19,11 @@ __version__ = "0.1.0"
 __all__ = [
     "Forest",
     "Guarantee",
+    "GuaranteeError",
     "Hierarchy",
     "Release",
     "Schema",
+    "TreeanonError",
     "Verdict",
     "anonymize",
     "apply",
@@ -32,9 +35,11 @@ __all__ = [
 _HOMES = {
     "Forest": "treeanon.forest",
     "Guarantee": "treeanon.privacy",
+    "GuaranteeError": "treeanon.errors",
     "Hierarchy": "treeanon.hierarchy",
     "Release": "treeanon.release",
     "Schema": "treeanon.schema",
+    "TreeanonError": "treeanon.errors",
     "Verdict": "treeanon.privacy",
     "anonymize": "treeanon.release",
     "apply": "treeanon.release",
@@ -52,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, "__version__"])

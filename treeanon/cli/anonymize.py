@@ -21,7 +21,10 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import check_solution_target, compiles_first, refuse_own_input, told_release
+from treeanon.cli.releasing import check_folder, check_solution_target, compiles_first, refuse_own_input, told_release
+
+KERNELS = {"maximal": "rare_sets", "miracle": "miracle"}
+"""A module of kernels that a search needs; those of TREE share theirs."""
 
 SEARCHES = "; ".join(f"{algorithm.name}: {algorithm.help}" for algorithm in ALGORITHMS.values())
 
@@ -136,7 +139,7 @@ def command(
         raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([source, schema], [output, solution])
-    if compiles_first():
+    if compiles_first() or compiles_first(KERNELS.get(algorithm, "structure")):
         say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
@@ -157,6 +160,7 @@ def command(
     loaded = Schema.load(schema)
     request.check(loaded)
     refuse_existing(output, force=force)
+    check_folder(output)
     check_solution_target(solution, output, force=force)
     form = output_format(output, loaded, target_format)
     # What the other format cannot express is told before the work, not after it.

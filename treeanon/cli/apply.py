@@ -20,7 +20,7 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import compiles_first, refuse_own_input, told_release
+from treeanon.cli.releasing import check_folder, compiles_first, refuse_own_input, told_release
 
 
 @click.command()
@@ -71,6 +71,7 @@ def command(
     found = SolutionFile.load(solution).solution
     loaded = Schema.load(schema)
     refuse_existing(output, force=force)
+    check_folder(output)
     form = output_format(output, loaded, target_format)
     _ = loaded.for_format(form.name).layout
     forest = read_records(

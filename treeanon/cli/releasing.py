@@ -26,6 +26,14 @@ def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> N
                 raise click.UsageError(f"{target} is read; write to another file")
 
 
+def check_folder(output: str) -> None:
+    """Refuses, before any work, an output in a folder that is not there."""
+    from treeanon.errors import FileError
+
+    if output != "-" and not os.path.isdir(os.path.dirname(os.path.abspath(output.rstrip("/")))):  # noqa: PTH112, PTH120, PTH100
+        raise FileError(f"{output}: its folder does not exist")
+
+
 def check_solution_target(solution: str | None, output: str, *, force: bool) -> None:
     """Refuses, before any work, a place for the solution file that cannot be."""
     from treeanon.errors import FileError
@@ -45,11 +53,11 @@ def check_solution_target(solution: str | None, output: str, *, force: bool) -> 
     refuse_existing(solution, force=force)
 
 
-def compiles_first() -> bool:
-    """Whether the kernels will be compiled, as far as can be seen by the verifier's, which every release needs."""
+def compiles_first(kernels: str = "verify") -> bool:
+    """Whether a module of kernels will be compiled; every release needs the verifier's."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return False
-    found = find_spec("treeanon.kernels.verify")
+    found = find_spec(f"treeanon.kernels.{kernels}")
     if found is None or found.origin is None:
         return False
     source = Path(found.origin)
@@ -77,7 +85,7 @@ def told_release(release: Release, output: str, solution: str | None = None, min
         f"Verified by counting in what was written: {release.verdict.sentence}",
         f"{counts['published_records']:,} of {_counted(counts['records'], 'record')}, {counts['published_nodes']:,} of"
         f" {counts['nodes']:,} nodes written to {output}",
-        *([f"solution written to {solution}, for `treeanon apply`: not for publishing"] if solution else []),
+        *([f"solution written to {solution}, {_use_of(release)}: not for publishing"] if solution else []),
         *_told_sacrifices(told),
         *_told_reading(counts),
         "",
@@ -87,10 +95,15 @@ def told_release(release: Release, output: str, solution: str | None = None, min
     return "\n".join(map(printable, lines))
 
 
+def _use_of(release: Release) -> str:
+    local = release.solution.cut is None
+    return "which cannot be applied again, as it recodes each record by itself" if local else "for `treeanon apply`"
+
+
 def _told_sacrifices(told: Mapping[str, Any]) -> list[str]:
     lines = []
     if told["withheld"]:
-        lines.append(f"not published at all, for nothing of them would be safe: {', '.join(told['withheld'])}")
+        lines.append(f"withheld, as too rare to be published safely: {', '.join(told['withheld'])}")
     if told["suppressed"]:
         lines.append(f"{_counted(told['suppressed'], 'person')} left out as outliers")
     if told["disassociated"]:
@@ -98,7 +111,11 @@ def _told_sacrifices(told: Mapping[str, Any]) -> list[str]:
         listed = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in told["disassociated"])
         lines.append(f"{_counted(total, 'relation')} taken apart: {listed}")
     for role, names in told["published_as_they_are"].items():
-        sensitive = "sensitive, diverse in every group" if told["guarantee"].get("l", 1) > 1 else "sensitive"
+        sensitive = (
+            "sensitive, diverse in every group of persons that can be formed"
+            if told["guarantee"].get("l", 1) > 1
+            else "sensitive"
+        )
         declared = {"keep": "declared safe by the schema", "sensitive": sensitive}.get(role, role)
         lines.append(f"published as they are ({declared}): {', '.join(names)}")
     return lines

@@ -16,6 +16,7 @@ from treeanon.cli.common import (
     say,
     schema_option,
     talking_options,
+    told_dropped,
 )
 
 _MOST = 12
@@ -45,6 +46,7 @@ _MOST = 12
     help="distinct: at least l values a group; frequency: none with more than 1/l of it.",
 )
 @click.option("--negative", multiple=True, metavar="CLASS", help="It is also known which values of it are absent.")
+@click.option("--ignore-unnamed", is_flag=True, help="Answer for the named fields alone, if there are others.")
 @reading_options
 @talking_options
 def command(
@@ -62,6 +64,7 @@ def command(
     strict: bool,
     show_values: bool,
     jobs: int | None,
+    ignore_unnamed: bool,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -69,7 +72,7 @@ def command(
 
     RELEASE is a file, a folder, a glob or a zip of files, or `-`, also one that treeanon did not make. Every
     combination of up to m values and n relations that anybody holds is counted. What fails is told by classes, never
-    by values. Exit code 0: the guarantee holds; 1: it does not.
+    by values. Exit code 0: the guarantee holds; 1: it does not, or the file has fields that the schema does not name.
 
     \b
     treeanon verify out.xml -s schema.toml -k 5
@@ -88,16 +91,22 @@ def command(
     with progress_bar("checking", quiet=quiet) as progress:
         verdict = verify(forest, asked, jobs=cores, progress=progress)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
-    skipped = forest.report.as_dict()["skipped_records"] if forest.report else 0
+    skipped = forest.report.skipped if forest.report else 0
+    unread = forest.report.dropped.paths() if forest.report else {}
     if as_json:
-        result({**verdict.as_dict(), "declared_safe": kept, "skipped_records": skipped}, as_json=True)
+        more = {"declared_safe": kept, "skipped_records": skipped, "not_looked_at": unread}
+        result({**verdict.as_dict(), **more}, as_json=True)
     elif not quiet:
         click.echo("\n".join(_told(verdict)))
     if kept:
         say(f"not checked, declared safe by the schema: {printable(', '.join(kept))}", quiet=quiet)
     if skipped:
         say(f"warning: {skipped:,} broken records skipped, which the answer knows nothing of", quiet=quiet)
-    return 0 if verdict.holds else 1
+    if unread:
+        left = "not looked at" if ignore_unnamed else "not looked at, so that nothing can be said of the file"
+        say(f"the file has fields that the schema does not name or withholds, {left}:", quiet=quiet)
+        say("\n".join(told_dropped(unread)), quiet=quiet)
+    return 0 if verdict.holds and (ignore_unnamed or not unread) else 1
 
 
 def _told(verdict: Any) -> list[str]:

@@ -12,7 +12,8 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import Check, open_folder, open_output
-from treeanon.io.registry import Document, Format, RecordTexts, format_named, format_of_name
+from treeanon.io.registry import FORMATS, Document, Format, RecordTexts, format_named, format_of_name
+from treeanon.io.sources import plain_name
 from treeanon.kernels.trees import Longs
 from treeanon.schema import Schema
 
@@ -32,7 +33,13 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
     """The format of an output: the one asked for, what its name means, or the input's."""
     if format is not None:
         return format_named(format)
-    return format_of_name(target) or format_named(schema.input.format)
+    found = format_of_name(target)
+    ending = Path(plain_name(str(target))).suffix
+    whole_file = schema.input.record is not None and schema.input.record.whole_file
+    if found is None and ending not in ("", ".zip") and not whole_file and not os.path.isdir(target):  # noqa: PTH112
+        known = ", ".join(sorted({one for form in FORMATS.values() for one in form.endings}))
+        raise UsageError(f"{target}: no format has the ending {ending}; name one (--to), or end in {known}")
+    return found or format_named(schema.input.format)
 
 
 def write(

@@ -30,7 +30,7 @@ def verify(
     attacker: Attacker = "independent",
     l: int = 1,  # noqa: E741 - its name in the literature
     diversity: Diversity = "distinct",
-    negative: Sequence[str] = (),
+    negative: str | Sequence[str] = (),
     patterns: bool = True,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -81,7 +81,7 @@ def _asked(
     attacker: Attacker,
     l: int,  # noqa: E741
     diversity: Diversity,
-    negative: Sequence[str],
+    negative: str | Sequence[str],
 ) -> Guarantee:
     if guarantee is not None:
         if k is not None:
@@ -89,7 +89,7 @@ def _asked(
         return guarantee
     if k is None:
         raise UsageError("k is needed: the least number of persons behind every combination")
-    return Guarantee(k, m, n, attacker, l, diversity, tuple(negative))
+    return Guarantee(k, m, n, attacker, l, diversity, (negative,) if isinstance(negative, str) else tuple(negative))
 
 
 def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | None) -> tuple[int | None, int]:

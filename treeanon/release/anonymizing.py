@@ -77,6 +77,7 @@ def fulfil(request: Request, forest: Forest, progress: Progress | None = None) -
     request.check(forest.schema)
     roles_of(forest, request.guarantee)
     refuse_too_few(forest, request.guarantee.k)
+    refuse_uniform(forest, request.guarantee)
 
     def find(guarantee: Guarantee) -> Found:
         return _search(request, forest, guarantee, progress)
@@ -94,6 +95,21 @@ def refuse_too_few(forest: Forest, k: int) -> None:
         raise GuaranteeError("there is no record, so there is nothing to publish")
     if len(forest) < k:
         raise GuaranteeError(f"there are {len(forest):,} records, fewer than k = {k:,}: nobody can be hidden")
+
+
+def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
+    """GuaranteeError if a sensitive class is not diverse in the whole collection: then no group need be formed."""
+    for index in roles_of(forest, guarantee).sensitive if guarantee.l > 1 else ():
+        classes = forest.classes
+        record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
+        own = classes.class_of[forest.label] == index
+        held = np.unique(np.stack([record[own], forest.label[own]]), axis=1)[1]
+        most, values = (int(np.bincount(held).max()), len(np.unique(held))) if len(held) else (0, guarantee.l)
+        if values < guarantee.l or (guarantee.diversity == "frequency" and most * guarantee.l > len(forest)):
+            raise GuaranteeError(
+                f"class {classes.names[index]!r} is not {guarantee.l}-diverse in the collection as a whole, so that"
+                " knowing nothing of a person would be enough"
+            )
 
 
 def _search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None) -> Found:

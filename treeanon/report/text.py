@@ -29,7 +29,7 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None) -> str:
     class                            loss                          values  released
     sex                             0.500  ##########..........         2         1
     <BLANKLINE>
-    relations lost between                  kept
+    relations between                  kept
     sex > age                             75.0 %
     """
     return "\n".join((*_totals(losses, mining), *_classes(losses), *_pairs(losses)))
@@ -67,7 +67,7 @@ def _pairs(losses: Losses) -> Iterator[str]:
     if not lost:
         return
     yield ""
-    yield f"{'relations lost between':{_NAME}}{'kept':>14}"
+    yield f"{'relations between':{_NAME}}{'kept':>14}"
     for kept, pair in lost[:_MOST_PAIRS]:
         text, number = _cell(pair.replace(">", " > "), 79), _percent(kept)
         if len(text) < _NAME + 14 - len(number):

@@ -46,10 +46,13 @@ LabelPair = tuple[Label, Label]
 _SPLITS = 16
 _FINER = 2
 _NEAR = 8
+_NOISY = 4
+_ROUNDS = 4
 _DEAR = 12
 _USUAL_NODES = 40_000
 _FEW_NODES = 5_000
 _MANY_NODES = 400_000
+_MOST_TREE_LABELS = 10_000
 _PRICE = 0.7
 """What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
 
@@ -110,8 +113,9 @@ def search(
     goal = Objective(forest, guarantee, objective, weights)
     run = _Run(forest, guarantee, goal, recoding, Effort.of(effort), seed or 0, jobs or os.cpu_count() or 1, progress)
     best = run.carry_on(start) if start is not None else run.best()
-    by_paths = objective != "loss" or forest.nodes <= _FEW_NODES
-    if by_paths and start is None and not strictly(guarantee):
+    few = forest.nodes <= _FEW_NODES
+    thorough = objective != "loss" or recoding == "subtree" or run.effort.factor >= 2 or few
+    if thorough and start is None and not strictly(guarantee) and len(forest.classes) <= _MOST_TREE_LABELS:
         best = _or_as_published(run, best)
     if max_suppressed:
         best = _without_outliers(run, best, max_suppressed)
@@ -203,7 +207,13 @@ class _Run:
         if self.effort.seconds is not None:
             return None
         finer = 3 * self._finer + 1 if self.sibling else 0
-        return max(self.walks, self._times(_SPLITS) + self._times(_NEAR) + finer)
+        noisy = self._rounds * self._times(_NOISY)
+        return max(self.walks, self._times(_SPLITS) + self._times(_NEAR) + finer + noisy)
+
+    @property
+    def _rounds(self) -> int:
+        """How often the best is varied label by label; more where larger combinations make for more dead ends."""
+        return 0 if self.large or not self.sibling else _ROUNDS * min(self.guarantee.m - 1, 2)
 
     @property
     def _finer(self) -> int:
@@ -218,6 +228,13 @@ class _Run:
         """The best release of all walks."""
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
+        if self.guarantee.m == 1 and not strictly(self.guarantee):
+            # Single labels: what is safe depends little on what else is published, so two ways to walk are enough.
+            plain = Order(tuple(own.tolist()), let_out=self.sibling)
+            tried = self.walk_all([plain, replace(plain, split=not self.sibling)])
+            found = self._released(min(tried, key=lambda item: item[0])[1])
+            assert found is not None, "no relation is ended for single labels"
+            return found
         count = self._times(_SPLITS)
         orders = [Order(tuple(own.tolist()), let_out=False)]
         orders += [Order(random_weights(rng, own), let_out=False) for _ in range(count - 1)]
@@ -261,6 +278,10 @@ class _Run:
                 yield from [finer + apart] if self.large else [finer, apart]
             top = min(tried, key=lambda item: item[0])[1].order
             yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
+            for _ in range(self._rounds):
+                top = min(tried, key=lambda item: item[0])[1].order
+                seeds = rng.integers(1, 2**31, self._times(_NOISY)).tolist()
+                yield [replace(top, noise=(*top.noise, seed)) for seed in seeds]
             if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
                 return
 
@@ -270,7 +291,8 @@ class _Run:
         def one(order: Order) -> tuple[float, Walked]:
             workshop = self._workshops.get()
             try:
-                walked = Walk(workshop, self.tree, order, self.goal.of_partition).run(start)
+                cost = self.goal.of_partition if self.guarantee.m > 1 else None
+                walked = Walk(workshop, self.tree, order, cost).run(start)
             finally:
                 self._workshops.put(workshop)
             self.walks += 1
@@ -395,11 +417,14 @@ def _or_as_published(run: _Run, best: Candidate) -> Candidate:
             found = gcs.search(run.forest, run.guarantee, closed=closed)
         except GuaranteeError:  # it can withhold no class
             return best
-        cost = run.goal.of_release(found.forest)
-        if cost < best.cost:
-            best = Candidate(cost, None, found.forest, found.solution.disassociated, given=found.solution.cut)
-            finer = run.carry_on(found.solution)
-            best = min(best, finer, key=lambda candidate: candidate.cost)
+        given = Candidate(
+            run.goal.of_release(found.forest),
+            None,
+            found.forest,
+            found.solution.disassociated,
+            given=found.solution.cut,
+        )
+        best = min(best, given, run.carry_on(found.solution), key=lambda candidate: candidate.cost)
     return best
 
 

@@ -54,7 +54,7 @@ def search(
     and none of these gives a group away by its place.
     """
     if guarantee.l > 1:
-        raise UsageError("miracle does not offer l-diversity; the other algorithms do")
+        raise UsageError("miracle does not offer l-diversity; the default search does")
     if window < 1:
         raise UsageError("window must be a whole number from 1")
     roles = roles_of(forest, guarantee)

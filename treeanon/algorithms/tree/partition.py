@@ -38,7 +38,11 @@ class Partition:
         self.relation_set = np.full((room, room), -1, np.int32)
         self.is_published = np.zeros(len(self.indexed.above), bool)
         self.is_plain = np.zeros(len(self.indexed.above), bool)
+        self.there = np.zeros(0 if self.facts is None else len(self.facts.shared), bool)
+        """Which of the labels that the facts speak of are published."""
         self.rare: Rare | None = None
+        self.blaming = False
+        """Whether `rare` must be said also where facts alone decide."""
         self.price = 0
         self.relations_total = 0
         """The different relations of published labels, summed over the records; ended ones are not counted."""
@@ -134,18 +138,20 @@ class Partition:
                     earlier.undo()
                 self.slot[label:stop] = whole
                 self.node[whole] = label
-                self.is_published[label] = self.is_plain[label] = True
+                self._show(label)
                 self.rare = rare
                 return False
             done.append(step)
         self.forget(whole)
         if own:
-            self.is_published[label] = True
+            self._show(label, plain=False)
         return True
 
     def _hide(self, slot: int) -> None:
         node = self.node[slot]
         self.is_published[node] = self.is_plain[node] = False
+        if self.facts is not None and self.facts.number[node] >= 0:
+            self.there[self.facts.number[node]] = False
         self.node[slot] = -1
 
     def rare_sets(self, slot: int, others: Ints, most: int = 1) -> list[Rare]:
@@ -195,24 +201,31 @@ class Partition:
             self.node.append(label)
             if len(self.node) > len(self.held):
                 self._grow()
-        self.is_published[label] = self.is_plain[label] = True
+        self._show(label)
         return slot
 
-    def conflicts(self, label: int, rest: int, *, relations: bool) -> bool:
+    def _show(self, label: int, *, plain: bool = True) -> None:
+        self.is_published[label], self.is_plain[label] = True, plain
+        if self.facts is not None and self.facts.number[label] >= 0:
+            self.there[self.facts.number[label]] = True
+
+    def conflicts(self, label: int, *, relations: bool) -> bool:
         """Whether facts alone tell that the label cannot be published beside what is; relations may be passed over."""
         if self.facts is None:
             return False
         conflict = self.facts.conflict if relations else self.facts.label_conflict
         lessons = self.workshop.lessons
         if relations and (nodes := lessons.against(label, self.is_published, certain=self.certain)):
-            self.rare = Rare(tuple(-1 if node == label else int(self.slot_of(node)) for node in nodes))
+            if self.blaming:
+                self.rare = Rare(tuple(-1 if node == label else self.slot_of(node) for node in nodes))
             return True
-        number = self.facts.number
-        slots = [s for s, node in enumerate(self.node) if node >= 0 and s != rest]
-        against = conflict[number[label], number[[self.node[s] for s in slots]]]
-        if not against.any():
+        # What the label is now published as is above it, so it holds k records of it: no conflict.
+        row = conflict[self.facts.number[label]]
+        if not (row & self.there).any():
             return False
-        self.rare = Rare((-1, slots[int(against.argmax())]))
+        if self.blaming:
+            other = int(np.flatnonzero(self.facts.number == int((row & self.there).argmax()))[0])
+            self.rare = Rare((-1, self.slot_of(other)))
         return True
 
     def slot_of(self, node: int) -> int:

@@ -38,7 +38,7 @@ class Step:
         """Publishes the label if that is safe, or in any case if it is not to be checked."""
         p, indexed = self.partition, self.partition.indexed
         self.stop = self.label + 1 if self.only_own else int(indexed.end[self.label])
-        if checked and not self.only_own and p.conflicts(self.label, self.rest, relations=not self.price):
+        if checked and not self.only_own and p.conflicts(self.label, relations=not self.price):
             return False
         known = not self.only_own and self.rest < 0 and self._facts_suffice()
         records = None if known else self._records()

@@ -16,6 +16,8 @@ from treeanon.forest import Forest
 from treeanon.kernels.losses import Floats
 from treeanon.kernels.trees import Ints, Longs
 
+_NOISE = 0.3
+
 
 @dataclass(frozen=True)
 class Order:
@@ -24,7 +26,8 @@ class Order:
     `split` replaces a label by all of its children at once, as cuts do; `let_out` publishes one value beside the more
     general label of its siblings. `again` tries labels that failed once more at the end, until none can be added:
     with two or more relations one that failed may be safe later. `price` is how many relations of records one unit of
-    gain may cost, for the labels of `dear`.
+    gain may cost, for the labels of `dear`. `noise` seeds random factors on the gains of single
+    labels, one set of factors a seed.
     """
 
     weights: tuple[float, ...]
@@ -34,6 +37,7 @@ class Order:
     price: float = 0.0
     dear: frozenset[int] = frozenset()
     blame: bool = False
+    noise: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,12 @@ class Walk:
         self.most_steps = math.inf
         self.least_cost = math.inf
         self.partition = Partition(workshop, certain=order.again)
+        self.partition.blaming = order.blame
         self.cut: set[int] = set()
         self.refused: list[tuple[float, int]] = []
+        self.factors = np.ones(len(tree.loss))
+        for seed in order.noise:
+            self.factors *= 10 ** np.random.default_rng(seed).normal(0, _NOISE, len(tree.loss))
         self.blame = np.zeros(len(tree.indexed)) if order.blame else None
 
     def run(self, start: list[int] | None = None) -> Walked:
@@ -185,7 +193,7 @@ class Walk:
 
     def _urgency(self, label: int, gain: float) -> float:
         """How early a label is tried; at once if there is nothing to win by it but what lies below."""
-        return gain * self.order.weights[self.tree.class_of[label]] if gain > 0 else math.inf
+        return gain * self.order.weights[self.tree.class_of[label]] * self.factors[label] if gain > 0 else math.inf
 
     def _split_down(self) -> None:
         """Replaces labels by all of their children, the greatest gain first, until no label can be."""
@@ -257,8 +265,9 @@ class Walk:
 
 
 def random_weights(rng: np.random.Generator, own: Floats) -> tuple[float, ...]:
-    """Class weights drawn over four decades, times the user's own."""
-    return tuple((own * 10 ** rng.uniform(-2, 2, len(own))).tolist())
+    """Class weights drawn over one to four decades, times the user's own."""
+    wide = rng.choice([0.5, 1, 2])
+    return tuple((own * 10 ** rng.uniform(-wide, wide, len(own))).tolist())
 
 
 def near_weights(rng: np.random.Generator, weights: tuple[float, ...]) -> tuple[float, ...]:
