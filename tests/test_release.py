@@ -512,3 +512,11 @@ def test_public_names() -> None:
     for name in ta.__all__:
         assert getattr(ta, name)
     assert Request(k=2).guarantee.k == 2
+
+
+@pytest.mark.parametrize(("values", "options"), [("xxxxxx", {"l": 2}), ("xxxxyz", {"l": 2, "diversity": "frequency"})])
+def test_a_collection_that_is_not_diverse_as_a_whole(values: str, options: dict[str, Any]) -> None:
+    text = 'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "a"\n[[class]]\nname = "s"\nrole = "sensitive"\n'
+    forest = ta.Forest.from_records(ta.Schema.loads(text), [[["a", "1", []], ["s", value, []]] for value in values])
+    with pytest.raises(ta.GuaranteeError, match="collection as a whole"):
+        ta.anonymize(forest, k=2, **options)

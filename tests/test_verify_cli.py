@@ -117,3 +117,13 @@ def test_skipped_records_are_told(monkeypatch: pytest.MonkeyPatch, capsys: Captu
 )
 def test_exit_codes(line: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verify(line, monkeypatch) == code
+
+
+def test_fields_that_the_schema_does_not_name(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    lines = [json.dumps({"city": "Turin", "ssn": f"Secret{i}"}) + "\n" for i in range(5)]
+    (place / "more.ndjson").write_text("".join(lines))
+    assert verify("more.ndjson -s s.toml -k 5", monkeypatch) == 1
+    told = capsys.readouterr()
+    assert "nothing can be said of the file" in told.err and "ssn" in told.err and "Secret" not in told.err
+    assert verify("more.ndjson -s s.toml -k 5 --ignore-unnamed --json", monkeypatch) == 0
+    assert json.loads(capsys.readouterr().out)["not_looked_at"] == {"ssn": 5}

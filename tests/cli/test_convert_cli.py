@@ -124,3 +124,11 @@ def test_schema_out_that_cannot_be(
     """It fails before anything is written."""
     assert convert(f"in.ndjson -s s.toml {line}", monkeypatch) in (2, 4)
     assert capfd.readouterr().out == "" and not (place / "o.ndjson").exists()
+
+
+def test_an_ending_that_is_no_format(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert convert("in.ndjson -s s.toml -o out.csv", monkeypatch) == 2
+    assert "no format has the ending .csv" in capsys.readouterr().err
+    assert convert("in.ndjson -s s.toml -o out.csv --to xml", monkeypatch) == 0
