@@ -29,7 +29,7 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None) -> str:
     class                            loss                          values  released
     sex                             0.500  ##########..........         2         1
     <BLANKLINE>
-    relations between                  kept
+    relations between                       kept
     sex > age                             75.0 %
     """
     return "\n".join((*_totals(losses, mining), *_classes(losses), *_pairs(losses)))
