@@ -15,7 +15,8 @@ from slow_guarantee import holds, violations
 
 import treeanon as ta
 from treeanon.algorithms.tree import acs, facts, gcs, maximal, ocs, partition
-from treeanon.algorithms.tree.maximal import Effort, search
+from treeanon.algorithms.tree.effort import Effort
+from treeanon.algorithms.tree.maximal import search
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.algorithms.tree.solution import Found
@@ -296,3 +297,36 @@ def test_more_labels_than_tables_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     found = search(forest, Guarantee(3, m=3, n=1), jobs=2, effort=0.2)
     assert not violations(list(found.forest.records()), 3, 3, 1)
     assert 2 < len(np.unique(found.forest.label)) <= 20
+
+
+def test_carrying_on_leaves_the_run_as_it_was() -> None:
+    """Walks after it must not see nodes where the pairs of another solution moved them."""
+    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))[:400]
+    guarantee = Guarantee(10, m=2, n=1)
+    start = gcs.search(forest, guarantee).solution
+    goal = Objective(forest, guarantee, "loss")
+    run = maximal._Run(forest, guarantee, goal, "sibling", Effort(0.1), 0, 1, None)
+    before, tree = run.indexed, run.tree
+    assert start.disassociated and run.carry_on(start).forest.nodes
+    assert run.indexed is before and run.tree is tree
+
+
+@pytest.mark.parametrize("recoding", maximal.RECODINGS)
+def test_nothing_is_lost_where_nobody_need_be_hidden(recoding: str) -> None:
+    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))
+    found = search(forest, Guarantee(1, m=3, n=2), recoding=recoding, max_suppressed=3)
+    assert found.forest == forest and found.solution.apply(forest) == forest
+
+
+def test_completing_leaves_nobody_out() -> None:
+    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))[:50]
+    start = gcs.search(forest, Guarantee(3)).solution
+    with pytest.raises(UsageError, match="max_suppressed"):
+        search(forest, Guarantee(3), start=start, max_suppressed=1)
+
+
+def test_a_repr_shows_no_value() -> None:
+    forest = ta.Forest.from_records(flat_schema("disease"), [[["disease", "flu", []]]] * 6)
+    found = search(forest, Guarantee(3))
+    assert "flu" in found.solution.cut["disease"]
+    assert "flu" not in repr(found) + repr(found.solution)

@@ -390,7 +390,7 @@ def test_what_cannot_be() -> None:
     forest = clinic([[hospital("H1")], [hospital("H2")]])
     with pytest.raises(GuaranteeError, match="2 records, fewer than k = 3"):
         miracle.search(forest, Guarantee(3))
-    with pytest.raises(GuaranteeError, match="0 records"):
+    with pytest.raises(GuaranteeError, match="no records"):
         miracle.search(forest[:0], Guarantee(1))
     with pytest.raises(UsageError, match="l-diversity"):
         miracle.search(forest, Guarantee(2, l=2))

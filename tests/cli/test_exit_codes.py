@@ -87,8 +87,8 @@ CASES: dict[str, tuple[int, str]] = {
     "in.ndjson -s s.toml -o old.ndjson": (4, "old.ndjson: exists already; use --force"),
     "in.ndjson -s s.toml -o full": (4, "full: exists already; use --force"),
     "in.ndjson -s s.toml -o full --force": (4, "full: holds files that are not from treeanon"),
-    "in.ndjson -s s.toml -o none/o.ndjson": (4, "none/o.ndjson: cannot be written: No such file"),
-    "in.ndjson -s s.toml -o in.ndjson/o.ndjson": (4, "cannot be written: Not a directory"),
+    "in.ndjson -s s.toml -o none/o.ndjson": (4, "none/o.ndjson: its folder does not exist"),
+    "in.ndjson -s s.toml -o in.ndjson/o.ndjson": (4, "its folder does not exist"),
     "in.ndjson -s s.toml -o /dev/full": (4, "/dev/full: cannot be written: No space left on device"),
     "in.ndjson -s s.toml -o o.ndjson --schema-out old.ndjson": (4, "old.ndjson: exists already"),
 }

@@ -23,7 +23,7 @@ from treeanon.cli.common import (
     talking_options,
     told_dropped,
 )
-from treeanon.cli.releasing import refuse_own_input
+from treeanon.cli.releasing import check_folder, refuse_own_input
 
 
 @click.command()
@@ -70,6 +70,7 @@ def command(
     refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)
     refuse_existing(output, force=force)
+    check_folder(output)
     if schema_out is not None:
         _check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)

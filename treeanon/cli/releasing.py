@@ -111,11 +111,7 @@ def _told_sacrifices(told: Mapping[str, Any]) -> list[str]:
         listed = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in told["disassociated"])
         lines.append(f"{_counted(total, 'relation')} taken apart: {listed}")
     for role, names in told["published_as_they_are"].items():
-        sensitive = (
-            "sensitive, diverse in every group of persons that can be formed"
-            if told["guarantee"].get("l", 1) > 1
-            else "sensitive"
-        )
+        sensitive = "sensitive, diverse in every group" if told["guarantee"].get("l", 1) > 1 else "sensitive"
         declared = {"keep": "declared safe by the schema", "sensitive": sensitive}.get(role, role)
         lines.append(f"published as they are ({declared}): {', '.join(names)}")
     return lines

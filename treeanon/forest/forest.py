@@ -209,21 +209,23 @@ class Forest:
             mapping[first : first + len(hierarchy)] = first + np.where(nearest < 0, own, nearest)
         return mapping
 
-    def disassociate(self, pairs: Sequence[tuple[Label, Label]]) -> Forest:
+    def disassociate(self, pairs: Sequence[tuple[Label, Label]], *, seen_as: Ints | None = None) -> Forest:
         """The forest after disassociating each (upper, lower) pair of labels, in order, in every record.
 
         Every node `lower` below a node `upper` becomes a leaf child of upper's parent, its children go to its own
-        former parent, equal siblings merge.
+        former parent, equal siblings merge. With `seen_as`, a node is moved for what its label x is published as,
+        seen_as[x], but keeps x.
         """
         upper = np.array([self.classes.label(*pair[0]) for pair in pairs], np.int32)
         lower = np.array([self.classes.label(*pair[1]) for pair in pairs], np.int32)
-        return self.disassociate_labels(upper, lower)
+        return self.disassociate_labels(upper, lower, seen_as=seen_as)
 
-    def disassociate_labels(self, upper: Ints, lower: Ints) -> Forest:
+    def disassociate_labels(self, upper: Ints, lower: Ints, *, seen_as: Ints | None = None) -> Forest:
         """`disassociate` for arrays of labels."""
+        label = self.label if seen_as is None else seen_as[self.label]
         order = np.argsort(lower, kind="stable").astype(np.int32)
         starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
-        parent = move_disassociated(self.offsets, self.parent, self.label, starts, order, upper, lower)
+        parent = move_disassociated(self.offsets, self.parent, label, starts, order, upper, lower)
         return self._with(*canonical(self.offsets, parent, self.label, self._rank()))
 
     def records(self) -> Iterator[Tree]:

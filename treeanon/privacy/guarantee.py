@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from treeanon.errors import UsageError
+from treeanon.errors import GuaranteeError, UsageError
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
@@ -108,3 +108,11 @@ def roles_of(forest: Forest, guarantee: Guarantee) -> Roles:
         if forest.classes.index(name) not in known:
             raise UsageError(f"negative knowledge of class {name!r}: its role is not quasi")
     return Roles(known, sensitive, others, tuple(forest.classes.index(name) for name in guarantee.negative))
+
+
+def refuse_too_few(forest: Forest, k: int) -> None:
+    """GuaranteeError if there are not k persons to hide among."""
+    if not len(forest):
+        raise GuaranteeError("there are no records, so there is nothing to publish")
+    if len(forest) < k:
+        raise GuaranteeError(f"there are {len(forest):,} records, fewer than k = {k:,}: nobody can be hidden")

@@ -13,9 +13,10 @@ from treeanon.algorithms.tree.solution import Found, Progress, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.kernels.losses import count_records_with
 from treeanon.loss.measure import measure
 from treeanon.loss.values import value_loss
-from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, roles_of
+from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, refuse_too_few, roles_of
 from treeanon.privacy.verify import verify
 from treeanon.release.bound import largest_k
 from treeanon.release.release import Release
@@ -89,23 +90,16 @@ def fulfil(request: Request, forest: Forest, progress: Progress | None = None) -
     return _release(request, forest, found)
 
 
-def refuse_too_few(forest: Forest, k: int) -> None:
-    """GuaranteeError if there are not k persons to hide among."""
-    if not len(forest):
-        raise GuaranteeError("there is no record, so there is nothing to publish")
-    if len(forest) < k:
-        raise GuaranteeError(f"there are {len(forest):,} records, fewer than k = {k:,}: nobody can be hidden")
-
-
 def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
     """GuaranteeError if a sensitive class is not diverse in the whole collection: then no group need be formed."""
-    for index in roles_of(forest, guarantee).sensitive if guarantee.l > 1 else ():
-        classes = forest.classes
-        record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
-        own = classes.class_of[forest.label] == index
-        held = np.unique(np.stack([record[own], forest.label[own]]), axis=1)[1]
-        most, values = (int(np.bincount(held).max()), len(np.unique(held))) if len(held) else (0, guarantee.l)
-        if values < guarantee.l or (guarantee.diversity == "frequency" and most * guarantee.l > len(forest)):
+    if guarantee.l == 1:
+        return
+    classes = forest.classes
+    persons_with = count_records_with(forest.offsets, forest.label, len(classes))
+    for index in roles_of(forest, guarantee).sensitive:
+        held = persons_with[classes.first[index] : classes.first[index + 1]]
+        values, most = np.count_nonzero(held), int(held.max(initial=0))
+        if 0 < values < guarantee.l or (guarantee.diversity == "frequency" and most * guarantee.l > len(forest)):
             raise GuaranteeError(
                 f"class {classes.names[index]!r} is not {guarantee.l}-diverse in the collection as a whole, so that"
                 " knowing nothing of a person would be enough"

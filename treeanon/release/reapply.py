@@ -13,9 +13,9 @@ from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.hierarchy import Hierarchy
 from treeanon.loss.measure import measure
-from treeanon.privacy.guarantee import roles_of
+from treeanon.privacy.guarantee import refuse_too_few, roles_of
 from treeanon.privacy.verify import verify
-from treeanon.release.anonymizing import counts_of, refuse_too_few
+from treeanon.release.anonymizing import counts_of
 from treeanon.release.release import Release
 from treeanon.release.solution_file import SolutionFile
 

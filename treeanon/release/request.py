@@ -60,7 +60,8 @@ class Request:
         algorithm.check(options)
         wanted = {"l-diversity": self.l is not None and self.l > 1, "negative knowledge": bool(self.negative)}
         algorithm.check_extensions(name for name, is_wanted in wanted.items() if is_wanted)
-        if persons(self.max_suppressed, 10**9) and "max_suppressed" not in algorithm.options and not self.complete:
+        if persons(self.max_suppressed, 10**9):
+            # A completed cut is carried on for all persons.
             algorithm.check(["max_suppressed"])
         _ = self.guarantee
 

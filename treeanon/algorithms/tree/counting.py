@@ -83,33 +83,23 @@ def rare_relations(forest: Forest, guarantee: Guarantee) -> dict[Pair, int] | No
     labels = np.flatnonzero(facts.number >= 0)
     if ((facts.shared > 0) & (facts.shared < guarantee.k)).any():
         return None
-    class_of = forest.classes.class_of
     rare = np.argwhere(np.triu((facts.related > 0) & (facts.related < guarantee.k)))
     if len(rare):
-        chosen = {}
-        for a, b in rare.tolist():
-            x, y = int(labels[a]), int(labels[b])
-            pair = (x, y) if _is_above(forest, int(class_of[x]), int(class_of[y])) else (y, x)
-            chosen[pair] = int(facts.related[a, b])
-        return chosen
+        return {_pair(labels[a], labels[b]): int(facts.related[a, b]) for a, b in rare.tolist()}
     if guarantee.m == 2:
         return {}
     partition = Partition(Workshop(indexed, guarantee, facts))
     for label in labels.tolist():
         partition.place(label)
-    return _blamed(forest, partition)
+    return _blamed(partition)
 
 
-def _is_above(forest: Forest, upper: int, lower: int) -> bool:
-    parents = forest.classes.parents
-    while lower >= 0:
-        lower = parents[lower]
-        if lower == upper:
-            return True
-    return False
+def _pair(x: int, y: int) -> Pair:
+    """The upper and the lower of two related labels: classes come after those they lie under, so labels do too."""
+    return (int(x), int(y)) if x < y else (int(y), int(x))
 
 
-def _blamed(forest: Forest, partition: Partition) -> dict[Pair, int] | None:
+def _blamed(partition: Partition) -> dict[Pair, int] | None:
     """Relations that together end all rare combinations, and the records that hold each."""
     combinations: list[tuple[Pair, ...]] = []
     count = len(partition.node)
@@ -119,10 +109,5 @@ def _blamed(forest: Forest, partition: Partition) -> dict[Pair, int] | None:
     pairs = blamed(partition.related, combinations)
     if pairs is None:
         return None
-    class_of = forest.classes.class_of
-    chosen = {}
-    for a, b in pairs:
-        x, y = partition.node[a], partition.node[b]
-        upper_first = _is_above(forest, int(class_of[x]), int(class_of[y]))
-        chosen[(x, y) if upper_first else (y, x)] = int(partition.related[a, b])
-    return chosen
+    node = partition.node
+    return {_pair(node[a], node[b]): int(partition.related[a, b]) for a, b in pairs}

@@ -2,10 +2,10 @@
 
 A walk publishes one more hierarchy node at a time and keeps it if the *whole* guarantee, values and relations, still
 holds; what fails is not tried again. (For n <= 1 that loses nothing; for n >= 2 a refused cut may have a safe one
-below it, so the last walk tries again.) Walks differ in what a class is worth, drawn over four decades, and in whether
-all children of a node are published at once, as a cut has it, or one by one beside the general label of the others.
-Then relations are ended where that buys more than it costs, and the trees themselves are repaired until nothing is
-rare. TREE's searches instead repair every cut that they pass.
+below it, so the last walk tries again where the data are not many.) Walks differ in what a class is worth, drawn over
+up to four decades, and in whether all children of a node are published at once, as a cut has it, or one by one beside
+the general label of the others. Then relations are ended where that buys more than it costs, and the trees themselves
+are repaired until nothing is rare. TREE's searches instead repair every cut that they pass.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any, Literal
 
@@ -22,11 +23,13 @@ import numpy as np
 
 from treeanon.algorithms.tree import gcs
 from treeanon.algorithms.tree.counting import LocalCounting, Pair
+from treeanon.algorithms.tree.draft import Draft, LabelPair
+from treeanon.algorithms.tree.effort import Effort
 from treeanon.algorithms.tree.facts import Facts
 from treeanon.algorithms.tree.indexed import Indexed
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.repair import repair
-from treeanon.algorithms.tree.solution import Found, Label, Progress, Solution
+from treeanon.algorithms.tree.solution import Found, Progress, Solution
 from treeanon.algorithms.tree.strict import StrictCheck
 from treeanon.algorithms.tree.strict import needed as strictly
 from treeanon.algorithms.tree.walk import Order, Tree, Walk, Walked, near_weights, random_weights
@@ -35,52 +38,26 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels.losses import Floats
-from treeanon.kernels.trees import Ints, Longs, canonical, move_disassociated
+from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss import label_losses
 from treeanon.privacy import Guarantee
-from treeanon.privacy.guarantee import roles_of
+from treeanon.privacy.guarantee import refuse_too_few, roles_of
 
 RECODINGS = ("sibling", "subtree")
-LabelPair = tuple[Label, Label]
 
-_SPLITS = 16
-_FINER = 2
-_NEAR = 8
-_NOISY = 4
-_ROUNDS = 4
+# Walks at the usual effort: by whole sets of siblings from random weights; value by value from the best of these; near
+# the weights of the best; and, in rounds, with random factors on the gains of the best.
+_SPLITS, _FINER, _NEAR, _NOISY, _ROUNDS = 16, 2, 8, 4, 4
+
 _DEAR = 12
-_USUAL_NODES = 40_000
-_FEW_NODES = 5_000
-_MANY_NODES = 400_000
-_MOST_TREE_LABELS = 10_000
+"""For so many refused labels, those with the greatest gains, relations may be ended."""
+
+# Below _USUAL_NODES nodes more walks are made, as they cost little; above _MANY_NODES fewer value by value. How
+# few nodes and labels let the search of TREE have a look too: see _deserves_more.
+_USUAL_NODES, _MANY_NODES, _FEW_NODES, _MOST_TREE_LABELS = 40_000, 400_000, 5_000, 10_000
+
 _PRICE = 0.7
 """What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How long to look: so many times the usual number of walks, or for so many seconds (not repeatable)."""
-
-    factor: float = 1.0
-    seconds: float | None = None
-
-    @classmethod
-    def of(cls, text: str | float) -> Effort:
-        """The effort that a number ("2") or a time ("30s") means.
-
-        >>> Effort.of("2"), Effort.of("30s")
-        (Effort(factor=2.0, seconds=None), Effort(factor=1.0, seconds=30.0))
-        """
-        try:
-            if isinstance(text, str) and text.endswith("s"):
-                effort = cls(seconds=float(text[:-1]))
-            else:
-                effort = cls(factor=float(text))
-        except ValueError:
-            effort = cls(factor=-1.0)
-        if not (0 < effort.factor < 1e6 and (effort.seconds is None or 0 < effort.seconds < 1e6)):
-            raise UsageError("effort must be a number above 0 (1 is usual) or a time such as 30s")
-        return effort
 
 
 def search(
@@ -104,7 +81,11 @@ def search(
     """
     if recoding not in RECODINGS:
         raise UsageError(f"recoding must be one of {', '.join(RECODINGS)}")
-    _refuse_impossible(forest, guarantee)
+    refuse_too_few(forest, guarantee.k)
+    if not roles_of(forest, guarantee).known:
+        raise UsageError("no class has the role quasi: there is nothing that an attacker is taken to know")
+    if start is not None and max_suppressed:
+        raise UsageError("what others have found is carried on for all persons: max_suppressed does not go with it")
     options: dict[str, Any] = {"recoding": recoding, "objective": objective, "effort": effort}
     if weights:
         options["weights"] = dict(weights)
@@ -112,56 +93,17 @@ def search(
         options["seed"] = seed
     goal = Objective(forest, guarantee, objective, weights)
     run = _Run(forest, guarantee, goal, recoding, Effort.of(effort), seed or 0, jobs or os.cpu_count() or 1, progress)
-    best = run.carry_on(start) if start is not None else run.best()
-    few = forest.nodes <= _FEW_NODES
-    thorough = objective != "loss" or recoding == "subtree" or run.effort.factor >= 2 or few
-    if thorough and start is None and not strictly(guarantee) and len(forest.classes) <= _MOST_TREE_LABELS:
-        best = _or_as_published(run, best)
-    if max_suppressed:
-        best = _without_outliers(run, best, max_suppressed)
+    if guarantee.k == 1 and not strictly(guarantee):
+        best = run.untouched()
+    else:
+        best = run.best() if start is None else run.carry_on(start)
+    if guarantee.k > 1 and start is None:
+        if _deserves_more(run):
+            best = _or_as_published(run, best)
+        if max_suppressed:
+            best = _without_outliers(run, best, max_suppressed)
     solution = best.solution(guarantee, options, len(forest))
     return Found(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost})
-
-
-def _refuse_impossible(forest: Forest, guarantee: Guarantee) -> None:
-    """GuaranteeError, with the reason, where no release but an empty one could hold."""
-    if not len(forest):
-        raise GuaranteeError("there is nothing to publish: the input has no records")
-    if len(forest) < guarantee.k:
-        raise GuaranteeError(
-            f"{len(forest)} persons cannot be {guarantee.k}-anonymous: there are fewer than k = {guarantee.k}"
-        )
-    known = roles_of(forest, guarantee).known
-    if not known:
-        raise UsageError("no class has the role quasi: there is nothing that an attacker is taken to know")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A release that satisfies the guarantee, with what it costs."""
-
-    cost: float
-    walked: Walked | None
-    forest: Forest
-    disassociated: tuple[LabelPair, ...] = ()
-    kept: Longs | None = None
-    given: Mapping[str, tuple[str, ...]] | None = None
-
-    def solution(self, guarantee: Guarantee, options: Mapping[str, Any], persons: int) -> Solution:
-        """The recipe of the release."""
-        suppressed = 0 if self.kept is None else persons - len(self.kept)
-        if self.walked is None:
-            return Solution(guarantee, "maximal", self.given, self.disassociated, (), suppressed, options)
-        classes = self.forest.classes
-        known = roles_of(self.forest, guarantee).known
-        cut: dict[str, list[str]] = {classes.names[i]: [] for i in known}
-        for label in self.walked.cut:
-            name, text = classes.decode(label)
-            if name != STAR:  # which stays what it is in every cut
-                cut[name].append(text)
-        withheld = self.walked.withheld(self.forest)
-        plain = {name: tuple(texts or [classes.texts[classes.root(name)]]) for name, texts in cut.items()}
-        return Solution(guarantee, "maximal", plain, self.disassociated, withheld, suppressed, options)
 
 
 class _Run:
@@ -224,7 +166,7 @@ class _Run:
         """Whether the data are so many that a walk value by value is not done lightly."""
         return self.forest.nodes * min(1.0, 1 / self.effort.factor) > _MANY_NODES
 
-    def best(self) -> Candidate:
+    def best(self) -> Draft:
         """The best release of all walks."""
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
@@ -243,7 +185,7 @@ class _Run:
             tried += self.walk_all(orders)
         if self.sibling:
             tried += self._last_walks(tried)
-        best: Candidate | None = None
+        best: Draft | None = None
         for cost, walked in sorted(tried, key=lambda item: item[0]):
             # Only a walk that ended relations may cost more than it thinks.
             if best is not None and best.cost <= cost:
@@ -320,12 +262,11 @@ class _Run:
                 orders.append(replace(walked.order, again=False, price=unit, dear=dear))
         return orders
 
-    def _released(self, walked: Walked, given: Sequence[LabelPair] = ()) -> Candidate | None:
+    def _released(self, walked: Walked, given: Sequence[LabelPair] = ()) -> Draft | None:
         """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""
         if 0 in walked.refused_roots:
             return self._all_one()
-        mapping = np.where(walked.mapping < 0, np.arange(len(walked.mapping), dtype=np.int32), walked.mapping)
-        records = LocalCounting.build(self.forest).project(mapping, walked.withheld(self.forest))
+        records = LocalCounting.build(self.forest).project(walked.published_as, walked.withheld(self.forest))
         pairs: list[Pair] = []
         if walked.price or given:
             label = self.forest.classes.label
@@ -337,16 +278,24 @@ class _Run:
         forest = records.forest
         decode = self.forest.classes.decode
         more = tuple((decode(upper), decode(lower)) for upper, lower in pairs)
-        return Candidate(self.goal.of_release(forest), walked, forest, (*given, *more))
+        return Draft(self.goal.of_release(forest), walked, forest, (*given, *more))
 
-    def _all_one(self) -> Candidate:
+    def untouched(self) -> Draft:
+        """The release of everything as it is, for whom nobody need be hidden (k = 1)."""
+        classes = self.forest.classes
+        names = [classes.names[i] for i in roles_of(self.forest, self.guarantee).known]
+        leaves = {name: classes.hierarchies[classes.index(name)].leaf_nodes.tolist() for name in names}
+        cut = {name: tuple(classes.texts[classes.root(name) + leaf] for leaf in leaves[name]) for name in names}
+        return Draft(self.goal.of_release(self.forest), None, self.forest, given=cut)
+
+    def _all_one(self) -> Draft:
         """The release that says of every person no more than that there is something: the cut {*}."""
         forest = self.forest.project(STAR)
         if 0 < forest.nodes < self.guarantee.k:
             raise GuaranteeError(f"only {forest.nodes} records have any value, fewer than k = {self.guarantee.k}")
-        return Candidate(self.goal.of_release(forest), None, forest, given={STAR: (STAR,)})
+        return Draft(self.goal.of_release(forest), None, forest, given={STAR: (STAR,)})
 
-    def carry_on(self, start: Solution) -> Candidate:
+    def carry_on(self, start: Solution) -> Draft:
         """The best release that refines the cut of a solution; what it disassociates stays so."""
         if start.cut is None:
             raise UsageError("a local recoding has no cut to be carried on from")
@@ -357,29 +306,19 @@ class _Run:
         names = [classes.names[i] for i in roles.known if classes.names[i] not in start.withheld]
         cut = [classes.label(name, text) for name in names for text in start.cut[name]]
         mapping = self.forest.cut_map({name: start.cut[name] for name in names})
-        self._index(with_moved(self.forest, mapping, start.disassociated))
+        # Walks of a run of its own see the values where the given pairs have moved them.
+        moved = copy(self)
+        moved._index(self.forest.disassociate(start.disassociated, seen_as=mapping))
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
         orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(self._times(_SPLITS)))]
-        tried = self.walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
+        tried = moved.walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
+        self.walks = moved.walks
         walked = min(tried, key=lambda item: item[0])[1]
         found = self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
         if found is None:
             raise GuaranteeError("the solution to carry on from does not hold for these data")
         return found
-
-
-def with_moved(forest: Forest, mapping: Ints, pairs: Sequence[LabelPair]) -> Forest:
-    """The values of a forest where they come to lie once pairs of labels, as `mapping` publishes them, are moved."""
-    classes = forest.classes
-    upper = np.array([classes.label(*pair[0]) for pair in pairs], np.int32)
-    lower = np.array([classes.label(*pair[1]) for pair in pairs], np.int32)
-    order = np.argsort(lower, kind="stable").astype(np.int32)
-    starts = np.searchsorted(lower[order], np.arange(len(classes) + 1)).astype(np.int64)
-    parent = move_disassociated(forest.offsets, forest.parent, mapping[forest.label], starts, order, upper, lower)
-    rank = np.arange(len(classes), dtype=np.int32)
-    trees = canonical(forest.offsets, parent, forest.label, rank)
-    return Forest(forest.schema, classes, *trees, report=forest.report)
 
 
 def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
@@ -404,7 +343,14 @@ def _different(tried: list[tuple[float, Walked]]) -> list[Walked]:
     return list(seen.values())
 
 
-def _or_as_published(run: _Run, best: Candidate) -> Candidate:
+def _deserves_more(run: _Run) -> bool:
+    """Whether the search of TREE has a look too: always for its own measures and recoding, else if that is quick."""
+    if strictly(run.guarantee) or len(run.forest.classes) > _MOST_TREE_LABELS:
+        return False
+    return run.goal.name != "loss" or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
+
+
+def _or_as_published(run: _Run, best: Draft) -> Draft:
     """The best release, or what GCS of TREE finds, carried on, where that costs less.
 
     Finer is not always less by path distances: a level of an unbalanced hierarchy may hold fewer nodes than the one
@@ -417,18 +363,18 @@ def _or_as_published(run: _Run, best: Candidate) -> Candidate:
             found = gcs.search(run.forest, run.guarantee, closed=closed)
         except GuaranteeError:  # it can withhold no class
             return best
-        given = Candidate(
+        given = Draft(
             run.goal.of_release(found.forest),
             None,
             found.forest,
             found.solution.disassociated,
             given=found.solution.cut,
         )
-        best = min(best, given, run.carry_on(found.solution), key=lambda candidate: candidate.cost)
+        best = min(best, given, run.carry_on(found.solution), key=lambda draft: draft.cost)
     return best
 
 
-def _without_outliers(run: _Run, best: Candidate, most: int) -> Candidate:
+def _without_outliers(run: _Run, best: Draft, most: int) -> Draft:
     """The best release with at most so many persons left out; the given one where that does not pay."""
     order = Order(tuple(run.goal.weights.tolist())) if best.walked is None else best.walked.order
     [(_, walked)] = run.walk_all([replace(order, let_out=run.sibling, price=0.0, again=False, blame=True)])

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from treeanon.algorithms.tree.solution import Found, Progress, Solution
-from treeanon.errors import GuaranteeError, UsageError
+from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
 from treeanon.kernels import miracle as kernels
@@ -26,7 +26,7 @@ from treeanon.kernels.miracle import State
 from treeanon.kernels.miracle_match import Labels, Links, link
 from treeanon.kernels.trees import Ints, Longs, canonical, depths
 from treeanon.privacy import Guarantee
-from treeanon.privacy.guarantee import roles_of
+from treeanon.privacy.guarantee import refuse_too_few, roles_of
 
 WINDOW = 1000
 BLOCK = 10_000
@@ -58,8 +58,7 @@ def search(
     if window < 1:
         raise UsageError("window must be a whole number from 1")
     roles = roles_of(forest, guarantee)
-    if len(forest) < guarantee.k:
-        raise GuaranteeError(f"there are {len(forest):,} records, fewer than k = {guarantee.k:,}: nobody can be hidden")
+    refuse_too_few(forest, guarantee.k)
     options = {"window": window, **({} if seed is None else {"seed": seed})}
     solution = Solution(guarantee, "miracle", None, options=options)
     if guarantee.k == 1:

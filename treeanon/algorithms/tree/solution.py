@@ -17,7 +17,7 @@ Label = tuple[str, str]
 Progress = Callable[[int, int | None], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution:
     """A recipe that makes a release from a forest: project to `cut`, then disassociate the pairs in order.
 
@@ -33,6 +33,12 @@ class Solution:
     withheld: tuple[str, ...] = ()
     suppressed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        # Nodes and pairs are values of the data, and a repr ends up in logs and tracebacks.
+        g, nodes = self.guarantee, sum(map(len, (self.cut or {}).values()))
+        moved = len(self.disassociated)
+        return f"<Solution: {g.k}^({g.m},{g.n}) by {self.algorithm}, {nodes} nodes in the cut, {moved} disassociated>"
 
     def apply(self, forest: Forest) -> Forest:
         """The trees that the solution publishes, for the same or other data (suppressed persons are not its matter)."""

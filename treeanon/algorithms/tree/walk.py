@@ -26,8 +26,8 @@ class Order:
     `split` replaces a label by all of its children at once, as cuts do; `let_out` publishes one value beside the more
     general label of its siblings. `again` tries labels that failed once more at the end, until none can be added:
     with two or more relations one that failed may be safe later. `price` is how many relations of records one unit of
-    gain may cost, for the labels of `dear`. `noise` seeds random factors on the gains of single
-    labels, one set of factors a seed.
+    gain may cost, for the labels of `dear`. `noise` seeds random factors on the gains of single labels, one set of
+    factors a seed.
     """
 
     weights: tuple[float, ...]
@@ -66,8 +66,12 @@ class Walked:
 
     def release(self, forest: Forest) -> Forest:
         """The trees that are published, before relations that were ended are disassociated."""
-        own = np.arange(len(self.mapping), dtype=np.int32)
-        return forest.without(self.withheld(forest)).relabel(np.where(self.mapping < 0, own, self.mapping))
+        return forest.without(self.withheld(forest)).relabel(self.published_as)
+
+    @property
+    def published_as(self) -> Ints:
+        """For every label the one it is published as; itself where the walk has nothing to say of it."""
+        return np.where(self.mapping < 0, np.arange(len(self.mapping), dtype=np.int32), self.mapping)
 
 
 class Tree:
