@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from treeanon.hierarchy import parse_builder
 from treeanon.schema import ClassSpec, FieldPath, InputSpec, RecordPath, Schema, Step, parse_path
 from treeanon.schema.dump import dump_schema, record_text
-from treeanon.schema.model import FORMATS, ROLES, TYPES
+from treeanon.schema.model import DOCUMENTS, RELATIONAL, ROLES, TYPES
 from treeanon.schema.paths import parse_record
+from treeanon.schema.relational import resolve
 
 SHIPPED = Path(__file__).parents[2] / "schemas"
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
@@ -60,7 +61,7 @@ def classes(draw: st.DrawFn, number: int, form: str) -> ClassSpec:
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
-    form = draw(st.sampled_from(FORMATS))
+    form = draw(st.sampled_from(DOCUMENTS))
     record = None
     if form == "json":
         record = RecordPath(tuple(draw(st.lists(DOTTED_NAMES, max_size=2))), True)
@@ -114,3 +115,31 @@ def test_any_source_of_a_hierarchy_is_written_as_it_is(source: dict[str, object]
 def test_what_toml_has_no_form_for_is_refused() -> None:
     with pytest.raises(TypeError, match="TOML has no object"):
         dump_schema(Schema(InputSpec(), (ClassSpec("a", hierarchy_source={"x": object()}),)))
+
+
+@pytest.mark.parametrize("form", RELATIONAL)
+def test_a_schema_of_tables_reads_back_from_its_text(form: str) -> None:
+    text = f"""version = 1
+
+[input]
+format = "{form}"
+record = "the people"
+key = ["trip.(a, 'b c') -> 'the people'.(x, y)", "trip.start -> port.id", "trip.end -> port.id"]
+
+[[class]]
+name = "from"
+path = "trip.port(start).town"
+
+[[class]]
+name = "to"
+path = "trip.port(end).town"
+
+[[class]]
+name = "deck"
+path = "trip[kind=sea].'deck(no)'"
+"""
+    schema = Schema.loads(text)
+    assert dump_schema(schema) == text
+    again = Schema.loads(dump_schema(resolve(schema)))
+    assert (again.input.keys, again.input.record) == (schema.input.keys, schema.input.record)
+    assert [c.path for c in resolve(again).classes] == [c.path for c in resolve(schema).classes]

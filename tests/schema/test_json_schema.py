@@ -20,6 +20,8 @@ VALIDATOR = Draft202012Validator(FORM)
 # What takes more than one place of the file to see, or the inside of a path.
 UNSEEN = {
     "record broken",
+    "record of tables is a path",
+    "keys that are none",
     "prefixes not declared",
     "no names of XML",
     "a name given twice",

@@ -86,14 +86,32 @@ BROKEN = {
     "format no text": Case(a_class("").replace('"ndjson"', "3"), ("line 3, [input]: format: must be a str",)),
     **{
         f"format {later}": Case(
-            a_class("").replace("ndjson", later).replace("[[", 'key = ["a -> b"]\n[['),
+            a_class("").replace("ndjson", later).replace("[[", "header = true\n[["),
             (
                 f"line 3, [input]: format: '{later}' is not read by this version yet; "
-                "it reads: json, ndjson, xml, trees",
+                "it reads: json, ndjson, xml, trees, tables, sqlite, database",
             ),
         )
-        for later in ("csv", "parquet", "tables", "sqlite", "database")
+        for later in ("csv", "parquet")
     },
+    "record missing in tables": Case(
+        a_class("").replace("ndjson", "tables"),
+        ('line 2, [input]: record: is missing; for example record = "patient"',),
+    ),
+    "record of tables is a path": Case(
+        a_class("", HEAD.replace("ndjson", "sqlite") + 'record = "a.b"\n'),
+        ("line 4, [input]: record: must be the name of the table",),
+    ),
+    "keys that are none": Case(
+        a_class("", HEAD.replace("ndjson", "sqlite") + 'record = "a"\nkey = ["b.c", "b.(x, y) -> a.x"]\n'),
+        (
+            "line 5, [input]: key: key 1: '->' is expected at character 4",
+            "line 5, [input]: key: key 2: 2 columns cannot refer to 1",
+        ),
+    ),
+    "keys of documents": Case(
+        a_class("", HEAD + 'key = ["b.x -> a.y"]\n'), ("line 4, [input]: key: is only for tables",)
+    ),
     "record missing in json": Case(
         a_class("").replace("ndjson", "json"),
         ('line 2, [input]: record: is missing; for example record = "',),

@@ -8,8 +8,9 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
-from treeanon.schema.model import FORMATS
+from treeanon.schema.model import FORMATS, RELATIONAL
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
+from treeanon.schema.relational import nested
 
 if TYPE_CHECKING:
     from treeanon.schema.model import ClassSpec, Schema
@@ -26,6 +27,15 @@ def derive(schema: Schema, name: str) -> Schema:
         raise UsageError(f"there is no format {name!r}; there is: {', '.join(FORMATS)}")
     if name in (source, "trees"):
         return schema
+    if name in RELATIONAL:
+        if source not in RELATIONAL:
+            raise UsageError(f"records of {source} are not written as tables; tables, sqlite and database are")
+        return replace(schema, input=replace(schema.input, format=name))
+    if source in RELATIONAL:
+        schema = nested(schema)
+        source = schema.input.format
+        if name == source:
+            return schema
     if source == "trees" and any(spec.path is None for spec in schema.classes if spec.published):
         schema = _with_paths(schema, slashed=name == "xml")
     elif name == "xml":
@@ -42,7 +52,8 @@ def for_trees(schema: Schema) -> Schema:
 
     Reading a trees file by its name needs no other schema than the input's.
     """
-    dotted = derive(schema, "ndjson") if schema.input.format == "xml" else schema
+    is_dotted = schema.input.format != "xml" and not schema.input.is_relational
+    dotted = schema if is_dotted else derive(schema, "ndjson")
     return replace(dotted, input=replace(dotted.input, format="trees", record=None, namespaces={}))
 
 

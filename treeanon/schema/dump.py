@@ -66,7 +66,12 @@ def record_text(record: RecordPath, slashed: bool) -> str:
 def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:
     yield "format", spec.format
     if spec.record is not None:
-        yield "record", record_text(spec.record, slashed)
+        if spec.is_relational:
+            yield "record", FieldPath((Step(spec.record.names[0]),)).text(slashed=False)
+        else:
+            yield "record", record_text(spec.record, slashed)
+    if spec.keys:
+        yield "key", [str(key) for key in spec.keys]
 
 
 def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:

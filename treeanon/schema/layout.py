@@ -7,7 +7,7 @@ A *container* is the record itself or one repeated object in it (array item, rep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from treeanon.errors import Problem, SchemaError
@@ -167,13 +167,13 @@ class _Compiler:
     def place(self, spec: ClassSpec) -> _DraftContainer:
         assert spec.path is not None
         container, shape, index = self.record, self.record.shape, self.index[spec.name]
-        way: tuple[str, ...] = ()
+        way: tuple[Step, ...] = ()
         for step in spec.path.steps:
             if step.repeated:
                 container = self.enter(container, shape, way, step)
                 shape, way = container.shape, ()
             else:
-                shape, way = shape.wrapper(step.name or ""), (*way, step.name or "")
+                shape, way = shape.wrapper(step.label or ""), (*way, step)
         if spec.path.attribute is not None:
             found = shape.attributes.setdefault(spec.path.attribute, Attribute(spec.path.attribute, index))
             taken = found.held not in (index, -1)
@@ -185,12 +185,13 @@ class _Compiler:
         container.held.append(index)
         return container
 
-    def enter(self, outer: _DraftContainer, shape: _Draft, way: tuple[str, ...], step: Step) -> _DraftContainer:
-        key = (step.name, step.predicate)
+    def enter(self, outer: _DraftContainer, shape: _Draft, way: tuple[Step, ...], step: Step) -> _DraftContainer:
+        key = (step.label, step.predicate)
         if key not in shape.containers:
-            text = FieldPath((*(Step(name) for name in way), step)).text(slashed=self.slashed)
+            text = FieldPath((*way, step)).text(slashed=self.slashed)
             joint = "" if not outer.path or step.name is None else "/" if self.slashed else "."
-            made = _DraftContainer(outer.path + joint + text, way, step.predicate, outer, _Draft(step.name))
+            names = tuple(passed.label or "" for passed in way)
+            made = _DraftContainer(outer.path + joint + text, names, step.predicate, outer, _Draft(step.label))
             shape.containers[key] = made
             if step.predicate is not None:
                 self.fix_constant(made.shape, step.predicate)
@@ -255,9 +256,9 @@ class _Compiler:
             steps = other.path.steps if other.path else ()
             for at, step in enumerate(steps):
                 if step.predicate is not None:
-                    tail = tuple(Step(name) for name in step.predicate.names)
-                    fixed = FieldPath((*steps[:at], Step(step.name, True), *tail), step.predicate.attribute)
-                    if _may_read_one(path, fixed):
+                    tail = (Step(name) for name in step.predicate.names)
+                    way = (*steps[:at], replace(step, predicate=None), *tail)
+                    if _may_read_one(path, FieldPath(way, step.predicate.attribute)):
                         return True
         return False
 
@@ -365,7 +366,7 @@ def _freeze_shape(draft: _Draft, classes: dict[int, int], numbers: dict[int, int
 
 
 def _bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
-    return tuple(step.name for step in path.steps), path.attribute
+    return tuple(step.label for step in path.steps), path.attribute
 
 
 def _apart(first: Step, second: Step) -> bool:
@@ -385,10 +386,10 @@ def _disagreement(first: FieldPath, second: FieldPath, *, slashed: bool) -> str 
     """The name that two paths, which may go through one item, take for different things."""
     ends = len(first.steps) - 1, len(second.steps) - 1
     for at, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
-        if a.name != b.name or _apart(a, b):
+        if a.label != b.label or _apart(a, b):
             return None
         if a.repeated != b.repeated or (not slashed and (at == ends[0]) != (at == ends[1])):
-            return a.name
+            return a.label
     return None
 
 

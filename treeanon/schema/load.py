@@ -10,17 +10,31 @@ from typing import Any, TypeVar
 
 from treeanon.errors import FileError, HierarchyError, Problem, SchemaError
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
+from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
-from treeanon.schema.model import FORMATS, ON_UNKNOWN, ROLES, TYPES, ClassSpec, InputSpec, Schema, ValueType
-from treeanon.schema.paths import XML_NAME, FieldPath, PathError, RecordPath, parse_path, parse_record
+from treeanon.schema.model import (
+    FORMATS,
+    ON_UNKNOWN,
+    RELATIONAL,
+    ROLES,
+    TYPES,
+    ClassSpec,
+    InputSpec,
+    Schema,
+    ValueType,
+)
+from treeanon.schema.paths import XML_NAME, FieldPath, PathError, RecordPath, parse_path, parse_record, parse_root
 from treeanon.schema.places import Trouble, find_places, parse_toml
+from treeanon.schema.relational import check_relational
 
 TOP_KEYS = ("version", "input", "class")
-INPUT_KEYS = ("format", "record", "namespaces")
+INPUT_KEYS = ("format", "record", "namespaces", "key")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym")
-LATER_FORMATS = ("csv", "parquet", "tables", "sqlite", "database")
+LATER_FORMATS = ("csv", "parquet")
 
-_RECORD_EXAMPLES = {"json": 'record = "patients[]"', "xml": 'record = "patients/patient"'}
+_RECORD_EXAMPLES = {"json": 'record = "patients[]"', "xml": 'record = "patients/patient"'} | dict.fromkeys(
+    RELATIONAL, 'record = "patient", the table of which each row is one person'
+)
 _NO_RECORD = {"ndjson": "each line is one person", "trees": "each line is one record"}
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 
@@ -120,7 +134,8 @@ class _Loader:
         if table.get("format") not in LATER_FORMATS:
             self.trouble.unknown_keys(table, INPUT_KEYS, "[input]", "input")
         namespaces = self.read_namespaces(table.get("namespaces"))
-        return InputSpec(self.format or "ndjson", self.read_record(table.get("record")), namespaces)
+        record = self.read_record(table.get("record"))
+        return InputSpec(self.format or "ndjson", record, namespaces, self.read_keys(table.get("key")))
 
     def read_format(self, name: object) -> str | None:
         where, readable = ("input", "format"), ", ".join(FORMATS)
@@ -155,6 +170,24 @@ class _Loader:
                 self.trouble.add(f"{address} is reserved for what treeanon writes", *where, prefix)
         return declared
 
+    def read_keys(self, declared: Any) -> tuple[ForeignKey, ...]:
+        where = ("input", "key")
+        if declared is None:
+            return ()
+        if self.format not in (None, *RELATIONAL):
+            self.trouble.add(f"is only for tables ({', '.join(RELATIONAL)}), not for {self.format}", *where)
+            return ()
+        if not isinstance(declared, list):
+            self.trouble.add('must be a list: key = ["orders.custkey -> customer.custkey"]', *where)
+            return ()
+        keys: list[ForeignKey] = []
+        for number, text in enumerate(declared, start=1):
+            try:
+                keys.append(parse_key(text if isinstance(text, str) else ""))
+            except KeyFormError as error:
+                self.trouble.add(f"key {number}: {error}", *where)
+        return tuple(keys)
+
     def read_record(self, text: object) -> RecordPath | None:
         where = ("input", "record")
         if self.format in _NO_RECORD and text is not None:
@@ -166,7 +199,7 @@ class _Loader:
             self.trouble.add(f"{wrong}; for example {_RECORD_EXAMPLES[self.format]}", *where)
             return None
         try:
-            record = parse_record(text, slashed=self.format == "xml")
+            record = parse_root(text) if self.format in RELATIONAL else parse_record(text, slashed=self.format == "xml")
         except PathError as error:
             self.trouble.add(str(error), *where)
             return None
@@ -249,13 +282,14 @@ class _Loader:
         if not isinstance(text, str):
             wrong = "is missing" if text is None else "must be a string"
             example = "visit[]/@hospital" if slashed else "visits[].hospital"
+            example = "visit.hospital" if self.format in RELATIONAL else example
             self.trouble.add(f'{wrong}; for example path = "{example}"', *where)
             return None
         # Without a format nobody knows whether paths have dots or slashes.
         if self.format is None:
             return None
         try:
-            path = parse_path(text, slashed=slashed)
+            path = parse_path(text, slashed=slashed, keyed=self.format in RELATIONAL)
         except PathError as error:
             self.trouble.add(str(error), *where)
             return None
@@ -287,7 +321,10 @@ class _Loader:
         if self.trouble:
             schema = replace(schema, classes=tuple(self.sure_classes(schema.classes)))
         try:
-            _ = schema.layout
+            if schema.input.is_relational:
+                check_relational(schema)
+            else:
+                _ = schema.layout
         except SchemaError as error:
             for problem in error.problems:
                 self.trouble.adopt(problem)

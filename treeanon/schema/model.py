@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from treeanon.hierarchy import Builder, Flat, Hierarchy
+from treeanon.schema.keys import ForeignKey
 from treeanon.schema.paths import FieldPath, RecordPath
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ ValueType = Literal["text", "integer", "number", "date"]
 
 ROLES: tuple[Role, ...] = ("quasi", "sensitive", "identifier", "keep", "drop")
 TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
-FORMATS = ("json", "ndjson", "xml", "trees")
+DOCUMENTS = ("json", "ndjson", "xml", "trees")
+RELATIONAL = ("tables", "sqlite", "database")
+FORMATS = (*DOCUMENTS, *RELATIONAL)
 ON_UNKNOWN = ("error", "suppress")
 
 
@@ -48,12 +51,52 @@ class ClassSpec:
 
 
 @dataclass(frozen=True)
+class Link:
+    """How a path goes on from one table to the next: by which key, down to rows that refer to it or up to one it names.
+
+    >>> from treeanon.schema.keys import parse_key
+    >>> Link(parse_key("orders.custkey -> customer.custkey"), down=True).table
+    'orders'
+    """
+
+    key: ForeignKey
+    down: bool
+
+    @property
+    def table(self) -> str:
+        """The table that it leads to."""
+        return self.key.table if self.down else self.key.target
+
+
+@dataclass(frozen=True)
+class Relations:
+    """What the paths of a schema come to in a relational input: the link of each step, by the labels that lead there.
+
+    `primary` has the primary keys of the tables that the paths go through, `files` the kind of files they are in.
+    """
+
+    links: Mapping[tuple[str, ...], Link]
+    primary: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    files: str = ""
+
+
+@dataclass(frozen=True)
 class InputSpec:
-    """The `[input]` table of a schema: the format, where one person is, and the namespace prefixes."""
+    """The `[input]` table of a schema: the format, where one person is, and the namespace prefixes.
+
+    Of tables it has the foreign keys that the schema gives, and `relations` once the keys of the input are known too.
+    """
 
     format: str = "ndjson"
     record: RecordPath | None = None
     namespaces: Mapping[str, str] = field(default_factory=dict)
+    keys: tuple[ForeignKey, ...] = ()
+    relations: Relations | None = None
+
+    @property
+    def is_relational(self) -> bool:
+        """Whether the input is tables tied by foreign keys."""
+        return self.format in RELATIONAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +126,10 @@ class Schema:
     def layout(self) -> Layout:
         """Where the published classes lie: their containers and the class tree."""
         from treeanon.schema.layout import compile_layout
+        from treeanon.schema.relational import resolve
 
+        if self.input.is_relational and self.input.relations is None:
+            return resolve(self).layout
         return compile_layout(self)
 
     @classmethod

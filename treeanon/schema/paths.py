@@ -25,11 +25,26 @@ class Predicate:
 
 @dataclass(frozen=True)
 class Step:
-    """One level of a path: its name (None for an array directly in an array) and whether it may repeat."""
+    """One level of a path: its name (None for an array directly in an array) and whether it may repeat.
+
+    In tables a name is a table's, and `key` has the columns of the foreign key to follow where there are several.
+
+    >>> parse_path("flight.airport(origin_id).city", slashed=False, keyed=True).steps[1].label
+    'airport(origin_id)'
+    """
 
     name: str | None
     repeated: bool = False
     predicate: Predicate | None = None
+    key: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str | None:
+        """What the step is called where one name must say it all."""
+        if not self.key:
+            return self.name
+        columns = ", ".join(_name_text(column, slashed=False) for column in self.key)
+        return f"{_name_text(self.name or '', slashed=False)}({columns})"
 
 
 @dataclass(frozen=True)
@@ -55,6 +70,8 @@ class FieldPath:
                 mark = f"[{_predicate_text(step.predicate, slashed=slashed)}]"
             if step.name is None and parts:
                 parts[-1] += mark
+            elif step.key:
+                parts.append(f"{step.label}{mark}")
             else:
                 parts.append(("" if step.name is None else _name_text(step.name, slashed=slashed)) + mark)
         if self.attribute is not None:
@@ -63,7 +80,7 @@ class FieldPath:
 
 
 def _name_text(name: str, *, slashed: bool) -> str:
-    special = "/@[]='\"" if slashed else ".[]='\""
+    special = "/@[]='\"" if slashed else ".,()[]='\""
     if name and not any(char in special or (slashed and char.isspace()) for char in name):
         return name
     return f"'{name}'" if "'" not in name else f'"{name}"' if name else ""
@@ -92,18 +109,22 @@ NOT_IN_XML_NAMES = re.compile(f"[^{_FOLLOWS}]")
 
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _DOTTED_NAME = re.compile(r"[^.\[\]='\"]+")
+_KEYED_NAME = re.compile(r"[^.,()\[\]='\"]+")
 _SLASHED_NAME = re.compile(r"[^/@\[\]='\"\s]+")
 
 
 class _Scanner:
     """Reads a path from left to right."""
 
-    def __init__(self, text: str, *, slashed: bool) -> None:
-        self.text, self.at, self.slashed = text, 0, slashed
+    def __init__(self, text: str, *, slashed: bool, keyed: bool = False) -> None:
+        self.text, self.at, self.slashed, self.keyed = text, 0, slashed, keyed
         self.separator = "/" if slashed else "."
+        self.plain = _SLASHED_NAME if slashed else _KEYED_NAME if keyed else _DOTTED_NAME
 
     def fail(self, what: str) -> PathError:
         example = "visit[]/diagnosis[]/@name" if self.slashed else "visits[].diagnoses[].name"
+        if self.keyed:
+            example = "visit.diagnosis.name, or flight.airport(origin_id).city"
         return PathError(f"{what} at character {self.at + 1}; a path looks like {example}")
 
     def done(self) -> bool:
@@ -120,7 +141,7 @@ class _Scanner:
         if quoted is not None:
             self.at = quoted.end()
             return quoted.group(1) if quoted.group(1) is not None else quoted.group(2)
-        plain = (_SLASHED_NAME if self.slashed else _DOTTED_NAME).match(self.text, self.at)
+        plain = self.plain.match(self.text, self.at)
         if plain is None:
             raise self.fail("a name is expected")
         self.at = plain.end()
@@ -134,6 +155,19 @@ class _Scanner:
             names.append(self.name())
             if not self.take(self.separator):
                 return tuple(names), None
+
+    def key(self) -> tuple[str, ...]:
+        """The columns in the parentheses that follow, if any do."""
+        if not (self.keyed and self.take("(")):
+            return ()
+        columns: list[str] = []
+        while not columns or self.take(","):
+            while self.take(" "):
+                pass
+            columns.append(self.name().rstrip())
+        if not self.take(")"):
+            raise self.fail("a comma or ) is expected")
+        return tuple(columns)
 
     def mark(self) -> tuple[bool, Predicate | None]:
         """Whether `[]` or `[field=constant]` follows, and the predicate if there is one."""
@@ -157,18 +191,21 @@ class _Scanner:
 
 
 def _step(scan: _Scanner) -> list[Step]:
-    name = scan.name()
+    name, key = scan.name(), scan.key()
     repeated, predicate = scan.mark()
-    steps = [Step(name, repeated, predicate)]
-    while repeated and not scan.slashed and scan.text.startswith("[", scan.at):
+    steps = [Step(name, repeated, predicate, key)]
+    while repeated and not scan.slashed and not scan.keyed and scan.text.startswith("[", scan.at):
         again, inner = scan.mark()
         steps.append(Step(None, again, inner))
     return steps
 
 
-def parse_path(text: str, *, slashed: bool) -> FieldPath:
-    """The path that `text` writes; PathError says what is wrong with it."""
-    scan = _Scanner(text, slashed=slashed)
+def parse_path(text: str, *, slashed: bool, keyed: bool = False) -> FieldPath:
+    """The path that `text` writes; PathError says what is wrong with it.
+
+    `keyed` paths, those of tables, may name the columns of a key in parentheses after a step.
+    """
+    scan = _Scanner(text, slashed=slashed, keyed=keyed)
     steps: list[Step] = []
     while True:
         if slashed and scan.take("@"):
@@ -220,3 +257,15 @@ def parse_record(text: str, *, slashed: bool) -> RecordPath:
     if not path.steps[-1].repeated or any(s.repeated for s in path.steps[:-1]) or path.steps[-1].predicate:
         raise PathError('must be the array of persons, such as patients[] or data.patients[] (or ".")')
     return RecordPath(tuple(step.name or "" for step in path.steps), True)
+
+
+def parse_root(text: str) -> RecordPath:
+    """The table of which every row is one person; PathError says what is wrong with it.
+
+    >>> parse_root("'the customers'").names
+    ('the customers',)
+    """
+    steps = parse_path(text, slashed=False, keyed=True).steps
+    if len(steps) != 1 or steps[0].predicate or steps[0].key:
+        raise PathError("must be the name of the table of which each row is one person, such as customer")
+    return RecordPath((steps[0].name or "",), True)
