@@ -21,7 +21,14 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import check_folder, check_solution_target, compiles_first, refuse_own_input, told_release
+from treeanon.cli.releasing import (
+    check_folder,
+    check_form,
+    check_solution_target,
+    compiles_first,
+    refuse_own_input,
+    told_release,
+)
 
 KERNELS = {"maximal": "rare_sets", "miracle": "miracle"}
 """A module of kernels that a search needs; those of TREE share theirs."""
@@ -143,6 +150,7 @@ def command(
         say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
+    from treeanon.io.tables.urls import shown
     from treeanon.loss import ml2
     from treeanon.release import Request, fulfil
     from treeanon.report import losses_data
@@ -163,12 +171,12 @@ def command(
     check_folder(output)
     check_solution_target(solution, output, force=force)
     form = output_format(output, loaded, target_format)
-    # What the other format cannot express is told before the work, not after it.
-    _ = loaded.for_format(form.name).layout
+    check_form(loaded, form)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,
     )  # fmt: skip
+    check_form(forest.schema, form)
     with progress_bar("searching", quiet=quiet) as progress:
         release = fulfil(request, forest, progress)
     with progress_bar("writing", quiet=quiet) as progress:
@@ -178,4 +186,4 @@ def command(
     mined = ml2(forest, release.forest, release.kept) if mining else None
     say(told_release(release, output, solution, mined), quiet=quiet)
     losses = losses_data(release.loss, mined)
-    result({**release.as_dict(), "losses": losses, "output": output}, as_json=as_json)
+    result({**release.as_dict(), "losses": losses, "output": shown(output)}, as_json=as_json)

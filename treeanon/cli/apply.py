@@ -20,7 +20,7 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import check_folder, compiles_first, refuse_own_input, told_release
+from treeanon.cli.releasing import check_folder, check_form, compiles_first, refuse_own_input, told_release
 
 
 @click.command()
@@ -64,6 +64,7 @@ def command(
         say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
+    from treeanon.io.tables.urls import shown
     from treeanon.release import SolutionFile, apply
     from treeanon.schema import Schema
 
@@ -73,13 +74,14 @@ def command(
     refuse_existing(output, force=force)
     check_folder(output)
     form = output_format(output, loaded, target_format)
-    _ = loaded.for_format(form.name).layout
+    check_form(loaded, form)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,
     )  # fmt: skip
+    check_form(forest.schema, form)
     release = apply(found, forest)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)
     say(told_release(release, output), quiet=quiet)
-    result({**release.as_dict(), "output": output}, as_json=as_json)
+    result({**release.as_dict(), "output": shown(output)}, as_json=as_json)

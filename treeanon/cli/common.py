@@ -27,7 +27,7 @@ output_option = click.option(
     "-o",
     required=True,
     metavar="PATH",
-    help="Where to write; `-` is standard output, .gz and .zst compress.",
+    help="Where to write: a file, `-` (standard output), a folder or .zip, a database's URL; .gz and .zst compress.",
 )
 force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
 seed_option = click.option(
@@ -47,7 +47,11 @@ def reading_options(command: F) -> F:
                 show_default=True,
                 help="What to do with a broken record: stop, or count it and go on.",
             ),
-            click.option("--strict", is_flag=True, help="Repeated keys in a JSON object are errors."),
+            click.option(
+                "--strict",
+                is_flag=True,
+                help="Repeated keys in a JSON object, and keys of tables that name no row, are errors.",
+            ),
             click.option("--show-values", is_flag=True, help="Let messages about hierarchies list values of the data."),
             click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cores to use [default: all]."),
         )
@@ -148,6 +152,32 @@ def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
     """Standard output can hold the data or the result, not both."""
     if as_json and output == "-":
         raise click.UsageError("--json and --output - would both write to standard output; choose one")
+
+
+def told_reading(counts: Mapping[str, Any]) -> list[str]:
+    """Lines that tell what reading left out."""
+    lines = []
+    for key, words in (
+        ("skipped_records", "broken records skipped"),
+        ("records_with_duplicate_keys", "records hold a JSON key twice; the last one counted"),
+        ("ignored_files", "files of other kinds ignored"),
+    ):
+        if counts.get(key):
+            lines.append(f"{counts[key]:,} {words}")
+    for key, rows in counts.get("dangling_keys", {}).items():
+        lines.append(f"{rows:,} rows refer to a row that is not there, by {key} (--strict refuses them)")
+    for key, rows in counts.get("rows_in_circles", {}).items():
+        lines.append(f"{rows:,} rows refer to each other in circles, by {key}: these references are left out")
+    for table, rows in counts.get("rows_of_nobody", {}).items():
+        lines.append(f"{rows:,} rows of {table} belong to no person")
+    for name, times in counts.get("unknown_values_suppressed", {}).items():
+        lines.append(f"class {name}: {times:,} values unknown to its hierarchy became its root")
+    if tables := counts.get("tables_not_read"):
+        lines.append(f"not published, because no path goes through them: the tables {', '.join(tables)}")
+    if counts.get("dropped"):
+        lines.append("not published, because the schema does not name it or withholds it:")
+        lines.extend(told_dropped(counts["dropped"]))
+    return lines
 
 
 def told_dropped(paths: Mapping[str, int], most: int = 12) -> list[str]:

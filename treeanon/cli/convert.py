@@ -12,6 +12,7 @@ import click
 from treeanon.cli.common import (
     force_option,
     output_option,
+    printable,
     progress_bar,
     read_records,
     reading_options,
@@ -21,9 +22,9 @@ from treeanon.cli.common import (
     schema_option,
     seed_option,
     talking_options,
-    told_dropped,
+    told_reading,
 )
-from treeanon.cli.releasing import check_folder, refuse_own_input
+from treeanon.cli.releasing import check_folder, check_form, refuse_own_input
 
 
 @click.command()
@@ -52,20 +53,22 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Convert records between XML, JSON, NDJSON and trees files, keeping what a schema names.
+    """Convert records between XML, JSON, NDJSON, trees files and tables, keeping what a schema names.
 
-    INPUT is a file, a folder, a glob or a zip of files, or `-`. Nothing is anonymized: equal siblings are merged,
-    records come in random order, fields that the schema does not name are dropped and counted.
+    INPUT is a file, a folder, a glob or a zip of files, the URL of a database, or `-`. Nothing is anonymized: equal
+    siblings are merged, records come in random order, fields that the schema does not name are dropped and counted.
 
     \b
     treeanon convert patients.xml -s schema.toml -o patients.ndjson --schema-out schema-json.toml
     treeanon convert patients.xml -s schema.toml -o patients.trees.jsonl.zst
+    treeanon convert clinic.sqlite -s clinic.toml -o clinic-tables/
     """
     refuse_two_on_stdout(output, as_json=as_json)
     from treeanon.io import output_format, write
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
     from treeanon.schema.derive import for_trees
+    from treeanon.schema.model import RELATIONAL
 
     refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)
@@ -74,23 +77,24 @@ def command(
     if schema_out is not None:
         _check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)
-    # What the other format cannot express is told before the work, not after it.
-    _ = loaded.for_format(form.name).layout
+    check_form(loaded, form)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,
     )  # fmt: skip
+    check_form(forest.schema, form)
     with progress_bar("writing", quiet=quiet) as progress:
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
     if schema_out is not None:
-        target = for_trees(loaded) if form.name == "trees" else loaded.for_format(form.name)
+        target = for_trees(forest.schema) if form.name == "trees" else forest.schema.for_format(form.name)
         _write_schema(target, loaded.source, schema_out, force=force)
     assert forest.report is not None
     counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
     say(_told(counts, output), quiet=quiet)
     if missing := _never_seen(forest):
         say(f"warning: nothing was found for: {', '.join(missing)} (are their paths right?)", quiet=quiet)
-    if schema_out is None and loaded.for_format(form.name) is not loaded:
+    both_tables = {form.name, loaded.input.format} <= set(RELATIONAL)
+    if schema_out is None and not both_tables and forest.schema.for_format(form.name) is not forest.schema:
         say("The paths differ in this format: --schema-out FILE writes the schema to read it by.", quiet=quiet)
     result(counts, as_json=as_json)
 
@@ -102,18 +106,10 @@ def _never_seen(forest: Any) -> list[str]:
 
 
 def _told(counts: dict[str, Any], output: str) -> str:
-    lines = [f"{counts['records']:,} records, {counts['nodes']:,} nodes written to {output}"]
-    if counts["skipped_records"]:
-        lines.append(f"{counts['skipped_records']:,} broken records skipped")
-    if counts["records_with_duplicate_keys"]:
-        lines.append(f"{counts['records_with_duplicate_keys']:,} records hold a JSON key twice; the last one counted")
-    if counts["ignored_files"]:
-        lines.append(f"{counts['ignored_files']:,} files of other kinds ignored")
-    for name, times in counts["unknown_values_suppressed"].items():
-        lines.append(f"class {name}: {times:,} values unknown to its hierarchy became its root")
-    if counts["dropped"]:
-        lines.append("not published, because the schema does not name it or withholds it:")
-        lines.extend(told_dropped(counts["dropped"]))
+    from treeanon.io.tables.urls import shown
+
+    lines = [f"{counts['records']:,} records, {counts['nodes']:,} nodes written to {shown(output)}"]
+    lines += map(printable, told_reading(counts))
     return "\n".join(lines)
 
 

@@ -17,8 +17,10 @@ _COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
 @click.command()
 @click.argument("source", metavar="INPUT")
 @click.option("--output", "-o", default="-", metavar="FILE", help="The schema to write [default: standard output].")
-@click.option("--from", "source_format", metavar="FORMAT", help="Format of the input: json, ndjson, xml or trees.")
-@click.option("--record", metavar="PATH", help='Where one person is: patients[], patients/patient or ".".')
+@click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if it does not tell.")
+@click.option(
+    "--record", metavar="PATH", help='Where one person is: patients[], patients/patient or "."; of tables, a table.'
+)
 @click.option(
     "--sample", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Records to look at."
 )
@@ -38,13 +40,17 @@ def command(
 ) -> None:
     """Look at the first records of INPUT and write a commented schema for it.
 
-    INPUT is a file, a folder, a glob or a zip of files, or `-`. The schema works as it is, and is a proposal: read its
-    comments and correct it. It holds names, counts and rounded ranges, but no value of the data (except constants
-    that tell kinds of items in one array apart).
+    INPUT is a file, a folder, a glob or a zip of files, the URL of a database (or env:NAME that holds it), or `-`.
+    The schema works as it is, and is a proposal: read its comments and correct it. It holds names, counts and rounded
+    ranges, but no value of the data (except constants that tell kinds of items in one array apart).
+
+    Tables are tied by foreign keys. Those that the input does not declare are looked for by names and values, and
+    stand in the schema, each with its reason: check them.
 
     \b
     treeanon init patients.xml -o schema.toml
     treeanon init bundles/ --explain -o schema.toml
+    treeanon init clinic.sqlite --record patient -o schema.toml
     """
     refuse_two_on_stdout(output, as_json=as_json)
     from treeanon.infer import propose, render_schema
@@ -56,6 +62,8 @@ def command(
         stream.write(render_schema(findings).encode())
     if explain:
         say(_table(findings), quiet=False)
+    for warning in findings.warnings:
+        say(printable(f"note: {warning}"), quiet=quiet)
     if output != "-":
         say(_told(findings, output), quiet=quiet)
     result(findings.as_dict(), as_json=as_json)

@@ -18,7 +18,7 @@ from treeanon import __version__
 COMMANDS = {
     "anonymize": "Publish records so that nobody can be singled out; checked before they appear.",
     "apply": "Do to new data what a solution file says, if its guarantee holds for them too.",
-    "convert": "Convert records between XML, JSON, NDJSON and trees files, keeping what a schema names.",
+    "convert": "Convert records between XML, JSON, NDJSON, trees files and tables, keeping what a schema names.",
     "demo": "Write a sample hospital, its schemas and hierarchies to a folder.",
     "hierarchy": "Build, show, check and convert generalization hierarchies.",
     "init": "Look at a sample of the input and write a commented schema for it.",

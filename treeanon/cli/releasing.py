@@ -10,17 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import printable, told_dropped
+from treeanon.cli.common import printable, told_reading
 
 if TYPE_CHECKING:
+    from treeanon.io.registry import Format
     from treeanon.loss import MiningLoss
     from treeanon.release import Release
+    from treeanon.schema import Schema
 
 
 def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> None:
     """Refuses, also with --force, to write over what is being read."""
     for target in targets:
         for read in sources:
+            # The tables of a package lie beside its description.
+            read = os.path.dirname(os.path.abspath(read)) if read.endswith("datapackage.json") else read  # noqa: PTH100, PTH120
             # os.path answers "no" where Path raises: for a name that is too long.
             if target and os.path.exists(target) and os.path.exists(read) and os.path.samefile(target, read):  # noqa: PTH110, PTH121
                 raise click.UsageError(f"{target} is read; write to another file")
@@ -29,9 +33,27 @@ def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> N
 def check_folder(output: str) -> None:
     """Refuses, before any work, an output in a folder that is not there."""
     from treeanon.errors import FileError
+    from treeanon.io.tables.urls import is_database
 
-    if output != "-" and not os.path.isdir(os.path.dirname(os.path.abspath(output.rstrip("/")))):  # noqa: PTH112, PTH120, PTH100
+    if output == "-" or is_database(output):
+        return
+    if not os.path.isdir(os.path.dirname(os.path.abspath(output.rstrip("/")))):  # noqa: PTH112, PTH120, PTH100
         raise FileError(f"{output}: its folder does not exist")
+
+
+def check_form(schema: Schema, form: Format) -> None:
+    """Refuses what a format cannot express; where only the tables of the input decide, that is asked again later."""
+    from treeanon.schema.model import RELATIONAL
+    from treeanon.schema.relational import is_settled
+
+    if not is_settled(schema):
+        return
+    written = schema.for_format(form.name)
+    _ = written.layout
+    if form.name in RELATIONAL:
+        from treeanon.io.tables.writing import plan_of
+
+        plan_of(written)
 
 
 def check_solution_target(solution: str | None, output: str, *, force: bool) -> None:
@@ -76,6 +98,7 @@ def compiles_first(kernels: str = "verify") -> bool:
 
 def told_release(release: Release, output: str, solution: str | None = None, mining: MiningLoss | None = None) -> str:
     """What a release is, what it cost and where it went, in plain words and without a value of the data."""
+    from treeanon.io.tables.urls import shown
     from treeanon.report import losses_text
 
     told = release.as_dict()
@@ -84,10 +107,10 @@ def told_release(release: Release, output: str, solution: str | None = None, min
         release.solution.guarantee.sentence,
         f"Verified by counting in what was written: {release.verdict.sentence}",
         f"{counts['published_records']:,} of {_counted(counts['records'], 'record')}, {counts['published_nodes']:,} of"
-        f" {counts['nodes']:,} nodes written to {output}",
+        f" {counts['nodes']:,} nodes written to {shown(output)}",
         *([f"solution written to {solution}, {_use_of(release)}: not for publishing"] if solution else []),
         *_told_sacrifices(told),
-        *_told_reading(counts),
+        *told_reading(counts),
         "",
         *losses_text(release.loss, mining).splitlines(),
     )
@@ -119,20 +142,3 @@ def _told_sacrifices(told: Mapping[str, Any]) -> list[str]:
 
 def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def _told_reading(counts: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for key, words in (
-        ("skipped_records", "broken records skipped"),
-        ("records_with_duplicate_keys", "records hold a JSON key twice; the last one counted"),
-        ("ignored_files", "files of other kinds ignored"),
-    ):
-        if counts.get(key):
-            lines.append(f"{counts[key]:,} {words}")
-    for name, times in counts.get("unknown_values_suppressed", {}).items():
-        lines.append(f"class {name}: {times:,} values unknown to its hierarchy became its root")
-    if counts.get("dropped"):
-        lines.append("not published, because the schema does not name it or withholds it:")
-        lines.extend(told_dropped(counts["dropped"]))
-    return lines

@@ -70,9 +70,10 @@ def command(
 ) -> int:
     """Check whether published trees are k^(m,n)-anonymous, and tell the largest k that holds.
 
-    RELEASE is a file, a folder, a glob or a zip of files, or `-`, also one that treeanon did not make. Every
-    combination of up to m values and n relations that anybody holds is counted. What fails is told by classes, never
-    by values. Exit code 0: the guarantee holds; 1: it does not, or the file has fields that the schema does not name.
+    RELEASE is a file, a folder, a glob or a zip of files, the URL of a database, or `-`, also one that treeanon did
+    not make. Every combination of up to m values and n relations that anybody holds is counted. What fails is told by
+    classes, never by values. Exit code 0: the guarantee holds; 1: it does not, or there are fields that the schema
+    does not name (in tables: also keys that are more than numbers of rows).
 
     \b
     treeanon verify out.xml -s schema.toml -k 5
@@ -92,9 +93,10 @@ def command(
         verdict = verify(forest, asked, jobs=cores, progress=progress)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
     skipped = forest.report.skipped if forest.report else 0
-    unread = forest.report.dropped.paths() if forest.report else {}
+    unread = {**forest.report.dropped.paths(), **forest.report.keys} if forest.report else {}
+    tables = sorted(forest.report.unread_tables) if forest.report else []
     if as_json:
-        more = {"declared_safe": kept, "skipped_records": skipped, "not_looked_at": unread}
+        more = {"declared_safe": kept, "skipped_records": skipped, "not_looked_at": unread, "tables_not_read": tables}
         result({**verdict.as_dict(), **more}, as_json=True)
     elif not quiet:
         click.echo("\n".join(_told(verdict)))
@@ -106,7 +108,13 @@ def command(
         left = "not looked at" if ignore_unnamed else "not looked at, so that nothing can be said of the file"
         say(f"the file has fields that the schema does not name or withholds, {left}:", quiet=quiet)
         say("\n".join(told_dropped(unread)), quiet=quiet)
-    return 0 if verdict.holds and (ignore_unnamed or not unread) else 1
+    if tables:
+        left = "not looked at" if ignore_unnamed else "not looked at, so that nothing can be said of the input"
+        say(
+            f"there are tables that no path of the schema goes through, {left}: {printable(', '.join(tables))}",
+            quiet=quiet,
+        )
+    return 0 if verdict.holds and (ignore_unnamed or not (unread or tables)) else 1
 
 
 def _told(verdict: Any) -> list[str]:

@@ -79,30 +79,6 @@ class Forest:
             raise ValueError("labels must be codes of the classes")
 
     @classmethod
-    def of_parts(
-        cls,
-        schema: Schema,
-        classes: Classes,
-        parts: list[tuple[Longs, Ints, Ints]],
-        report: ReadReport | None = None,
-    ) -> Forest:
-        """The forest of canonical parts one after another; the list is emptied on the way."""
-        records = sum(len(offsets) - 1 for offsets, _, _ in parts)
-        nodes = sum(len(label) for _, _, label in parts)
-        offsets, parent, label = np.zeros(records + 1, np.int64), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
-        at_record = at_node = 0
-        for number in range(len(parts)):
-            part_offsets, part_parent, part_label = parts[number]
-            parts[number] = (np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
-            size = len(part_label)
-            parent[at_node : at_node + size] = part_parent
-            label[at_node : at_node + size] = part_label
-            offsets[at_record + 1 : at_record + len(part_offsets)] = part_offsets[1:] + at_node
-            at_record += len(part_offsets) - 1
-            at_node += size
-        return cls(schema, classes, offsets, parent, label, report)
-
-    @classmethod
     def from_records(cls, schema: Schema, records: Sequence[Tree]) -> Forest:
         """The forest of plain nested lists (the form of a trees file), one per person."""
         from treeanon.forest.build import ForestBuilder

@@ -80,7 +80,11 @@ class Dropped:
 
 @dataclass
 class ReadReport:
-    """What reading left out: fields by path, broken records, repeated keys, unknown values by class."""
+    """What reading left out: fields by path, broken records, repeated keys, unknown values by class.
+
+    Of tables: rows whose foreign key names no row (by key), that lead back to themselves (by key), that belong to no
+    person (by table), the tables that no path goes through, and the rows of key columns, which releases have made anew.
+    """
 
     dropped: Dropped = field(default_factory=Dropped)
     skipped: int = 0
@@ -88,6 +92,11 @@ class ReadReport:
     unknown: Counter[str] = field(default_factory=Counter)
     files: int = 0
     ignored_files: int = 0
+    dangling: Counter[str] = field(default_factory=Counter)
+    circles: Counter[str] = field(default_factory=Counter)
+    ownerless: Counter[str] = field(default_factory=Counter)
+    unread_tables: list[str] = field(default_factory=list)
+    keys: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: ReadReport) -> None:
         """Adds the counts of another part of the same input."""
@@ -97,6 +106,11 @@ class ReadReport:
         self.duplicate_keys += other.duplicate_keys
         self.files += other.files
         self.ignored_files += other.ignored_files
+        self.dangling.update(other.dangling)
+        self.circles.update(other.circles)
+        self.ownerless.update(other.ownerless)
+        self.unread_tables += other.unread_tables
+        self.keys.update(other.keys)
 
     def as_dict(self) -> dict[str, object]:
         """The counts as plain data."""
@@ -107,4 +121,9 @@ class ReadReport:
             "unknown_values_suppressed": dict(self.unknown),
             "files": self.files,
             "ignored_files": self.ignored_files,
+            "dangling_keys": dict(self.dangling),
+            "rows_in_circles": dict(self.circles),
+            "rows_of_nobody": {table: rows for table, rows in self.ownerless.items() if rows},
+            "tables_not_read": sorted(self.unread_tables),
+            "keys_made_anew": dict(self.keys),
         }

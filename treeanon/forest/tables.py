@@ -8,8 +8,8 @@ become such rows, so that building and laying out trees is written once.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,46 @@ class Batch:
     apart: Batch | None = None
     order: Longs | None = None
 
+    @classmethod
+    def of(cls, tables: tuple[ContainerRows, ...], texts: tuple[list[str], ...]) -> Batch:
+        """The batch of these rows, without moved nodes."""
+        return cls(tables, texts, MovedNodes.none())
+
     @property
     def records(self) -> int:
         """The number of records, those apart not counted."""
         return len(self.tables[0])
+
+    @property
+    def cells(self) -> int:
+        """The number of values in the rows, moved nodes and those apart counted too: there are no more nodes."""
+        count = len(self.moved.held) + (self.apart.cells if self.apart is not None else 0)
+        return count + sum(
+            int(np.count_nonzero(column >= 0)) for table in self.tables for column in table.codes.values()
+        )
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether there is nothing but rows in the order of their owners."""
+        return not len(self.moved.held) and self.apart is None and all(_ascends(table.owner) for table in self.tables)
+
+    def blocks(self, layout: Layout, records: int) -> Iterator[Batch]:
+        """A sorted batch in parts of so many records, as views."""
+        for start in range(0, self.records, records):
+            bounds = [(start, min(start + records, self.records))]
+            tables = []
+            for container, table in zip(layout.containers, self.tables, strict=True):
+                if container.index:
+                    first, stop = bounds[container.parent]
+                    bounds.append(tuple(np.searchsorted(table.owner, [first, stop]).tolist()))
+                a, b = bounds[container.index]
+                owner = table.owner[a:b] - (bounds[container.parent][0] if container.index else 0)
+                tables.append(ContainerRows(owner, {held: column[a:b] for held, column in table.codes.items()}))
+            yield replace(self, tables=tuple(tables))
+
+
+def _ascends(owner: Ints) -> bool:
+    return bool((owner[1:] >= owner[:-1]).all())
 
 
 class TextCodes(dict[Any, int]):

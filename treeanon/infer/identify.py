@@ -151,7 +151,7 @@ def _by_name(leaf: Leaf, records: int) -> str:
             return "its name says that it tells who or where somebody is"
     if not leaf.holder.in_record:
         return ""
-    if not few and "".join(last) in _WHOLE_NAMES:
+    if not few and "".join(last) in _WHOLE_NAMES and not leaf.shared:
         return "its name says that it tells who somebody is"
     varied = records < ENOUGH or 2 * values.distinct > values.records
     if varied and last and last[-1] in _NUMBERING | {"name"}:

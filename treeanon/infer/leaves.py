@@ -49,13 +49,17 @@ class Holder:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """One place with values; `labels` are the names on the way to it, for naming the class."""
+    """One place with values; `labels` are the names on the way to it, for naming the class.
+
+    `shared` says that it speaks of something that many persons have in common, such as a town, and of no person.
+    """
 
     path: FieldPath
     values: Values
     holder: Holder
     labels: tuple[str, ...]
     instances: int
+    shared: bool = False
 
 
 @dataclass
@@ -124,14 +128,22 @@ class Leaves:
         problem = _problem(at, slashed=self.slashed)
         if problem:
             return self.leave(self.told(steps, short), problem)
-        labels = (*labels, _local(short) if self.slashed else short)
+        labels = (*labels, self.label(steps, short))
         if at.kinds:
             self.of_kinds(short, at, steps, holder, labels)
         elif at.repeated:
-            steps = (*steps, Step(short, True))
+            steps = (*steps, self.step(steps, short, repeated=True))
             self.instances(at, steps, Holder(FieldPath(steps), holder, at.instances, at.most), labels)
         else:
-            self.instances(at, (*steps, Step(short)), holder, labels)
+            self.instances(at, (*steps, self.step(steps, short, repeated=False)), holder, labels)
+
+    def step(self, steps: tuple[Step, ...], short: str, *, repeated: bool) -> Step:
+        """The step to a key or child element."""
+        return Step(short, repeated)
+
+    def label(self, steps: tuple[Step, ...], short: str) -> str:
+        """What a step to a key or child element adds to the names of classes."""
+        return _local(short) if self.slashed else short
 
     def of_kinds(self, short: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
         """Gathers each kind of item by itself."""

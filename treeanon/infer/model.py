@@ -7,10 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.schema import FieldPath, RecordPath
-from treeanon.schema.model import Role, ValueType
+from treeanon.schema.keys import ForeignKey
+from treeanon.schema.model import RELATIONAL, Role, ValueType
 
 if TYPE_CHECKING:
     from treeanon.infer.namespaces import Prefixes
+
+
+@dataclass(frozen=True)
+class ProposedKeys:
+    """The foreign keys that the proposed paths follow: those that the input declares, and those that were found.
+
+    `written` are those that the schema itself gives, each with the reason; `places` say of child tables, as sections
+    name them, by which key their rows belong to a person.
+    """
+
+    declared: tuple[ForeignKey, ...] = ()
+    written: tuple[tuple[ForeignKey, str], ...] = ()
+    found: frozenset[ForeignKey] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -27,6 +42,7 @@ class Sample:
     record_why: str = ""
     others: tuple[str, ...] = ()
     prefixes: Prefixes | None = None
+    keys: ProposedKeys | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +89,7 @@ class LeftOut:
 class Findings:
     """All that the schema is made of: where records are, the classes in order, and what was left out.
 
-    `parents` says what each published class lies under, None for the record.
+    `parents` says what each published class lies under, None for the record; `warnings` what the user must know.
     """
 
     sample: Sample
@@ -81,11 +97,17 @@ class Findings:
     left_out: tuple[LeftOut, ...] = ()
     namespaces: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str | None] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def slashed(self) -> bool:
         """Whether paths are written as those of XML."""
         return self.sample.format == "xml"
+
+    @property
+    def is_relational(self) -> bool:
+        """Whether the input is tables tied by foreign keys."""
+        return self.sample.format in RELATIONAL
 
     @property
     def extent(self) -> str:
@@ -101,12 +123,10 @@ class Findings:
 
     def as_dict(self) -> dict[str, Any]:
         """The findings as plain data, for JSON; no value of the data is in them."""
-        from treeanon.schema.dump import record_text
-
         record = self.sample.record
-        return {
+        made = {
             "format": self.sample.format,
-            "record": None if record is None else record_text(record, self.slashed),
+            "record": None if record is None else self._record(record),
             "record_why": self.sample.record_why,
             "other_records": list(self.sample.others),
             "records": len(self.sample.records),
@@ -115,6 +135,23 @@ class Findings:
             "classes": [self._class(found) for found in self.classes],
             "left_out": [{"path": left.path, "why": left.why} for left in self.left_out],
         }
+        if self.sample.keys is not None:
+            made["keys"] = self._keys(self.sample.keys)
+            made["warnings"] = list(self.warnings)
+        return made
+
+    def _record(self, record: RecordPath) -> str:
+        from treeanon.schema.dump import record_text
+
+        return record.names[0] if self.is_relational else record_text(record, self.slashed)
+
+    def _keys(self, keys: ProposedKeys) -> list[dict[str, Any]]:
+        followed = [{"key": str(key), "declared": True, "written": False, "why": ""} for key in keys.declared]
+        written = [
+            {"key": str(key), "declared": key not in keys.found, "written": True, "why": why}
+            for key, why in keys.written
+        ]
+        return [*followed, *written]
 
     def _class(self, found: Finding) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ from treeanon.infer.leaves import Leaves, bare, dotted_name
 from treeanon.infer.model import Findings, LeftOut, Sample
 from treeanon.infer.namespaces import Prefixes
 from treeanon.infer.render import render_schema
-from treeanon.infer.sample import take_sample
+from treeanon.infer.sample import relational_format, take_sample
 from treeanon.infer.tree_classes import tree_classes
 from treeanon.infer.walk_json import walk_json
 from treeanon.schema import Schema
@@ -28,6 +28,11 @@ def propose(
     >>> [(found.name, found.type, found.path.text(slashed=False)) for found in propose(path).classes]
     [('age', 'integer', 'age'), ('ward', 'text', 'visits[].ward')]
     """
+    relational = relational_format(source, format)
+    if relational is not None:
+        from treeanon.infer.tables import propose_tables
+
+        return propose_tables(source, format=relational, record=record, sample=sample)
     taken = take_sample(source, format=format, record=record, most=sample)
     try:
         findings = _from_trees(taken) if taken.format == "trees" else _from_documents(taken)

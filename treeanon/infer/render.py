@@ -6,7 +6,9 @@ import textwrap
 from collections.abc import Iterator
 
 from treeanon.hierarchy.show import printable
-from treeanon.infer.model import Finding, Findings
+from treeanon.infer.model import Finding, Findings, ProposedKeys
+from treeanon.infer.render_keys import LANGUAGE as KEY_LANGUAGE
+from treeanon.infer.render_keys import key_comment, key_lines, told_warnings, without_keys
 from treeanon.schema import ClassSpec, InputSpec, Schema
 from treeanon.schema.dump import dump_schema
 
@@ -17,7 +19,7 @@ A schema names the parts of a person's record that may be published. What it doe
 role: without one, a class is a quasi-identifier: something a neighbour may know, published in a coarser form.
 "identifier" and "drop" are never published; "sensitive" is published as it is, and protected by l-diversity;
 "keep" is published as it is, and you declare that this is safe.
-under: a record becomes a tree. The first class of a repeated object ([]) is its head; its other classes lie
+under: a record becomes a tree. The first class of a {repeats} is its head; its other classes lie
 under the head. under = "other class" (or "/" for the record) says otherwise.
 hierarchy: how values become coarser: a builder as below, or a file of your own ("hierarchies/city.csv").
 Read on and correct it: a proposal knows the form of the data, not what it means."""
@@ -25,12 +27,14 @@ Read on and correct it: a proposal knows the form of the data, not what it means
 
 def render_schema(findings: Findings) -> str:
     """The commented TOML text of a schema that declares the findings."""
+    keys = tuple(key for key, _ in findings.sample.keys.written) if findings.sample.keys else ()
     schema = Schema(
-        InputSpec(findings.sample.format, findings.sample.record, findings.namespaces),
+        InputSpec(findings.sample.format, findings.sample.record, findings.namespaces, keys),
         tuple(_spec(found) for found in findings.classes),
     )
     head, *classes = dump_schema(schema).split(_CLASS)
-    opening = _comment(f"Written by treeanon init, from {findings.extent}.\n\n{_LANGUAGE}\n")
+    told = f"Written by treeanon init, from {findings.extent}.\n{told_warnings(findings)}"
+    opening = _comment(f"{told}\n{_language(findings)}\n")
     parts = [opening, "\n", _head(head, findings)]
     place = ""
     for found, body in zip(findings.classes, classes, strict=True):
@@ -40,6 +44,13 @@ def render_schema(findings: Findings) -> str:
         parts.append(f"{_CLASS}{_comment(_told(found, findings))}{body.rstrip()}\n")
     parts.append(_left_out(findings))
     return "".join(parts)
+
+
+def _language(findings: Findings) -> str:
+    if not findings.is_relational:
+        return _LANGUAGE.format(repeats="repeated object ([])")
+    lead, mark, rest = _LANGUAGE.format(repeats="child table").partition("role:")
+    return f"{lead}{KEY_LANGUAGE}\n{mark}{rest}"
 
 
 def _spec(found: Finding) -> ClassSpec:
@@ -60,8 +71,21 @@ def _head(head: str, findings: Findings) -> str:
     if sample.record is not None:
         told = f"record: where one person is; {sample.record_why}.\n"
         if sample.others:
-            told += f"It could also be: {', '.join(sample.others)}; init --record PATH takes another.\n"
+            path = "TABLE" if findings.is_relational else "PATH"
+            told += f"It could also be: {', '.join(sample.others)}; init --record {path} takes another.\n"
+    if sample.keys is not None:
+        return _relational_head(head, told, sample.keys)
     return head.replace("[input]\n", "[input]\n" + _comment(told), 1).rstrip() + "\n"
+
+
+def _relational_head(head: str, told: str, keys: ProposedKeys) -> str:
+    """The same for tables: each key of the schema on a line of its own, with the reason for it."""
+    plain = head.partition("\nkey = ")[0].rstrip() + "\n"
+    plain = plain.replace("\nrecord = ", "\n" + _comment(told) + "record = ", 1) + _comment(key_comment(keys))
+    if not keys.written:
+        return plain
+    lines = "".join(f"{_comment(told, indent='  ')}{line}\n" for told, line in key_lines(keys))
+    return f"{plain}key = [\n{lines}]\n"
 
 
 def _section(found: Finding, findings: Findings) -> str:
@@ -71,11 +95,14 @@ def _section(found: Finding, findings: Findings) -> str:
         return _comment(f"--- In {found.place}: nothing that would be published.")
     if len(published) > 1 and all(f.under == "/" for f in published):
         return _comment(f"--- In {found.place}: at most one in a record, so its classes describe the person (under /).")
+    place = found.place
+    if findings.sample.keys is not None:
+        place = f"{place} ({findings.sample.keys.places.get(place, 'rows')})"
     head, rest = published[0], published[1:]
     above = findings.parents.get(head.name)
     lies = f"It lies under {above!r}." if above else "It lies directly under the record."
     others = "The other classes in it lie under its head." if rest else "It is the only class in it."
-    return _comment(f"--- In {found.place}, which repeats: {head.name!r} is the head. {lies} {others}")
+    return _comment(f"--- In {place}, which repeats: {head.name!r} is the head. {lies} {others}")
 
 
 def _told(found: Finding, findings: Findings) -> str:
@@ -96,14 +123,17 @@ def _sentence(text: str) -> str:
 def _left_out(findings: Findings) -> str:
     if not findings.left_out:
         return ""
-    lines = [f"{left.path}: {left.why}" for left in findings.left_out[:_MOST_LEFT_OUT]]
-    if len(findings.left_out) > _MOST_LEFT_OUT:
-        lines.append(f"and {len(findings.left_out) - _MOST_LEFT_OUT:,} more (--json lists all)")
+    left_out, of_keys = without_keys(findings.left_out)
+    lines = [f"{left.path}: {left.why}" for left in left_out[:_MOST_LEFT_OUT]]
+    if len(left_out) > _MOST_LEFT_OUT:
+        lines.append(f"and {len(left_out) - _MOST_LEFT_OUT:,} more (--json lists all)")
+    if of_keys:
+        lines.append(f"Keys, which are made anew: {', '.join(of_keys)}")
     return "\n" + _comment("\n".join(["--- Left out, and so not published:", *lines]))
 
 
-def _comment(text: str) -> str:
-    return "".join(f"# {line}".rstrip() + "\n" for line in _wrapped(text))
+def _comment(text: str, indent: str = "") -> str:
+    return "".join(f"{indent}# {line}".rstrip() + "\n" for line in _wrapped(text))
 
 
 def _wrapped(text: str) -> Iterator[str]:

@@ -13,12 +13,16 @@ from treeanon.infer.model import Sample
 from treeanon.infer.namespaces import Prefixes, all_elements
 from treeanon.infer.sample_json import json_sample, ndjson_sample, one_json_record
 from treeanon.infer.sample_xml import one_xml_record, xml_sample
-from treeanon.io.registry import FORMATS, format_named, format_of_name
+from treeanon.io.registry import FORMATS, DocumentFormat, format_named, format_of_name
 from treeanon.io.sources import Source, Sources, find_sources
+from treeanon.io.tables.shelf import PACKAGE, open_shelf, table_name
+from treeanon.io.tables.urls import is_database
 from treeanon.schema import RecordPath, parse_record
+from treeanon.schema.model import RELATIONAL
 from treeanon.schema.paths import PathError
 
 _PEEK = 1 << 16
+_SQLITE = b"SQLite format 3\0"
 
 
 class _Replayed:
@@ -55,6 +59,46 @@ def take_sample(given: str | Path, *, format: str | None, record: str | None, mo
         roots = [one_xml_record(item) for item in items[:most]]
         return Sample(format, path, roots, whole, why, prefixes=Prefixes(all_elements(roots)))
     return Sample(format, path, [one_json_record(item) for item in items[:most]], whole, why)
+
+
+def relational_format(given: str | Path, format: str | None) -> str | None:
+    """The format of an input that is tables tied by foreign keys; None for documents.
+
+    >>> [relational_format(name, None) for name in ("clinic.sqlite", "env:CLINIC", "patients.xml")]
+    ['sqlite', 'database', None]
+    """
+    if format is not None:
+        return format_named(format).name if format in RELATIONAL else None
+    if is_database(str(given)):
+        return "database"
+    path = Path(given)
+    by_name = _format_name(path.name)
+    try:
+        if path.is_dir():
+            return "tables" if _holds_tables(path) else None
+        if path.is_file():
+            with path.open("rb") as stream:
+                head = stream.read(len(_SQLITE))
+            if head == _SQLITE:
+                return "sqlite"
+            if head[:2] == b"PK":
+                return "tables" if _holds_tables(path) else None
+    except OSError:
+        # reading says what is wrong
+        return by_name if by_name in RELATIONAL else None
+    if by_name == "tables" and path.name != PACKAGE:
+        return None
+    return "tables" if table_name(path.name) else by_name if by_name in RELATIONAL else None
+
+
+def _holds_tables(path: Path) -> bool:
+    """Whether a folder or zip holds a datapackage.json or, mostly, files of tables."""
+    shelf = open_shelf(path)
+    if shelf.find(PACKAGE) is not None:
+        return True
+    names = [name.rpartition("/")[2] for name in shelf.names()]
+    documents = sum(isinstance(format_of_name(name), DocumentFormat) for name in names)
+    return sum(table_name(name) is not None for name in names) > documents
 
 
 def _opened(items: list[Source]) -> Iterator[tuple[str, BinaryIO]]:
@@ -130,7 +174,7 @@ def _format_name(name: str) -> str | None:
 
 
 def _all_endings() -> tuple[str, ...]:
-    return tuple(ending for form in FORMATS.values() for ending in form.endings)
+    return tuple(ending for form in FORMATS.values() if isinstance(form, DocumentFormat) for ending in form.endings)
 
 
 def _most_common(sources: Sources) -> str:

@@ -14,14 +14,18 @@ CANDIDATES = (("resource", "resourceType"), ("resourceType",), ("type",), ("kind
 _FIELD_DEPTH = 3
 
 
-def walk_json(records: Iterable[Any]) -> tuple[Place, Kinds]:
+def walk_json(records: Iterable[Any], *, apart: bool = True) -> tuple[Place, Kinds]:
     """What stands where in the records, items of mixed arrays apart by kind, and how the kinds are told apart.
+
+    Where all items have the same fields, as rows have, `apart=False` looks for no kinds.
 
     >>> root, _ = walk_json([{"age": 3, "visits": [{"ward": "x"}, {"ward": "y"}]}])
     >>> root.fields["visits"].repeated, root.fields["visits"].fields["ward"].values.distinct
     (True, 2)
     """
     records = list(records)
+    if not apart:
+        return _Walk({}).all(records), {}
     kinds = find_kinds(_Walk({}).all(records))
     return _Walk(kinds).all(records), kinds
 

@@ -17,12 +17,16 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from treeanon.errors import FileError, UsageError
+from treeanon.io.tables.source import TableSource
 
 STDOUT = "-"
 _OURS = re.compile(r"(record|part)-[0-9]+\.[a-z.]+")
 
-Check = Callable[[Path], None]
-"""Is given the path under which the finished output can be read before it appears; it does not, if this raises."""
+Written = Path | TableSource
+"""Finished output that can be read before it appears: by a path, or as the open tables of a database."""
+
+Check = Callable[[Written], None]
+"""Is given the finished output before it appears; it does not, if this raises."""
 
 
 @contextmanager
@@ -171,7 +175,7 @@ def _link(handle: int, goal: Path) -> None:
 
 
 class Folder:
-    """A folder (or zip) under construction; `add` puts one file into it."""
+    """A folder (or zip) under construction; `add` puts one file into it, `open` gives a stream for one."""
 
     def __init__(self, path: Path | None, archive: zipfile.ZipFile | None) -> None:
         self.path, self.archive = path, archive
@@ -183,13 +187,36 @@ class Folder:
         elif self.path is not None:
             (self.path / name).write_bytes(data)
 
+    @contextmanager
+    def open(self, name: str) -> Iterator[BinaryIO]:
+        """A stream whose bytes become one file."""
+        if self.archive is not None:
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            with self.archive.open(entry, "w", force_zip64=True) as stream:
+                yield cast(BinaryIO, stream)
+        elif self.path is not None:
+            with (self.path / name).open("wb") as stream:
+                yield stream
+
+
+def holds_parts(folder: Path) -> bool:
+    """Whether a folder holds nothing but files of records, as treeanon names them."""
+    return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
+
 
 @contextmanager
-def open_folder(target: str | Path, *, force: bool = False, check: Check | None = None) -> Iterator[Folder]:
+def open_folder(
+    target: str | Path,
+    *,
+    force: bool = False,
+    check: Check | None = None,
+    is_ours: Callable[[Path], bool] = holds_parts,
+) -> Iterator[Folder]:
     """A folder that appears as `target` when the block ends without an error; a name in `.zip` makes a zip.
 
-    With `force` a folder is replaced only if it holds nothing but files that treeanon names so. `check` has the
-    last word.
+    With `force` a folder is replaced only if it `is_ours`: holds nothing but files that treeanon names so. `check`
+    has the last word.
     """
     name = str(target)
     if name.lower().endswith(".zip"):
@@ -202,7 +229,7 @@ def open_folder(target: str | Path, *, force: bool = False, check: Check | None 
     goal = Path(os.path.realpath(name))
     if goal.exists() and not goal.is_dir():
         raise FileError(f"{name}: is no folder")
-    if goal.is_dir() and not all(_OURS.fullmatch(path.name) for path in goal.iterdir()):
+    if goal.is_dir() and any(goal.iterdir()) and not is_ours(goal):
         raise FileError(f"{name}: holds files that are not from treeanon; empty it or name another folder")
     with naming(name):
         aside = _aside(goal)

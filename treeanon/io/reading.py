@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,12 @@ from typing import Literal
 from treeanon.errors import DataError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
 from treeanon.io.options import ReadOptions
-from treeanon.io.registry import Format, format_named, format_of_name
+from treeanon.io.output import Written
+from treeanon.io.registry import DocumentFormat, Format, document_format, format_named, format_of_name
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
+from treeanon.io.tables.source import TableSource
 from treeanon.schema import Schema
+from treeanon.schema.model import RELATIONAL
 
 _MANY_FILES = 1000
 _FILES_AT_ONCE = 250
@@ -26,7 +30,9 @@ def input_format(source: str | Path, schema: Schema, format: str | None = None) 
     if format is not None:
         return format_named(format)
     by_name = format_of_name(source)
-    return by_name if by_name is not None and by_name.name == "trees" else format_named(schema.input.format)
+    if by_name is not None and (by_name.name == "trees" or (schema.input.is_relational and by_name.name in RELATIONAL)):
+        return by_name
+    return format_named(schema.input.format)
 
 
 def read(
@@ -57,15 +63,26 @@ def read(
     """
     form = input_format(source, schema, format)
     schema = schema.for_format(form.name)
+    if not isinstance(form, DocumentFormat):
+        options = ReadOptions(on_error, strict, jobs)
+        return _read_relational(source, form, schema, options, show_values=show_values, progress=progress)
     found = find_sources(source, form.endings)
     options = ReadOptions(on_error, strict, jobs, found.collection, _advance(found, progress))
     return _read_found(found, form, schema, options, show_values, str(source))
 
 
-def read_back(path: Path, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:
-    """The forest of what was written as a format to `path`, and is to be called `name` if that is as it should be."""
+def read_back(written: Written, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:
+    """The forest of what was written as a format, and is to be called `name` if that is as it should be."""
     form = format_named(format)
     called = "standard output" if str(name) == "-" else str(name)
+    if not isinstance(form, DocumentFormat):
+        # What was written must itself say which keys there are, unless the schema does.
+        schema = schema.for_format(form.name)
+        schema = replace(schema, input=replace(schema.input, relations=None))
+        return _read_relational(written, form, schema, ReadOptions(jobs=jobs), called=called)
+    if not isinstance(written, Path):
+        raise TypeError("documents are read from files")
+    path = written
     found = find_sources(path, form.endings, called=called)
     options = ReadOptions(jobs=jobs, collection=found.collection)
     try:
@@ -74,8 +91,41 @@ def read_back(path: Path, name: str | Path, schema: Schema, format: str, *, jobs
         forget_archives()
 
 
+def _read_relational(
+    source: str | Path | TableSource,
+    form: Format,
+    schema: Schema,
+    options: ReadOptions,
+    *,
+    called: str | None = None,
+    show_values: bool = False,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> Forest:
+    from treeanon.io.tables.opening import open_tables
+    from treeanon.io.tables.reading import read_tables, resolved
+
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        if progress is not None:
+            progress(done, None)
+
+    if isinstance(source, str | Path):
+        source = open_tables(source, form.name, called=called, advance=advance)
+    with closing(source) as tables:
+        schema = resolved(schema, tables)
+        builder = ForestBuilder(schema)
+        builder.add(read_tables(tables, schema, options, builder.report))
+        name = tables.name
+    if not builder.records:
+        raise DataError(_nothing(schema, form), source=name)
+    return builder.finish(show_values=show_values, jobs=options.jobs)
+
+
 def _read_found(
-    found: Sources, form: Format, schema: Schema, options: ReadOptions, show_values: bool, name: str
+    found: Sources, form: DocumentFormat, schema: Schema, options: ReadOptions, show_values: bool, name: str
 ) -> Forest:
     builder = ForestBuilder(schema)
     builder.report.files = len(found.items)
@@ -87,7 +137,7 @@ def _read_found(
             builder.add(batch)
     if not builder.records:
         raise DataError(_nothing(schema, form), source=name)
-    return builder.finish(show_values=show_values)
+    return builder.finish(show_values=show_values, jobs=options.jobs)
 
 
 def _advance(found: Sources, progress: Callable[[int, int | None], None] | None) -> Callable[[int], None] | None:
@@ -104,7 +154,7 @@ def _advance(found: Sources, progress: Callable[[int, int | None], None] | None)
 
 
 def _read_in_processes(
-    found: Sources, form: Format, schema: Schema, options: ReadOptions, builder: ForestBuilder
+    found: Sources, form: DocumentFormat, schema: Schema, options: ReadOptions, builder: ForestBuilder
 ) -> None:
     """Reads many files, some at a time in each process; the order of records is that of the files."""
     groups = [found.items[i : i + _FILES_AT_ONCE] for i in range(0, len(found.items), _FILES_AT_ONCE)]
@@ -127,11 +177,13 @@ def _read_group(
     group: Sequence[Source], form_name: str, schema: Schema, options: ReadOptions
 ) -> tuple[list[Batch], ReadReport]:
     report = ReadReport()
-    return list(format_named(form_name).read(group, schema, options, report)), report
+    return list(document_format(form_name).read(group, schema, options, report)), report
 
 
 def _nothing(schema: Schema, form: Format) -> str:
     record = schema.input.record
+    if schema.input.is_relational:
+        return f"holds no row in its table {record.names[0] if record else ''!r}, of which each row is one person"
     if form.name in ("ndjson", "trees") or record is None or record.whole_file:
         return "holds no record"
     joint = "/" if form.name == "xml" else "."

@@ -20,6 +20,7 @@ from treeanon.io.ndjson import read_ndjson
 from treeanon.io.options import ReadOptions
 from treeanon.io.row_texts import RowWriter
 from treeanon.io.sources import Source, plain_name
+from treeanon.io.tables.urls import is_database
 from treeanon.io.trees_file import read_trees
 from treeanon.io.trees_write import TreeTexts
 from treeanon.io.xml_document import read_xml
@@ -50,10 +51,16 @@ class Document:
 
 @dataclass(frozen=True)
 class Format:
-    """One format: the endings of its files, its reader, and its writer."""
+    """One format, and the endings of its files. Those that are no documents are tables tied by foreign keys."""
 
     name: str
     endings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DocumentFormat(Format):
+    """A format of documents: its reader, and its writer."""
+
     read: Callable[[Sequence[Source], Schema, ReadOptions, ReadReport], Iterator[Batch]]
     texts: Callable[[Forest, Schema], RecordTexts]
     document: Callable[[Schema], Document]
@@ -123,16 +130,19 @@ _LINES = Document("", "\n", "\n")
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
-        Format("json", (".json",), read_json, _JsonTexts, _json_document),
-        Format("ndjson", (".ndjson", ".jsonl"), read_ndjson, _JsonTexts, lambda schema: _LINES),
-        Format("xml", (".xml",), read_xml, _xml_texts, _xml_document),
-        Format(
+        DocumentFormat("json", (".json",), read_json, _JsonTexts, _json_document),
+        DocumentFormat("ndjson", (".ndjson", ".jsonl"), read_ndjson, _JsonTexts, lambda schema: _LINES),
+        DocumentFormat("xml", (".xml",), read_xml, _xml_texts, _xml_document),
+        DocumentFormat(
             "trees",
             (".trees.jsonl",),
             read_trees,
             lambda forest, schema: TreeTexts(forest),
             lambda schema: Document("", "\n", "\n", _tree_line, lambda text: _tree_line(1, text) + "\n"),
         ),
+        Format("tables", ("datapackage.json",)),
+        Format("sqlite", (".sqlite", ".sqlite3", ".db")),
+        Format("database", ()),
     )
 }
 
@@ -144,12 +154,23 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
+def document_format(name: str) -> DocumentFormat:
+    """The format of documents of that name; UsageError lists what there is."""
+    form = format_named(name)
+    if not isinstance(form, DocumentFormat):
+        known = ", ".join(other.name for other in FORMATS.values() if isinstance(other, DocumentFormat))
+        raise UsageError(f"{name} is no format of documents; there is: {known}")
+    return form
+
+
 def format_of_name(path: str | Path) -> Format | None:
-    """The format that a file name means by its ending, if any.
+    """The format that a file name, or the URL of a database, means, if any.
 
     >>> format_of_name("out/patients.xml.gz").name, format_of_name("p.trees.jsonl").name, format_of_name("folder")
     ('xml', 'trees', None)
     """
+    if is_database(str(path)):
+        return FORMATS["database"]
     name = plain_name(str(path))
     found = [form for form in FORMATS.values() if name.endswith(form.endings)]
     # `.trees.jsonl` ends in `.jsonl` too: the longest ending wins.

@@ -12,7 +12,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import Check, open_folder, open_output
-from treeanon.io.registry import FORMATS, Document, Format, RecordTexts, format_named, format_of_name
+from treeanon.io.registry import FORMATS, Document, DocumentFormat, Format, RecordTexts, format_named, format_of_name
 from treeanon.io.sources import plain_name
 from treeanon.kernels.trees import Longs
 from treeanon.schema import Schema
@@ -29,10 +29,27 @@ def shuffled(count: int, seed: int | None = None) -> Longs:
     return np.lexsort(keys)
 
 
+class _Numbers:
+    """Random orders one after another, all different also where they are repeatable."""
+
+    def __init__(self, seed: int | None) -> None:
+        self.seed = seed
+
+    def shuffled(self, count: int) -> Longs:
+        """The numbers below `count` in random order."""
+        found = shuffled(count, self.seed)
+        self.seed = None if self.seed is None else self.seed + 1
+        return found
+
+
 def output_format(target: str | Path, schema: Schema, format: str | None = None) -> Format:
     """The format of an output: the one asked for, what its name means, or the input's."""
     if format is not None:
         return format_named(format)
+    if schema.input.is_relational:
+        found = _relational_format(target, schema)
+        if found is not None:
+            return found
     found = format_of_name(target)
     ending = Path(plain_name(str(target))).suffix
     whole_file = schema.input.record is not None and schema.input.record.whole_file
@@ -40,6 +57,19 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
         known = ", ".join(sorted({one for form in FORMATS.values() for one in form.endings}))
         raise UsageError(f"{target}: no format has the ending {ending}; name one (--to), or end in {known}")
     return found or format_named(schema.input.format)
+
+
+def _relational_format(target: str | Path, schema: Schema) -> Format | None:
+    """What a target means where tables were read: a folder or zip of tables, a file like the input, a database."""
+    named = format_of_name(target)
+    if named is not None:
+        return named
+    name = str(target)
+    if name.endswith(("/", ".zip")) or os.path.isdir(name):  # noqa: PTH112 - which never raises
+        return FORMATS["tables"]
+    if Path(plain_name(name)).suffix:
+        return None
+    return FORMATS["sqlite" if schema.input.format == "sqlite" else "tables"]
 
 
 def write(
@@ -69,6 +99,12 @@ def write(
     """
     form = output_format(target, forest.schema, format)
     schema = forest.schema.for_format(form.name)
+    if not isinstance(form, DocumentFormat):
+        from treeanon.io.tables.writing import write_tables
+
+        numbers = _Numbers(seed)
+        write_tables(forest, target, schema, numbers.shuffled, force=force, progress=progress, check=check)
+        return
     texts, document = form.texts(forest, schema), form.document(schema)
     order = shuffled(len(forest), seed)
 

@@ -60,73 +60,91 @@ def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Lo
 
 @njit
 def _canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Longs, Ints, Ints]:
-    """`canonical`. (One function: its work arrays and their fill levels would have to go in and out of every part.)"""
     records = len(offsets) - 1
-    total = len(label)
     biggest = 0
     for r in range(records):
         biggest = max(biggest, offsets[r + 1] - offsets[r])
     out_offsets = np.zeros(records + 1, np.int64)
-    out_parent = np.empty(total, np.int32)
-    out_label = np.empty(total, np.int32)
-    first_child = np.empty(biggest + 1, np.int32)
-    next_sibling = np.empty(biggest, np.int32)
-    work = np.empty(biggest, np.int32)
-    # One frame for every open tree level: the segment of `work` with the raw children of one merged node.
-    frame_at = np.empty(biggest + 1, np.int32)
-    frame_end = np.empty(biggest + 1, np.int32)
-    frame_start = np.empty(biggest + 1, np.int32)
-    frame_parent = np.empty(biggest + 1, np.int32)
+    out_parent = np.empty(len(label), np.int32)
+    out_label = np.empty(len(label), np.int32)
+    work = np.empty((_ROWS, biggest + 1), np.int32)
     filled = 0
     for r in range(records):
         base = offsets[r]
         size = offsets[r + 1] - base
-        list_children(parent, base, size, first_child, next_sibling)
-        top = 0
-        child = first_child[0]
-        while child >= 0:
-            work[top] = child
-            top += 1
-            child = next_sibling[child]
-        _sort_by_rank(work, 0 * top, top, label, base, rank)  # a literal 0 would be compiled as a type of its own
-        begin = filled
-        depth = 0
-        frame_start[0] = 0
-        frame_at[0] = 0
-        frame_end[0] = top
-        frame_parent[0] = -1
-        while depth >= 0:
-            at = frame_at[depth]
-            end = frame_end[depth]
-            if at == end:
-                top = frame_start[depth]
-                depth -= 1
-                continue
-            shared = label[base + work[at]]
-            last = at + 1
-            while last < end and label[base + work[last]] == shared:
-                last += 1
-            frame_at[depth] = last
-            out_label[filled] = shared
-            out_parent[filled] = frame_parent[depth]
-            merged = filled - begin
-            filled += 1
-            start = top
-            for i in range(at, last):
-                child = first_child[work[i] + 1]
-                while child >= 0:
-                    work[top] = child
-                    top += 1
-                    child = next_sibling[child]
-            if top > start:
-                _sort_by_rank(work, start, top, label, base, rank)
-                depth += 1
-                frame_start[depth] = start
-                frame_at[depth] = start
-                frame_end[depth] = top
-                frame_parent[depth] = merged
+        filled = canonical_record(parent, label, base, size, rank, work, out_parent, out_label, filled)
         out_offsets[r + 1] = filled
     return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
+
+
+_ROWS = 7
+"""The rows of the work space of `canonical_record`, each one longer than the largest record."""
+
+
+@njit
+def canonical_record(
+    parent: Ints,
+    label: Ints,
+    base: int,
+    size: int,
+    rank: Ints,
+    space: npt.NDArray[np.int32],
+    out_parent: Ints,
+    out_label: Ints,
+    filled: int,
+) -> int:
+    """Writes one record, which lies from `base` on, in canonical form from `filled` on; returns where it ends.
+
+    (One function: its work arrays and their fill levels would have to go in and out of every part.)
+    """
+    first_child, next_sibling, work = space[0], space[1], space[2]
+    # One frame for every open tree level: the segment of `work` with the raw children of one merged node.
+    frame_at, frame_end, frame_start, frame_parent = space[3], space[4], space[5], space[6]
+    list_children(parent, base, size, first_child, next_sibling)
+    top = 0
+    child = first_child[0]
+    while child >= 0:
+        work[top] = child
+        top += 1
+        child = next_sibling[child]
+    _sort_by_rank(work, 0 * top, top, label, base, rank)  # a literal 0 would be compiled as a type of its own
+    begin = filled
+    depth = 0
+    frame_start[0] = 0
+    frame_at[0] = 0
+    frame_end[0] = top
+    frame_parent[0] = -1
+    while depth >= 0:
+        at = frame_at[depth]
+        end = frame_end[depth]
+        if at == end:
+            top = frame_start[depth]
+            depth -= 1
+            continue
+        shared = label[base + work[at]]
+        last = at + 1
+        while last < end and label[base + work[last]] == shared:
+            last += 1
+        frame_at[depth] = last
+        out_label[filled] = shared
+        out_parent[filled] = frame_parent[depth]
+        merged = filled - begin
+        filled += 1
+        start = top
+        for i in range(at, last):
+            child = first_child[work[i] + 1]
+            while child >= 0:
+                work[top] = child
+                top += 1
+                child = next_sibling[child]
+        if top > start:
+            _sort_by_rank(work, start, top, label, base, rank)
+            depth += 1
+            frame_start[depth] = start
+            frame_at[depth] = start
+            frame_end[depth] = top
+            frame_parent[depth] = merged
+    return filled
 
 
 @njit

@@ -12,7 +12,9 @@ from treeanon.algorithms.tree.solution import Solution, plain_data
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.forest import Forest
 from treeanon.io import output_format, write
+from treeanon.io.output import Written
 from treeanon.io.reading import read_back
+from treeanon.io.tables.urls import shown
 from treeanon.kernels.trees import Longs
 from treeanon.loss.measure import Losses
 from treeanon.privacy.verdict import Verdict
@@ -60,16 +62,16 @@ class Release:
         form = output_format(target, self.forest.schema, format)
         verdicts: list[Verdict] = []
 
-        def check(path: Path) -> None:
-            verdicts.append(self._check(path, target, form.name, jobs))
+        def check(written: Written) -> None:
+            verdicts.append(self._check(written, shown(str(target)), form.name, jobs))
 
         write(self.forest, target, format=form.name, force=force, seed=seed, progress=progress, check=check)
         return verdicts[-1]
 
-    def _check(self, path: Path, target: str | Path, format: str, jobs: int | None) -> Verdict:
-        """The verdict on what was written to `path`, which is to become `target`."""
+    def _check(self, found: Written, target: str, format: str, jobs: int | None) -> Verdict:
+        """The verdict on what was written, which is to become `target`."""
         try:
-            written = read_back(path, target, self.forest.schema, format, jobs=jobs or 1)
+            written = read_back(found, target, self.forest.schema, format, jobs=jobs or 1)
         except (DataError, HierarchyError) as problem:
             raise GuaranteeError(f"{target}: not published, for it could not be read again: {problem}") from None
         if written != self.forest:

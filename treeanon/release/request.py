@@ -80,7 +80,7 @@ class Request:
 
     def check(self, schema: Schema) -> None:
         """UsageError if the schema has not the classes that the request needs."""
-        roles = {published.name: published.spec.role for published in schema.layout.classes}
+        roles = {spec.name: spec.role for spec in schema.classes if spec.published}
         known = [name for name, role in roles.items() if role == "quasi"]
         sensitive = [name for name, role in roles.items() if role == "sensitive"]
         if not known:

@@ -47,11 +47,9 @@ def resolve(
     resolved = resolver.resolve()
     if resolver.problems or resolver.open:
         raise SchemaError([*resolver.problems, *resolver.open])
-    followed = {link.key for link in resolver.links.values()}
-    keys = tuple(dict.fromkeys(key for key in resolver.keys if key in followed))
     tables = {resolver.root, *(link.table for link in resolver.links.values())}
     relations = Relations(resolver.links, {t: own for t, own in (primary or {}).items() if t in tables}, files)
-    return replace(resolved, input=replace(schema.input, keys=keys, relations=relations))
+    return replace(resolved, input=replace(schema.input, relations=relations))
 
 
 def check_relational(schema: Schema) -> None:
@@ -62,6 +60,15 @@ def check_relational(schema: Schema) -> None:
         raise SchemaError(resolver.problems)
     if not resolver.open:
         _ = resolve(schema).layout
+
+
+def is_settled(schema: Schema) -> bool:
+    """Whether the layout is known before the input is: not where keys that the input declares decide it."""
+    if not schema.input.is_relational or schema.input.relations is not None:
+        return True
+    resolver = _Resolver(schema, (), None)
+    resolver.resolve()
+    return not resolver.open
 
 
 def nested(schema: Schema) -> Schema:
@@ -94,7 +101,7 @@ class _Resolver:
         self.check_names()
         if self.problems:
             return self.schema
-        classes = tuple(self.follow(spec) for spec in self.schema.classes)
+        classes = tuple(self.follow(spec) if spec.published else self.quietly(spec) for spec in self.schema.classes)
         if not self.problems and not self.open:
             self.check_columns(classes)
         return replace(self.schema, classes=classes)
@@ -127,6 +134,12 @@ class _Resolver:
         chosen = self.open if is_open else self.problems
         chosen.append(Problem(f"{self.schema.source}, class {spec.name!r}: path", message))
 
+    def quietly(self, spec: ClassSpec) -> ClassSpec:
+        """A class that is not published, resolved where that can be: a release has no column for it any more."""
+        other = _Resolver(self.schema, self.declared, self.columns)
+        found = other.follow(spec)
+        return spec if other.problems or other.open else found
+
     def follow(self, spec: ClassSpec) -> ClassSpec:
         """The class with its path resolved; unchanged where that cannot be."""
         if spec.path is None:
@@ -150,7 +163,10 @@ class _Resolver:
             if step.predicate is not None and len(step.predicate.names) != 1:
                 self.problem(spec, "a predicate of a table names one of its columns: [kind=…]")
                 return spec
-            self.links[labels] = link
+            if self.links.setdefault(labels, link) != link:
+                what = f"goes by {link.key} from one side, and another class from the other; only one of them can"
+                self.problem(spec, f"step {done.label!r} {what}")
+                return spec
             steps.append(done)
             table = link.table
             been.append(table)
@@ -160,22 +176,23 @@ class _Resolver:
 
     def choose(self, spec: ClassSpec, table: str, step: Step) -> tuple[Link, bool] | None:
         """The link of a step from a table, and whether it is the only one to the table that the step names."""
-        for keys in (self.own, self.declared):
+        every = [link for link in _links(self.keys, table) if link.table == step.name]
+        for keys in (self.own, self.keys):
             links = [link for link in _links(keys, table) if link.table == step.name]
             fitting = [link for link in links if _fits(link, step)]
             if len(fitting) == 2 and fitting[0].key == fitting[1].key and step.key and not step.repeated:
                 # A key to its own table, named without the mark of what repeats: the row that this row names.
                 fitting = [link for link in fitting if not link.down]
             if len(fitting) == 1:
-                return fitting[0], len(links) == 1
+                return fitting[0], len(every) == 1
             if fitting:
                 ways = ", ".join(_way(link) for link in fitting)
                 self.problem(spec, f"several keys lead from {table!r} to {step.name!r}; write one of: {ways}")
                 return None
-            if links:
-                ways = ", ".join(_way(link) for link in links)
-                self.problem(spec, f"{step.label!r} is no key from {table!r}; there is: {ways}", is_open=True)
-                return None
+        if every:
+            ways = ", ".join(_way(link) for link in every)
+            self.problem(spec, f"{step.label!r} is no key from {table!r}; there is: {ways}", is_open=True)
+            return None
         self.no_link(spec, table, step)
         return None
 
@@ -214,7 +231,8 @@ class _Resolver:
 
 def _links(keys: Sequence[ForeignKey], table: str) -> list[Link]:
     """The links from a table, each key once in each direction."""
-    keys = list(dict.fromkeys(keys))
+    pairs = [(key.table, key.target, frozenset(zip(key.columns, key.target_columns, strict=True))) for key in keys]
+    keys = list(dict(zip(reversed(pairs), reversed(keys), strict=True)).values())[::-1]
     down = [Link(key, True) for key in keys if key.target == table]
     return [*down, *(Link(key, False) for key in keys if key.table == table)]
 

@@ -1,0 +1,79 @@
+"""What is written as tables is read again, and its own keys hold."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+from slow_release import Release, check_package, check_sqlite, draw_schema
+from strategies import FOLDER, make_records, properties, released
+
+import treeanon as ta
+from treeanon.errors import UsageError
+from treeanon.io.tables import released as released_rows
+from treeanon.io.tables.writing import plan_of
+
+KINDS = ["sqlite", "csv", "tsv", "parquet", "zip"]
+
+
+def fresh(ending: str) -> Path:
+    return FOLDER / f"tables-{secrets.token_hex(6)}{ending}"
+
+
+def as_kind(schema: ta.Schema, kind: str) -> ta.Schema:
+    """The resolved schema as if its input had been of that kind."""
+    assert schema.input.relations is not None
+    files = kind if kind in ("csv", "tsv", "parquet") else "csv"
+    relations = replace(schema.input.relations, files=files)
+    return replace(schema, input=replace(schema.input, relations=relations))
+
+
+def draw_release(rnd: Random, kind: str) -> tuple[Release, ta.Forest]:
+    """A schema that can be written, and a forest of it: any trees, or trees that were generalised too."""
+    while True:
+        found = draw_schema(rnd)
+        try:
+            plan_of(found.resolved)
+        except UsageError:
+            continue
+        schema = as_kind(found.resolved, kind)
+        forest = ta.Forest.from_records(schema, make_records(rnd, found.case))
+        return found, released(rnd, forest) if rnd.random() < 0.5 else forest
+
+
+def check_files(path: Path, kind: str) -> None:
+    if kind == "sqlite":
+        check_sqlite(path)
+    elif kind == "zip":
+        folder = fresh("")
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
+        check_package(folder)
+        shutil.rmtree(folder)
+    else:
+        check_package(path)
+
+
+def check_round_trip(rnd: Random) -> None:
+    kind = rnd.choice(KINDS)
+    found, forest = draw_release(rnd, kind)
+    target = fresh({"sqlite": ".sqlite", "zip": ".zip"}.get(kind, ""))
+    try:
+        with patch.object(released_rows, "_AT_ONCE", rnd.choice([1, 2, 20_000])):
+            ta.write(forest, target)
+        for schema in (forest.schema, found.case.schema):
+            again = ta.read(target, schema)
+            assert again == forest, (found.case.toml, list(forest.records()), list(again.records()))
+            assert again.report is not None
+            assert not again.report.dangling and not again.report.circles
+        check_files(target, kind)
+    finally:
+        shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+
+
+test_round_trip, test_round_trip_thoroughly = properties(check_round_trip, 250)

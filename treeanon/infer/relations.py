@@ -1,0 +1,220 @@
+"""Foreign keys that an input does not declare, found by the names of columns and by what their values are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeanon.errors import DataError
+from treeanon.infer.key_names import Names
+from treeanon.io.tables.join import NULL, KeyClash, RepeatedKey, find_targets
+from treeanon.io.tables.plan import MOVED_TABLE
+from treeanon.io.tables.source import TableSource
+from treeanon.kernels.joins import in_circles
+from treeanon.schema.keys import ForeignKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DANGLING_SHARE = 0.01
+"""Of a hundred values that refer to rows, so many may name a row that is not there."""
+
+MOST_ROWS = 1_000_000
+"""Rows that are looked at for whether their values name rows of another table."""
+
+_FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "y", "n"})
+
+
+@dataclass(frozen=True)
+class FoundKey:
+    """A key that was found: `values` rows have one, and of these `matched` name a row of the other table.
+
+    Where the table goes on behind the rows that were looked at, `first` says how many these were.
+
+    >>> from treeanon.schema.keys import parse_key
+    >>> FoundKey(parse_key("visit.patient_id -> patient.id"), 5, 5).why
+    'the names fit, and all 5 values are there'
+    """
+
+    key: ForeignKey
+    values: int
+    matched: int
+    first: int = 0
+
+    @property
+    def why(self) -> str:
+        """The evidence in words."""
+        among = f" in the first {self.first:,} rows" if self.first else ""
+        if self.matched == self.values:
+            return f"the names fit, and all {self.values:,} values{among} are there"
+        lost = self.values - self.matched
+        told = f"the names fit, and {self.matched:,} of {self.values:,} values{among} are there"
+        return f"{told}; {lost:,} row{'s name' if lost > 1 else ' names'} no row"
+
+
+def find_keys(source: TableSource, declared: Sequence[ForeignKey]) -> list[FoundKey]:
+    """The keys that the input does not declare, as far as names and values tell; each column in one key at most.
+
+    A key of several columns is looked for where a table has such a primary key, or where its columns are keys.
+    """
+    return _Search(source, declared).all()
+
+
+@dataclass(frozen=True, order=True)
+class _Candidate:
+    rank: int
+    key: ForeignKey
+
+
+class _Search:
+    def __init__(self, source: TableSource, declared: Sequence[ForeignKey]) -> None:
+        self.source = source
+        self.tables = {n: info for n, info in source.tables().items() if not n.startswith(MOVED_TABLE)}
+        self.names = Names(self.tables)
+        self.declared = declared
+        self.taken = {(key.table, column) for key in declared for column in key.columns}
+
+    def all(self) -> list[FoundKey]:
+        single = self.best(self.single())
+        known = [*self.declared, *(found.key for found in single)]
+        joint = self.best(self.joint(known))
+        places = {table: at for at, table in enumerate(self.tables)}
+        return sorted([*single, *joint], key=lambda found: (places[found.key.table], len(found.key.columns)))
+
+    def best(self, candidates: list[_Candidate]) -> list[FoundKey]:
+        """Those of the candidates that the values speak for; the best for each set of columns."""
+        held: dict[tuple[str, tuple[str, ...]], tuple[int, FoundKey]] = {}
+        by_target = sorted(candidates, key=lambda c: (c.key.target, c.key.target_columns))
+        for _, group in groupby(by_target, key=lambda c: (c.key.target, c.key.target_columns)):
+            for candidate, found in self.tested(list(group)):
+                place = candidate.key.table, tuple(sorted(candidate.key.columns))
+                if place not in held or candidate.rank < held[place][0]:
+                    held[place] = candidate.rank, found
+        return _one_way(list(held.values()))
+
+    def tested(self, candidates: list[_Candidate]) -> Iterator[tuple[_Candidate, FoundKey]]:
+        """The candidates for one target that its values speak for; the target is read once."""
+        target = self.read(candidates[0].key.target, candidates[0].key.target_columns)
+        for candidate in candidates if target is not None else ():
+            key = candidate.key
+            own = self.read(key.table, key.columns, MOST_ROWS + 1)
+            cut = own is not None and len(own[0]) > MOST_ROWS
+            own = None if own is None else [column.slice(0, MOST_ROWS) for column in own]
+            if own is None or target is None or (len(own) == 1 and _is_flag(own[0])):
+                continue
+            try:
+                rows = find_targets(own, target)
+            except (KeyClash, RepeatedKey):
+                continue
+            filled = int(np.count_nonzero(rows != NULL))
+            matched = int(np.count_nonzero(rows >= 0))
+            if key.of_itself and len(in_circles(rows)):
+                continue
+            if matched and filled - matched <= DANGLING_SHARE * filled:
+                yield candidate, FoundKey(key, filled, matched, MOST_ROWS if cut else 0)
+
+    def read(self, table: str, columns: Sequence[str], most: int | None = None) -> list[pa.ChunkedArray] | None:
+        """Columns that may be a key's; None where one of them cannot."""
+        try:
+            read = self.source.read(table, columns, most)
+        except DataError:
+            return None
+        found = [read.column(name) for name in columns]
+        return found if all(map(_may_be_key, found)) else None
+
+    def single(self) -> list[_Candidate]:
+        """Pairs of columns whose names fit."""
+        targets: dict[str, list[str]] = {}
+        for table, info in self.tables.items():
+            targets[table] = [column for column in info.columns if self.names.may_be_target(table, column)]
+        calls = self.names.calls(targets)
+        found = []
+        for table, info in self.tables.items():
+            for column in info.columns:
+                if (table, column) in self.taken:
+                    continue
+                for target, goal in ((t, goal) for t in calls(table, column) for goal in targets[t]):
+                    rank = self.names.match(table, column, target, goal) if (table, column) != (target, goal) else None
+                    if rank is not None:
+                        found.append(_Candidate(rank, ForeignKey(table, (column,), target, (goal,))))
+        return found
+
+    def joint(self, known: Sequence[ForeignKey]) -> list[_Candidate]:
+        """Pairs of tables with several columns whose names are the same in both, and name rows of one of them."""
+        refers = {(key.table, key.columns[0]): key.target for key in known if len(key.columns) == 1}
+        found = []
+        for target, info in self.tables.items():
+            for table in self.tables:
+                if table == target:
+                    continue
+                pairs = self.shared(table, target, refers)
+                goals = tuple(goal for _, goal in pairs)
+                whole = len(info.primary) > 1 and sorted(goals) == sorted(info.primary)
+                if len(pairs) > 1 and (whole or not info.primary):
+                    key = ForeignKey(table, tuple(own for own, _ in pairs), target, goals)
+                    if not self.known(key) and (whole or self.leads(key, refers)):
+                        found.append(_Candidate(0, key))
+        return found
+
+    def shared(self, table: str, target: str, refers: dict[tuple[str, str], str]) -> list[tuple[str, str]]:
+        """Columns of both tables that are called the same and look like parts of a key."""
+        primary = self.tables[target].primary
+        own = {self.names.called(table, column): column for column in self.tables[table].columns}
+        pairs = []
+        for goal in primary or self.tables[target].columns:
+            name = self.names.columns[target, goal]
+            column = own.get(self.names.called(target, goal))
+            if column is None or (not primary and not name.joined):
+                continue
+            same = refers.get((table, column)) == refers.get((target, goal)) is not None
+            if primary or same or (name.keyed and self.names.columns[table, column].keyed):
+                pairs.append((column, goal))
+        return pairs
+
+    def leads(self, key: ForeignKey, refers: dict[tuple[str, str], str]) -> bool:
+        """Whether a column of the key is one by itself, and the other table does not look like the one that refers."""
+        parts = [refers.get((key.target, goal)) for goal in key.target_columns]
+        return any(parts) and len(self.tables[key.table].columns) >= len(key.columns)
+
+    def known(self, key: ForeignKey) -> bool:
+        """Whether a declared key has these columns, or more."""
+        return any(
+            other.table == key.table and (set(other.columns) >= set(key.columns) or other.target == key.target)
+            for other in self.declared
+        )
+
+
+def _one_way(ranked: Collection[tuple[int, FoundKey]]) -> list[FoundKey]:
+    """The keys without those that only turn another one round, where two tables have one row for each of the other."""
+    kept: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], FoundKey] = {}
+    order = sorted(ranked, key=lambda each: (each[0], -each[1].matched, len(each[1].key.target), each[1].key.target))
+    for _, found in order:
+        key = found.key
+        if (key.target, key.target_columns, key.table, key.columns) not in kept:
+            kept[key.table, key.columns, key.target, key.target_columns] = found
+    return list(kept.values())
+
+
+def _may_be_key(column: pa.ChunkedArray) -> bool:
+    """Whether values are of a kind that keys have: whole numbers or texts."""
+    import pyarrow.compute as pc
+    import pyarrow.types as of
+
+    kind = column.type.value_type if of.is_dictionary(column.type) else column.type
+    if of.is_floating(kind):
+        return bool(pc.all(pc.equal(pc.floor(column), column)).as_py())
+    texts = of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind)
+    return bool(of.is_integer(kind) or texts or (of.is_decimal(kind) and kind.scale == 0))
+
+
+def _is_flag(column: pa.ChunkedArray) -> bool:
+    """Whether all values are yes or no."""
+    head = column.slice(0, 10_000).unique()
+    if len(head) > len(_FLAGS) + 1:
+        return False
+    found = {str(value).lower() for value in column.unique().to_pylist() if value is not None}
+    return len(found) > 1 and found <= _FLAGS

@@ -1,0 +1,213 @@
+"""From tables tied by foreign keys to findings: the record table, the ways from it, and what lies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from treeanon.errors import DataError
+from treeanon.infer.decide import decide
+from treeanon.infer.key_names import column_name
+from treeanon.infer.leaves import Leaves, dotted_name
+from treeanon.infer.model import Findings, LeftOut, ProposedKeys, Sample
+from treeanon.infer.relations import FoundKey, find_keys
+from treeanon.infer.render import render_schema
+from treeanon.infer.render_keys import KEY
+from treeanon.infer.tables_root import Root, choose_root, looks_like_persons
+from treeanon.infer.tables_sample import MOST_ROWS, TablesSample
+from treeanon.infer.tables_ways import Notes, Way, find_ways, keep_once, name_steps
+from treeanon.infer.walk_json import walk_json
+from treeanon.io.tables.opening import open_tables
+from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN
+from treeanon.io.tables.reading import resolved
+from treeanon.io.tables.source import TableInfo, TableSource
+from treeanon.schema import RecordPath, Schema, Step
+from treeanon.schema.keys import ForeignKey, KeyFormError, name_text, parse_key
+from treeanon.schema.layout import ROOT
+
+MOST_CLASSES = 200
+"""Columns that a proposal looks at; more than that nobody reads."""
+
+NO_KEYS = "no foreign key, declared or found, leads on from the record table: the schema is of this table alone"
+
+
+def propose_tables(source: str | Path, *, format: str, record: str | None, sample: int) -> Findings:
+    """What a schema for a relational input could be."""
+    with closing(open_tables(source, format)) as tables:
+        return _Proposal(tables, format, record, sample).findings()
+
+
+@dataclass
+class _Proposal:
+    """One input on its way to findings."""
+
+    source: TableSource
+    format: str
+    record: str | None
+    most: int
+    notes: Notes = field(default_factory=Notes)
+    gone: list[Way] = field(default_factory=list)
+    unreached: list[LeftOut] = field(default_factory=list)
+
+    def findings(self) -> Findings:
+        tables = {name: info for name, info in self.source.tables().items() if not name.startswith(MOVED_TABLE)}
+        if not tables:
+            raise DataError("holds no table", source=self.source.name)
+        stated = self.source.keys()
+        declared = tuple(dict.fromkeys(key for key in stated if key.table in tables and key.target in tables))
+        found = [each for each in find_keys(self.source, declared) if _is_writable(each.key)]
+        keys = [*declared, *(each.key for each in found)]
+        chosen = choose_root(tables, keys, self.record, lambda table: self.source.read(table, [], 1).num_rows > 0)
+        root = find_ways(chosen.table, keys, self.notes)
+        sample = TablesSample(self.source, self.notes)
+        self.choose_columns(root, tables, keys)
+        sample.join(root, self.most)
+        keep_once(root, self.notes)
+        self.prune(root)
+        written = name_steps(root, [each.key for each in found], declared, self.notes)
+        self.bound(root)
+        self.note_unreached(root, tables)
+        return self.decided(root, sample, chosen, _keys(root, declared, written, found))
+
+    def choose_columns(self, root: Way, tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey]) -> None:
+        """Gives every way the columns that may become classes: all but those of keys."""
+        taken = {(key.table, column) for key in keys for column in key.columns}
+        taken |= {(key.target, column) for key in keys for column in key.target_columns}
+        taken |= {(table, column) for table, info in tables.items() for column in info.primary}
+        for way in root.walk():
+            own = [column for column in tables[way.table].columns if column != RECORD_COLUMN]
+            way.columns = [column for column in own if (way.table, column) not in taken]
+            way.keys = [column for column in own if (way.table, column) in taken]
+
+    def prune(self, root: Way) -> None:
+        """Takes out ways that lead to no column; where a looked-up table is but a list of values, its key is one."""
+        gone = self.gone
+        for way in reversed(list(root.walk())):
+            if not way.columns and not way.below and way is not root:
+                gone.append(way)
+                way.leave()
+        followed = [way.link.key for way in root.walk() if way.link is not None]
+        in_keys = {(key.table, column) for key in followed for column in key.columns}
+        in_keys |= {(key.target, column) for key in followed for column in key.target_columns}
+        for way in gone:
+            if way.link is None or way.above is None or len(self.source.tables()[way.table].columns) > 1 or way.down:
+                continue
+            for column in way.link.key.columns:
+                if (way.above.table, column) not in in_keys and column in way.above.keys:
+                    way.above.keys.remove(column)
+                    way.above.columns.append(column)
+
+    def bound(self, root: Way) -> None:
+        """Takes out columns that paths cannot name, and those beyond a number that a reader can bear."""
+        count, told = 0, set[str]()
+        for way in root.walk():
+            steps = {on.steps[-1].label for on in way.below}
+            for column in [column for column in way.columns if column in steps]:
+                way.columns.remove(column)
+                self.notes.leave(way, "has the name of a table that paths go to from here", column)
+            room = max(MOST_CLASSES - count, 0)
+            for column in way.columns[room:]:
+                self.notes.leave(way, f"there are {MOST_CLASSES} columns nearer to the record", column)
+            way.columns = way.columns[:room]
+            count += len(way.columns)
+            for column in way.keys if way.table not in told else ():
+                self.notes.leave(way, KEY, column)
+            told.add(way.table)
+
+    def note_unreached(self, root: Way, tables: Mapping[str, TableInfo]) -> None:
+        """Notes tables to which no key leads."""
+        reached = {way.table for way in (*root.walk(), *self.gone, *(way for way, _ in self.notes.found))}
+        why = "a table to which no key leads"
+        self.unreached = [LeftOut(name_text(table), why) for table in tables if table not in reached]
+
+    def decided(self, root: Way, sample: TablesSample, chosen: Root, keys: ProposedKeys) -> Findings:
+        records = sample.records(root)
+        leaves = _TableLeaves(False, dotted_name, {}, ways=_by_labels(root)).gather(walk_json(records, apart=False)[0])
+        tables = self.source.tables()
+        shared = {way.steps for way in root.walk() if _is_shared(way, tables)}
+        found = [replace(leaf, shared=leaf.path.steps[:-1] in shared) for leaf in leaves.found]
+        record = RecordPath((chosen.table,), True)
+        taken = Sample(self.format, record, records, sample.whole, chosen.why, chosen.others, keys=keys)
+        classes = decide(found, len(records), slashed=False)
+        if not classes:
+            raise DataError("no column in the sample could become a class", source=self.source.name)
+        left = tuple(dict.fromkeys([*leaves.left_out, *self.notes.told(root), *self.unreached]))
+        findings = Findings(taken, classes, left, warnings=self.warnings(root, keys))
+        layout = resolved(Schema.loads(render_schema(findings)), self.source).layout
+        names = [published.name for published in layout.classes]
+        return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
+
+    def warnings(self, root: Way, keys: ProposedKeys) -> tuple[str, ...]:
+        told = []
+        if len(keys.found):
+            many = f"{len(keys.found)} foreign keys were" if len(keys.found) > 1 else "1 foreign key was"
+            told.append(f"{many} FOUND, NOT DECLARED, and stand in the schema: check them (key, in [input])")
+        if not root.below and len(self.source.tables()) > 1:
+            told.append(NO_KEYS)
+        return (*told, *map(str, getattr(self.source, "left_out", ())))
+
+
+def _is_writable(key: ForeignKey) -> bool:
+    """Whether the key is read as it is written."""
+    try:
+        return parse_key(str(key)) == key
+    except KeyFormError:
+        return False
+
+
+def _is_shared(way: Way, tables: Mapping[str, TableInfo]) -> bool:
+    return not way.down and not looks_like_persons(way.table, tables[way.table])
+
+
+def _by_labels(root: Way) -> dict[tuple[str, ...], Way]:
+    return {tuple(step.label or "" for step in way.steps): way for way in root.walk()}
+
+
+@dataclass
+class _TableLeaves(Leaves):
+    """Leaves of nested rows: steps to other tables know their keys, and classes are named after what a key says."""
+
+    ways: Mapping[tuple[str, ...], Way] = field(default_factory=dict)
+
+    def step(self, steps: tuple[Step, ...], short: str, *, repeated: bool) -> Step:
+        """The step to a table, or to a column."""
+        way = self.way(steps, short)
+        return way.steps[-1] if way is not None else Step(short)
+
+    def label(self, steps: tuple[Step, ...], short: str) -> str:
+        """The table or, where several keys lead there, what the key's columns call its row; or the column."""
+        way = self.way(steps, short)
+        if way is None or not way.steps[-1].key:
+            return short if way is None else way.table
+        role = "_".join(column_name(way.steps[-1].key[0], "").base)
+        rivals = [on for on in way.above.below if on.table == way.table and on.down] if way.above else []
+        if way.down:
+            return f"{way.table}_{role}" if role and len(rivals) > 1 else way.table
+        return role or way.table
+
+    def way(self, steps: tuple[Step, ...], short: str) -> Way | None:
+        return self.ways.get((*(step.label or "" for step in steps), short))
+
+
+def _keys(
+    root: Way, declared: Sequence[ForeignKey], written: Sequence[ForeignKey], found: Sequence[FoundKey]
+) -> ProposedKeys:
+    """The keys that the paths follow."""
+    evidence = {each.key: each.why for each in found}
+    followed = dict.fromkeys(way.link.key for way in root.walk() if way.link is not None)
+    again = "declared, and repeated: keys given here replace those that the input has between the same two tables"
+    places = {}
+    for way in root.walk():
+        if way.link is not None and way.down:
+            key = way.link.key
+            told = f"rows that refer to {name_text(key.target)}"
+            told += f" by {', '.join(map(name_text, key.columns))}"
+            places[way.text] = told if way.whole else f"{told}; the first {MOST_ROWS:,} were looked at"
+    return ProposedKeys(
+        tuple(key for key in followed if key in declared and key not in written),
+        tuple((key, evidence.get(key, again)) for key in written if key in followed),
+        frozenset(key for key in written if key in evidence and key in followed),
+        places,
+    )

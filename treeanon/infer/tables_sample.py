@@ -1,0 +1,170 @@
+"""The first persons of a relational input as nested records: child tables are arrays, looked-up rows are objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treeanon.errors import DataError
+from treeanon.infer.tables_ways import Notes, Way
+from treeanon.io.tables.join import KeyClash, RepeatedKey, find_targets
+from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.texts import Unreadable, coded
+from treeanon.kernels.joins import in_circles
+from treeanon.schema.keys import name_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_ROWS = 20_000
+"""Rows of one child table that are looked at."""
+
+_AT_ONCE = 8
+"""Columns read together from what is stored by rows, so that no big table is in memory whole."""
+
+
+@dataclass
+class TablesSample:
+    """Reads the tables of a source as far as the ways from its first `most` persons need them."""
+
+    source: TableSource
+    notes: Notes
+    whole: bool = True
+
+    def join(self, root: Way, most: int) -> None:
+        """Finds the rows of every way, reading nothing but key columns; ways whose keys cannot be compared are left."""
+        count = self.source.read(root.table, [], most + 1).num_rows
+        if not count:
+            why = f"table {root.table!r}, of which each row is one person, holds no row"
+            raise DataError(f"{why}; init --record TABLE takes another", source=self.source.name)
+        self.whole = count <= most
+        root.rows = np.arange(min(count, most), dtype=np.int32)
+        for way in list(root.walk()):
+            self.join_below(way)
+
+    def join_below(self, way: Way) -> None:
+        """Finds the rows of the ways that go on from one."""
+        links = {on: on.link for on in way.below if on.link is not None}
+        sides = {on: link.key.target_columns if link.down else link.key.columns for on, link in links.items()}
+        own = self.columns(way, dict.fromkeys(name for side in sides.values() for name in side))
+        for on, link in links.items():
+            missing = [name for name in sides[on] if name not in own]
+            if missing:
+                why = f"the key column {name_text(missing[0])} of {name_text(way.table)} cannot be read"
+            else:
+                why = self.joined(on, [own[name] for name in sides[on]], down=link.down)
+            if why:
+                self.notes.leave(on, why)
+                on.leave()
+
+    def joined(self, on: Way, own: list[pa.ChunkedArray], *, down: bool) -> str:
+        """Finds the rows of one way, given the key columns above it; what is wrong if they cannot be found."""
+        assert on.link is not None
+        key = on.link.key
+        names = key.columns if down else key.target_columns
+        try:
+            read = self.source.read(on.table, names)
+            other = [read.column(name) for name in names]
+            targets = find_targets(other, own) if down else find_targets(own, other)
+        except DataError as problem:
+            self.source.read(on.table, [])  # what is wrong with the whole table is an error
+            return f"its key cannot be read: {problem.message}"
+        except KeyClash as clash:
+            return f"{key}: one side of the key holds {clash.own}, the other {clash.target}"
+        except RepeatedKey:
+            return f"{key}: rows of {name_text(key.target)} that it refers to are not unique"
+        if key.of_itself and (rounds := self.in_circles(on)):
+            return f"{rounds:,} rows refer to each other in a circle by {key}"
+        if down:
+            on.rows = np.flatnonzero(targets >= 0).astype(np.int32)
+            on.whole = len(on.rows) <= MOST_ROWS
+            on.rows = on.rows[:MOST_ROWS]
+            on.owner = targets[on.rows]
+        else:
+            on.rows, at = np.unique(targets, return_inverse=True)
+            skipped = int(np.count_nonzero(on.rows < 0))
+            on.rows, on.at = on.rows[skipped:], np.maximum(at - skipped, -1).astype(np.int32)
+        return ""
+
+    def in_circles(self, way: Way) -> int:
+        """How many rows of a table lie on circles of its key to itself."""
+        assert way.link is not None
+        key = way.link.key
+        read = self.source.read(way.table, list(dict.fromkeys([*key.columns, *key.target_columns])))
+        own, target = ([read.column(name) for name in names] for names in (key.columns, key.target_columns))
+        return len(in_circles(find_targets(own, target)))
+
+    def columns(self, way: Way, names: Sequence[str] | dict[str, None]) -> dict[str, pa.ChunkedArray]:
+        """Columns of a way's rows; those that cannot be read are left out, with the reason."""
+        found: dict[str, pa.ChunkedArray] = {}
+        names = list(names)
+        size = 1 if self.source.files == "parquet" else _AT_ONCE
+        for at in range(0, len(names), size):
+            found |= self.some_columns(way, names[at : at + size])
+        return found
+
+    def some_columns(self, way: Way, names: list[str]) -> dict[str, pa.ChunkedArray]:
+        """A few columns of a way's rows, by one reading if nothing is wrong."""
+        most = int(way.rows.max()) + 1 if len(way.rows) else 0
+        try:
+            read = self.source.read(way.table, names, most).take(way.rows)
+        except DataError as problem:
+            if len(names) > 1:
+                return {n: column for name in names for n, column in self.some_columns(way, [name]).items()}
+            self.source.read(way.table, [], most)
+            self.notes.leave(way, f"cannot be read: {problem.message}", names[0])
+            return {}
+        return {name: read.column(name) for name in names}
+
+    def records(self, root: Way) -> list[Any]:
+        """The persons, as records of documents are."""
+        return self.objects(root)
+
+    def objects(self, way: Way) -> list[dict[str, Any]]:
+        """A nested object for every row of a way."""
+        made: list[dict[str, Any]] = [{} for _ in way.rows]
+        for name, column in self.columns(way, way.columns).items():
+            found = self.scalars(way, name, column)
+            if found is None:
+                continue
+            for one, value in zip(made, found, strict=True):
+                one[name] = value
+        for on in way.below:
+            inner, label = self.objects(on), on.steps[-1].label or ""
+            if on.down:
+                for one in made:
+                    one[label] = []
+                for row, owner in enumerate(on.owner.tolist()):
+                    made[owner][label].append(inner[row])
+            else:
+                for one, row in zip(made, on.at.tolist(), strict=True):
+                    one[label] = inner[row] if row >= 0 else None
+        return made
+
+    def scalars(self, way: Way, name: str, column: pa.ChunkedArray) -> list[Any] | None:
+        """The values as JSON has them; None, with the reason noted, for what no class can have."""
+        import pyarrow.types as of
+
+        try:
+            codes, texts = coded(column)
+        except Unreadable as problem:
+            self.notes.leave(way, f"holds {problem.what}", name)
+            return None
+        kind = column.type.value_type if of.is_dictionary(column.type) else column.type
+        if of.is_boolean(kind):
+            found: list[Any] = [text == "true" for text in texts]
+        elif of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind):
+            found = [_number(text) for text in texts]
+        else:
+            found = list(texts)
+        return [(found[code] if code >= 0 else None) for code in codes.tolist()]
+
+
+def _number(text: str) -> int | float | None:
+    """The number that a text writes, whole if it is."""
+    if not text:
+        return None
+    return int(text) if text.lstrip("-").isdigit() else float(text)

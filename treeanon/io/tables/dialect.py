@@ -1,0 +1,42 @@
+"""How a file of delimited values is written: delimiter, quotes, header, encoding."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+# Encodings whose bytes are not characters one after another, or that depend on the machine.
+_ODD = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined", "mbcs", "oem", "charmap"}
+
+
+def known_encoding(name: str) -> str | None:
+    """The normal name of a character encoding, or None if there is no such encoding.
+
+    >>> known_encoding("UTF8"), known_encoding("Windows-1252"), known_encoding("rot13"), known_encoding("?")
+    ('utf-8', 'cp1252', None, None)
+    """
+    try:
+        found = codecs.lookup(name)
+        "".encode(found.name)
+    except (LookupError, ValueError, UnicodeError):
+        return None
+    if found.name in _ODD:
+        return None
+    return "utf-8" if found.name == "utf-8-sig" else found.name
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How values are delimited and quoted; `quote` or `escape` is empty where there is none."""
+
+    delimiter: str = ","
+    quote: str = '"'
+    double: bool = True
+    escape: str = ""
+    header: bool = True
+    encoding: str = "utf-8"
+
+    @property
+    def marks(self) -> tuple[bytes, bytes, bytes]:
+        """Delimiter, quote and escape as bytes."""
+        return self.delimiter.encode(), self.quote.encode(), self.escape.encode()

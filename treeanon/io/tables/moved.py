@@ -1,0 +1,123 @@
+"""Tables of a release that hold what was disassociated: read again as nodes under the rows that are left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from treeanon.errors import DataError
+from treeanon.forest import Batch
+from treeanon.forest.nested import Malformed, NestedReader
+from treeanon.forest.tables import BatchWriter, MovedNodes, TextCodes
+from treeanon.io.tables.join import KeyClash, RepeatedKey, find_targets
+from treeanon.io.tables.plan import MOVED_TABLE, Plan
+from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.texts import Unreadable, coded
+from treeanon.kernels.joins import in_circles
+from treeanon.kernels.trees import Ints
+
+NODE, ABOVE, UNDER, CLASS, VALUE = "node", "above", "under", "class", "value"
+"""Columns of such a table: the number of a node, that of the node above it (null: none), the class that this one lies
+under in the holding row ("/": the person), its own class, and its value."""
+
+HOLDER = "of_"
+"""Begins the names of the columns that hold the key of the holding row."""
+
+
+def read_moved(source: TableSource, plan: Plan, batch: Batch, rows: list[Ints]) -> Batch:
+    """The batch with the moved nodes that the input has for its rows."""
+    out = BatchWriter(plan.layout)
+    codes = [TextCodes() for _ in plan.layout.classes]
+    for held, texts in enumerate(batch.texts):
+        codes[held].texts = texts
+    reader = NestedReader(plan.layout, out, codes)
+    for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
+        if MOVED_TABLE + table in source.tables():
+            _Moved(source, plan, table, rows).read(reader)
+    if not out.moved[0]:
+        return batch
+    moved = MovedNodes(*(np.array(column, np.int32) for column in out.moved))
+    return replace(batch, texts=tuple(code.texts for code in codes), moved=moved)
+
+
+class _Moved:
+    """The moved nodes of one table."""
+
+    def __init__(self, source: TableSource, plan: Plan, table: str, rows: list[Ints]) -> None:
+        self.source, self.plan, self.table, self.rows = source, plan, table, rows
+        self.name = MOVED_TABLE + table
+
+    def fail(self, message: str, row: int = -1) -> DataError:
+        if row < 0:
+            return DataError(message, source=self.source.name, place=f"table {self.name!r}")
+        place = self.source.place(self.name, row)
+        return DataError(message, source=place.source, place=place.place)
+
+    def read(self, reader: NestedReader) -> None:
+        """Gives the nodes to the reader, the trees that hang on one row together."""
+        columns = self.source.tables()[self.name].columns
+        key = [name.removeprefix(HOLDER) for name in columns if name.startswith(HOLDER)]
+        if missing := [name for name in (NODE, ABOVE, UNDER, CLASS, VALUE) if name not in columns]:
+            raise self.fail(f"has no column {', '.join(map(repr, missing))}")
+        lost = [name for name in key if name not in self.source.tables()[self.table].columns]
+        if lost or not key:
+            raise self.fail(f"its columns {HOLDER}… must name the key of table {self.table!r}")
+        found = self.source.read(self.name, [NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)])
+        holder = self.source.read(self.table, key)
+        try:
+            above = find_targets([found.column(ABOVE)], [found.column(NODE)])
+            row = find_targets([found.column(HOLDER + name) for name in key], [holder.column(name) for name in key])
+            texts = [self.texts(found.column(name)) for name in (UNDER, CLASS, VALUE)]
+        except (KeyClash, RepeatedKey, Unreadable):
+            raise self.fail("holds keys that are not unique, or not of the type of those they refer to") from None
+        wrong = np.flatnonzero((above < -1) | ((above < 0) & (row < 0)))
+        if len(wrong):
+            raise self.fail("refers to a row that is not there", int(wrong[0]))
+        if len(circle := in_circles(above)):
+            raise self.fail("leads back to itself", int(circle.min()))
+        self.give(reader, above.tolist(), row, texts)
+
+    def texts(self, column: Any) -> list[str]:
+        codes, texts = coded(column)
+        texts = [*texts, ""]
+        return [texts[code] for code in codes.tolist()]
+
+    def give(self, reader: NestedReader, above: list[int], row: Ints, texts: list[list[str]]) -> None:
+        unders, classes, values = texts
+        nodes: list[list[Any]] = [[name, value, []] for name, value in zip(classes, values, strict=True)]
+        places = self.places()
+        for number, node in enumerate(nodes):
+            if above[number] >= 0:
+                nodes[above[number]][2].append(node)
+        for number, node in enumerate(nodes):
+            if above[number] >= 0:
+                continue
+            try:
+                self.hang(reader, node, unders[number], int(row[number]), places)
+            except Malformed as problem:
+                raise self.fail(str(problem), number) from None
+
+    def places(self) -> dict[int, Ints]:
+        """For each container that rows of the table are: the place of every table row among its rows (-1: none)."""
+        places: dict[int, Ints] = {}
+        for stop in self.plan.stops:
+            if stop.is_container and stop.table == self.table:
+                found = self.rows[stop.index]
+                place = np.full(int(found.max(initial=-1)) + 1, -1, np.int32)
+                place[found] = np.arange(len(found), dtype=np.int32)
+                places[stop.container] = place
+        return places
+
+    def hang(self, reader: NestedReader, node: list[Any], under: str, row: int, places: dict[int, Ints]) -> None:
+        """Hangs a tree on the row of the container that holds the class it lies under."""
+        layout = self.plan.layout
+        home = 0 if under == "/" else -1
+        for published in layout.classes:
+            if published.name == under:
+                home = published.container
+        place = places.get(home, np.empty(0, np.int32))
+        if row >= len(place) or place[row] < 0:
+            raise Malformed("a node must lie under a class of the row that it belongs to")
+        reader.add_moved({under: [node]}, int(place[row]), home)

@@ -1,0 +1,45 @@
+"""Opens relational inputs: SQLite files, folders of tables, databases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from treeanon.errors import UsageError
+from treeanon.io.tables.source import TableSource
+
+FORMATS = ("tables", "sqlite", "database")
+
+
+def open_tables(
+    given: str | Path, format: str, *, called: str | None = None, advance: Callable[[int], None] | None = None
+) -> TableSource:
+    """The tables of an input of that format, to be closed in the end; `called` is its name, if that is to be another.
+
+    `advance` is told how many bytes were read of the files stored; databases, and SQLite files that are read where
+    they lie, do not tell.
+
+    >>> import sqlite3, tempfile
+    >>> path = Path(tempfile.mkdtemp(), "clinic.db")
+    >>> made = sqlite3.connect(path)
+    >>> _ = made.execute("CREATE TABLE patient (id INTEGER PRIMARY KEY, age)")
+    >>> made.close()
+    >>> source = open_tables(path, "sqlite")
+    >>> source.tables()["patient"]
+    TableInfo(columns=('id', 'age'), primary=('id',))
+    >>> source.close()
+    """
+    # Each needs libraries that the others do not.
+    if format == "sqlite":
+        from treeanon.io.tables.sqlite import SqliteSource
+
+        return SqliteSource(given, advance, called=called)
+    if format == "tables":
+        from treeanon.io.tables.folder import FolderSource
+
+        return FolderSource(given, advance, called=called)
+    if format == "database":
+        from treeanon.io.tables.database import DatabaseSource
+
+        return DatabaseSource(str(given))
+    raise UsageError(f"there is no format {format!r} of tables; there is: {', '.join(FORMATS)}")

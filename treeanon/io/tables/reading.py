@@ -1,0 +1,289 @@
+"""Tables into container rows: read column by column, joined by their keys, sorted by person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from treeanon.errors import DataError
+from treeanon.forest import Batch, ReadReport
+from treeanon.forest.tables import ContainerRows
+from treeanon.io.options import ReadOptions
+from treeanon.io.tables.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
+from treeanon.io.tables.moved import read_moved
+from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop, make_plan
+from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.texts import Unreadable, coded
+from treeanon.kernels.joins import group_rows, in_circles
+from treeanon.kernels.trees import Ints
+from treeanon.schema import Schema
+from treeanon.schema.keys import ForeignKey, columns_text
+from treeanon.schema.relational import resolve
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Column = tuple[Ints, list[str]]
+
+
+def resolved(schema: Schema, source: TableSource) -> Schema:
+    """The schema with its paths followed by the keys that it and the input have."""
+    if schema.input.relations is not None:
+        return schema
+    tables = source.tables()
+    columns = {name: info.columns for name, info in tables.items()}
+    primary = {name: info.primary for name, info in tables.items() if info.primary}
+    return resolve(schema, source.keys(), columns, primary, source.files)
+
+
+def read_tables(source: TableSource, schema: Schema, options: ReadOptions, report: ReadReport) -> Batch:
+    """All persons of a relational input, by a resolved schema."""
+    return _Reader(source, make_plan(schema), options, report).batch()
+
+
+@dataclass
+class _Reader:
+    """Reads the tables of a plan, each once, and keeps of them what the joins need."""
+
+    source: TableSource
+    plan: Plan
+    options: ReadOptions
+    report: ReadReport
+    columns: dict[tuple[str, str], Column] = field(default_factory=dict)
+    targets: dict[ForeignKey, Ints] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    owned: dict[str, np.ndarray] = field(default_factory=dict)
+    persons: Ints | None = None
+    highest: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def batch(self) -> Batch:
+        self.load()
+        rows, owners = self.rows()
+        self.count(rows)
+        batch = self.assembled(rows, owners)
+        return read_moved(self.source, self.plan, batch, rows)
+
+    def load(self) -> None:
+        """Reads columns table by table; key columns are given up once the targets of their keys are known."""
+        waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]] = {key: {} for key in self.plan.followed()}
+        root = self.plan.stops[0].table
+        for table, wanted in self.plan.tables().items():
+            info = self.source.tables()[table]
+            # Where no column is wanted, one tells how many rows there are.
+            names = list(dict.fromkeys([*wanted, *info.primary])) or list(info.columns[:1])
+            if table == root and RECORD_COLUMN in info.columns and RECORD_COLUMN not in names:
+                names.append(RECORD_COLUMN)
+            found = self.source.read(table, names)
+            self.sizes[table] = found.num_rows
+            self.highest.update({(table, name): _highest(found.column(name)) for name in info.primary})
+            for name in self.plan.valued(table):
+                self.columns[table, name] = self.coded(table, name, found.column(name))
+            if RECORD_COLUMN in names:
+                marked = self.coded(table, RECORD_COLUMN, found.column(RECORD_COLUMN))
+                self.persons = _rows_with(marked, "1")
+            for key, sides in waiting.items():
+                if key.table == table:
+                    sides.update({f"own {name}": found.column(name) for name in key.columns})
+                if key.target == table:
+                    sides.update({f"target {name}": found.column(name) for name in key.target_columns})
+            for key in [key for key, sides in waiting.items() if len(sides) == 2 * len(key.columns)]:
+                self.targets[key] = self.target(key, waiting.pop(key))
+
+    def coded(self, table: str, name: str, column: pa.ChunkedArray) -> Column:
+        try:
+            return coded(column)
+        except Unreadable as problem:
+            what = f"holds {problem.what}"
+            if problem.row < 0:
+                raise DataError(what, source=self.source.name, path=columns_text(table, [name])) from None
+            self.refuse(what, table, problem.row, [name])
+
+    def refuse(self, what: str, table: str, row: int, names: Sequence[str] = ()) -> NoReturn:
+        """DataError about one row."""
+        place = self.source.place(table, row)
+        path = columns_text(table, names) if names else ""
+        raise DataError(what, source=place.source, place=place.place, path=path) from None
+
+    def target(self, key: ForeignKey, sides: dict[str, pa.ChunkedArray]) -> Ints:
+        """The row that each row of the key's table refers to."""
+        try:
+            targets = find_targets(
+                [sides[f"own {name}"] for name in key.columns],
+                [sides[f"target {name}"] for name in key.target_columns],
+            )
+        except KeyClash as clash:
+            own = columns_text(key.table, [key.columns[clash.column]])
+            target = columns_text(key.target, [key.target_columns[clash.column]])
+            what = f"{own} holds {clash.own}, but {target}, which it refers to, {clash.target}"
+            raise DataError(
+                f"{what}; a key and what it refers to must be of one type", source=self.source.name
+            ) from None
+        except RepeatedKey as rows:
+            first = self.source.place(key.target, rows.first)
+            what = f"has the same key as {first.place}; {key} needs it to be unique"
+            self.refuse(what, key.target, rows.second, key.target_columns)
+        for side, table, names in (("own", key.table, key.columns), ("target", key.target, key.target_columns)):
+            self.highest.update({(table, name): _highest(sides[f"{side} {name}"]) for name in names})
+        if key.of_itself:
+            targets = self.without_circles(key, targets)
+        self.check_dangling(key, targets)
+        return targets
+
+    def without_circles(self, key: ForeignKey, targets: Ints) -> Ints:
+        circle = in_circles(targets)
+        if not len(circle):
+            return targets
+        if self.options.on_error == "error":
+            what = f"leads back to itself by {key}: {len(circle):,} rows refer to each other in a circle"
+            self.refuse(what, key.table, int(circle.min()), key.columns)
+        self.report.circles[str(key)] += len(circle)
+        targets = targets.copy()
+        targets[circle] = NULL
+        return targets
+
+    def check_dangling(self, key: ForeignKey, targets: Ints) -> None:
+        lost = np.flatnonzero(targets == DANGLING)
+        if not len(lost):
+            return
+        if self.options.strict:
+            what = f"refers to a row of {key.target!r} that is not there ({len(lost):,} rows do)"
+            self.refuse(what, key.table, int(lost[0]), key.columns)
+        self.report.dangling[str(key)] += len(lost)
+
+    def rows(self) -> tuple[list[Ints], list[Ints]]:
+        """For each stop the table row of every row of its container (-1: none), and the owners of each container."""
+        rows: list[Ints] = []
+        owners: list[Ints] = [np.empty(0, np.int32)] * len(self.plan.layout.containers)
+        for stop in self.plan.stops:
+            if stop.link is None:
+                size = self.sizes[stop.table]
+                found = self.persons if self.persons is not None else np.arange(size, dtype=np.int32)
+                owners[0] = np.zeros(len(found), np.int32)
+            elif stop.link.down:
+                found, owners[stop.container] = self.children(stop, rows[stop.above])
+            else:
+                found = _through(self.targets[stop.link.key], rows[stop.above])
+            rows.append(found)
+        self.count_ownerless(rows)
+        return rows, owners
+
+    def count_ownerless(self, rows: list[Ints]) -> None:
+        """Counts the rows of child tables that no person has, be it by one path or another."""
+        for stop, found in zip(self.plan.stops, rows, strict=True):
+            if stop.table in self.owned and (stop.link is None or not stop.link.down):
+                self.owned[stop.table][found[found >= 0]] = True
+        for table, owned in self.owned.items():
+            self.report.ownerless[table] += int(np.count_nonzero(~owned))
+
+    def children(self, stop: Stop, above: Ints) -> tuple[Ints, Ints]:
+        """The rows that refer to the rows of the stop above, sorted by these, and which of these each belongs to."""
+        assert stop.link is not None
+        key = stop.link.key
+        targets = self.targets[key]
+        size = self.sizes[key.target]
+        owner_of, repeats = _inverse(above, size)
+        owner = _through(owner_of, targets)
+        self.owned.setdefault(stop.table, np.zeros(len(targets), bool))[owner >= 0] = True
+        if stop.fixed is not None:
+            name, constant = stop.fixed
+            met = np.zeros(len(targets), bool)
+            met[_rows_with(self.columns[stop.table, name], constant)] = True
+            owner[~met] = -1
+        if not repeats:
+            starts, order = group_rows(owner, len(above))
+            return order, np.repeat(np.arange(len(above), dtype=np.int32), np.diff(starts))
+        starts, order = group_rows(np.where(owner >= 0, targets, -1).astype(np.int32), size)
+        counts = np.where(above >= 0, np.diff(starts)[above], 0)
+        owner = np.repeat(np.arange(len(above), dtype=np.int32), counts)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return order[starts[above[owner]] + within], owner
+
+    def count(self, rows: list[Ints]) -> None:
+        """Counts what is left out: columns without a class, where there are rows, and tables that no path names.
+
+        Keys are told apart from that, unless they are such as releases have, which say nothing: numbers from 1 up to
+        no more than the rows of a table.
+        """
+        tables = self.source.tables()
+        most = max(self.sizes.values(), default=0)
+        for stop, found in zip(self.plan.stops, rows, strict=True):
+            present = found[found >= 0]
+            named = {*stop.columns.values(), *(stop.fixed or ())[:1], RECORD_COLUMN}
+            for name in tables[stop.table].columns if len(present) else ():
+                at = stop.table, name
+                if at in self.highest and name not in named:
+                    if not 0 <= self.highest[at] <= most:
+                        self.report.keys[columns_text(stop.table, [name])] = self.sizes[stop.table]
+                elif name not in named:
+                    read = self.columns.get(at)
+                    times = len(present) if read is None else int(np.count_nonzero(read[0][present] >= 0))
+                    if times:
+                        self.report.dropped.add(stop.place, name, times)
+        visited = {stop.table for stop in self.plan.stops}
+        visited |= {MOVED_TABLE + stop.table for stop in self.plan.stops if stop.is_container}
+        self.report.unread_tables += [name for name in tables if name not in visited]
+
+    def assembled(self, rows: list[Ints], owners: list[Ints]) -> Batch:
+        """The rows of every container, with the codes of its classes."""
+        layout = self.plan.layout
+        codes: list[dict[int, Ints]] = [{} for _ in layout.containers]
+        texts: list[list[str]] = [[] for _ in layout.classes]
+        left = {key: sum(self.wants(stop, key) for stop in self.plan.stops) for key in self.columns}
+        for stop, found in zip(self.plan.stops, rows, strict=True):
+            for held, name in stop.columns.items():
+                column, texts[held] = self.columns[stop.table, name]
+                codes[stop.container][held] = _through(column, found)
+                left[stop.table, name] -= 1
+                if not left[stop.table, name]:
+                    del self.columns[stop.table, name]
+        tables = tuple(
+            ContainerRows(owner, {held: found[held] for held in container.held})
+            for container, owner, found in zip(layout.containers, owners, codes, strict=True)
+        )
+        return Batch.of(tables, tuple(texts))
+
+    def wants(self, stop: Stop, key: tuple[str, str]) -> int:
+        return sum((stop.table, name) == key for name in stop.columns.values())
+
+
+def _highest(column: pa.ChunkedArray) -> int:
+    """The highest number of a column of whole numbers from 1; 0 where it is empty, -1 for any other column."""
+    import pyarrow.compute as pc
+    import pyarrow.types as of
+
+    if of.is_null(column.type) or column.null_count == len(column):
+        return 0
+    if not of.is_integer(column.type):
+        return -1
+    found = pc.min_max(column)
+    return found["max"].as_py() if found["min"].as_py() >= 1 else -1
+
+
+def _rows_with(column: Column, text: str) -> Ints:
+    """The rows whose value is a text."""
+    codes, texts = column
+    wanted = np.array([found == text for found in texts] + [False])
+    return np.flatnonzero(wanted[codes]).astype(np.int32)
+
+
+def _through(values: Ints, rows: Ints) -> Ints:
+    """The values at rows; -1 where there is no row."""
+    if len(rows) == len(values) and len(rows) and _is_identity(rows):
+        return np.maximum(values, -1)
+    found = np.append(values, np.int32(-1))[np.maximum(rows, -1)]
+    return np.maximum(found, -1)
+
+
+def _is_identity(rows: Ints) -> bool:
+    return bool(rows[0] == 0 and rows[-1] == len(rows) - 1 and np.array_equal(rows, np.arange(len(rows))))
+
+
+def _inverse(rows: Ints, size: int) -> tuple[Ints, bool]:
+    """For every row of a table its place among `rows` (-1: none), and whether one stands there more than once."""
+    places = np.full(size, -1, np.int32)
+    present = np.flatnonzero(rows >= 0).astype(np.int32)
+    places[rows[present]] = present
+    return places, int(np.count_nonzero(places >= 0)) < len(present)

@@ -1,0 +1,131 @@
+"""Files that stand together, in a folder or a zip, found by their names there."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from treeanon.errors import DataError, FileError, UsageError
+from treeanon.io.sources import STDIN, Source, find_sources
+
+PACKAGE = "datapackage.json"
+_TABLE = re.compile(r"(?P<stem>.+)\.(?P<kind>csv|tsv|parquet)(?:\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One file: what reads it, and its path if it lies on disk."""
+
+    source: Source
+    path: Path | None
+
+
+class Shelf(Protocol):
+    """Files by their relative names, with `/` between folders."""
+
+    name: str
+
+    def find(self, name: str) -> Stored | None:
+        """The file of that name."""
+
+    def names(self) -> list[str]:
+        """The files at the top and in its folders, sorted; hidden ones are left out."""
+
+
+def table_name(name: str) -> tuple[str, str] | None:
+    """The table that a file name means and the kind of file, or None if it means none.
+
+    >>> table_name("Orders.CSV.gz"), table_name("orders.parquet"), table_name("notes.txt")
+    (('Orders', 'csv'), ('orders', 'parquet'), None)
+    """
+    found = _TABLE.fullmatch(name)
+    return (found["stem"], found["kind"].lower()) if found else None
+
+
+class Folder:
+    """The files of a folder."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+
+    def find(self, name: str) -> Stored | None:
+        """The file of that name, which is relative."""
+        path = self.path / name
+        try:
+            if not path.is_file():
+                return None
+        except (OSError, ValueError):
+            return None
+        return Stored(Source(str(path), path.stat().st_size, partial(_open, path)), path)
+
+    def names(self) -> list[str]:
+        """The files at the top and in its folders."""
+        try:
+            inner = [path for folder in _shown(self.path) if folder.is_dir() for path in _shown(folder)]
+            paths = [path for path in (*_shown(self.path), *inner) if path.is_file()]
+        except OSError as problem:
+            raise FileError(f"{self.name}: cannot be read: {problem.strerror}") from None
+        return sorted(path.relative_to(self.path).as_posix() for path in paths)
+
+
+def _open(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+def _shown(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if not path.name.startswith(".")]
+
+
+class Zip:
+    """The members of a zip; one folder that holds them all is left out of their names."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.name = name
+        called = name if name.lower().endswith(".zip") else f"{name}.zip"
+        found = find_sources(path, ("",), called=called).items
+        names = [source.name.removeprefix(f"{called}:").replace("\\", "/") for source in found]
+        twice = [member for member, count in Counter(names).items() if count > 1]
+        if twice:
+            raise DataError(f"the zip holds {twice[0]!r} twice", source=name)
+        kept = {m: s for m, s in zip(names, found, strict=True) if _is_shown(m)}
+        tops = {member.partition("/")[0] for member in kept}
+        cut = len(next(iter(tops))) + 1 if len(tops) == 1 and all("/" in member for member in kept) else 0
+        self.members = {member[cut:]: source for member, source in kept.items()}
+
+    def find(self, name: str) -> Stored | None:
+        """The member of that name."""
+        source = self.members.get(name)
+        return Stored(source, None) if source else None
+
+    def names(self) -> list[str]:
+        """The members at the top and in its folders."""
+        return sorted(member for member in self.members if member.count("/") <= 1)
+
+
+def _is_shown(member: str) -> bool:
+    parts = member.split("/")
+    return not any(part.startswith(".") for part in parts) and parts[0] != "__MACOSX"
+
+
+def open_shelf(given: str | Path, called: str | None = None) -> Shelf:
+    """The files of a folder or a zip, or those beside a datapackage.json; `called` is the name in messages."""
+    name, path = called or str(given), Path(given)
+    try:
+        if path.is_dir():
+            return Folder(path, name)
+        if path.name == PACKAGE and path.is_file():
+            return Folder(path.parent, str(path.parent))
+        if path.is_file() and zipfile.is_zipfile(path):
+            return Zip(path, name)
+        there = path.exists() or name == STDIN
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "its name cannot be one of a file"
+        raise FileError(f"{name}: cannot be read: {why}") from None
+    if there:
+        raise UsageError(f"{name}: tables are read from a folder, a zip or a {PACKAGE}")
+    raise FileError(f"{name}: there is no such file or folder")

@@ -1,0 +1,68 @@
+"""URLs of databases as messages may show them: without passwords, whatever is wrong with the URL."""
+
+from __future__ import annotations
+
+import re
+
+ENVIRONMENT = "env:"
+NO_URL = "(a text that is no database URL)"
+
+_URL = re.compile(
+    r"(?!(?:https?|ftps?|file|s3|gs|data|zip)://)[A-Za-z][A-Za-z0-9_]+(?:\+[A-Za-z0-9_]+)?://", re.IGNORECASE
+)
+_NAMED = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
+_PORT = re.compile(r"[0-9]{1,5}")
+
+
+def is_database(url: str) -> bool:
+    """Whether a text looks like the URL of a database, or names an environment variable that holds one.
+
+    >>> [is_database(text) for text in ("postgresql+psycopg://db/x", "sqlite:///x.db", "env:DB", "x.db", "C:/x", "C://x")]
+    [True, True, True, False, False, False]
+    """
+    return bool(_URL.match(url) or _NAMED.fullmatch(url))
+
+
+def redacted(url: str) -> str:
+    """A database's URL without its password and without its options.
+
+    A URL that cannot be parsed is cut down further rather than shown: what may be a password is always left out.
+
+    >>> redacted("postgresql://ann:s%40e@db.example:5432/clinic?password=secret")
+    'postgresql://ann:***@db.example:5432/clinic?***'
+    >>> redacted("postgresql://ann:se/c?r@t@db/clinic"), redacted("env:CLINIC"), redacted("ann:secret@db")
+    ('postgresql://ann:***@db/clinic', 'env:CLINIC', '(a text that is no database URL)')
+    """
+    if _NAMED.fullmatch(url):
+        return url
+    scheme, mark, rest = url.partition("://")
+    if not mark or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_+]*", scheme):
+        return NO_URL
+    # SQLite has no passwords, but paths with all characters.
+    shown = f"{scheme}://{_place(rest) if scheme != 'sqlite' else rest.partition('?')[0]}"
+    return "".join(c if c.isprintable() else "?" for c in shown)
+
+
+def shown(name: str) -> str:
+    """A source or target as messages name it: the URL of a database without its password.
+
+    >>> shown("postgresql://ann:secret@db/clinic"), shown("clinic.sqlite")
+    ('postgresql://ann:***@db/clinic', 'clinic.sqlite')
+    """
+    return redacted(name) if is_database(name) else name
+
+
+def _place(rest: str) -> str:
+    """User, host and database; the last `@` of all ends the password, which may hold anything."""
+    user, at, place = rest.rpartition("@")
+    place, mark, _ = place.partition("?")
+    if not at:
+        host, slash, path = place.partition("/")
+        name, colon, port = host.rpartition(":")
+        # A user and password without a host look like a host and port.
+        if colon and not _PORT.fullmatch(port) and not port.endswith("]"):
+            host = f"{name.partition(':')[0]}:***"
+        place = host + slash + path
+    name = re.split("[:/?#]", user, maxsplit=1)[0]
+    # Drivers take secrets in many options, and the rest of a password that is not encoded looks like another one.
+    return f"{name}{':***' if name != user else ''}{at}{place}{'?***' if mark else ''}"

@@ -1,0 +1,68 @@
+"""Writes a forest as tables again: fresh keys, rows in random order, what was disassociated in tables of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from treeanon.errors import UsageError
+from treeanon.forest import Forest
+from treeanon.io.output import Check, open_folder, open_output
+from treeanon.io.sources import plain_name
+from treeanon.io.tables.made_keys import Shuffled, make_keys
+from treeanon.io.tables.needs import Needs, find_needs
+from treeanon.io.tables.plan import Plan, make_plan
+from treeanon.io.tables.released import lay_out
+from treeanon.io.tables.tables_out import TableOut, tables_out
+from treeanon.io.tables.write_folder import is_release, write_folder
+from treeanon.io.tables.write_sqlite import write_sqlite
+from treeanon.schema import Schema
+from treeanon.schema.relational import resolve
+
+Progress = Callable[[int, int | None], None]
+
+
+def plan_of(schema: Schema) -> Plan:
+    """The plan by which a schema's records are written as tables; UsageError if they cannot be."""
+    return _needs(schema).plan
+
+
+def _needs(schema: Schema) -> Needs:
+    return find_needs(make_plan(schema if schema.input.relations is not None else resolve(schema)))
+
+
+def make_tables(forest: Forest, schema: Schema, shuffled: Shuffled, progress: Progress | None = None) -> list[TableOut]:
+    """The tables of a forest, by a relational schema."""
+    needs = _needs(schema)
+    rows = lay_out(forest, needs, progress)
+    relations = schema.input.relations
+    keyed = make_keys(needs, rows, relations.primary if relations is not None else {}, shuffled)
+    return tables_out(forest, needs.plan, rows, keyed, shuffled)
+
+
+def write_tables(
+    forest: Forest,
+    target: str | Path,
+    schema: Schema,
+    shuffled: Shuffled,
+    *,
+    force: bool,
+    progress: Progress | None,
+    check: Check | None,
+) -> None:
+    """Writes the tables of a forest to a SQLite file, a folder or zip of files, or a database, as the schema says."""
+    made = make_tables(forest, schema, shuffled, progress)
+    if schema.input.format == "sqlite":
+        with open_output(target, force=force, check=check) as stream:
+            write_sqlite(made, stream)
+    elif schema.input.format == "database":
+        from treeanon.io.tables.write_database import write_database
+
+        write_database(made, str(target), check)
+    else:
+        relations = schema.input.relations
+        files = (relations.files if relations is not None else "") or "csv"
+        if not plain_name(str(target)).endswith(".zip") and Path(target).suffix in (".gz", ".zst"):
+            raise UsageError(f"{target}: several tables go to a folder or a .zip")
+        with open_folder(target, force=force, check=check, is_ours=is_release) as folder:
+            write_folder(made, files, folder)
