@@ -43,6 +43,7 @@ class MemorySource:
     chunk: int = 3
     name: str = "memory"
     files: str = ""
+    by_column: bool = False
     asked: list[str] = field(default_factory=list)
 
     def tables(self) -> Mapping[str, TableInfo]:

@@ -141,6 +141,17 @@ def test_nothing_else_is_written(shop: Path, kind: str, tmp_path: Path) -> None:
         assert word not in found
 
 
+def test_primary_keys_that_are_identifiers(tmp_path: Path) -> None:
+    """The name of such a column would tell that its numbers are the true ones."""
+    ssn = '[[class]]\nname = "ssn"\npath = "ssn"\nrole = "identifier"\n'
+    schema = schema_of("p", ["v.p -> p.id"], {"a": "a", "b": "v.b"}, format="sqlite", extra=ssn)
+    relations = replace(schema.input.relations, primary={"p": ("ssn",), "v": ("no",)})
+    schema = replace(schema, input=replace(schema.input, relations=relations))
+    path = round_trip(ta.Forest.from_records(schema, [[["a", "1", []], ["b", "2", []]]]), tmp_path, "sqlite")
+    assert rows_of(path, "SELECT name, pk FROM pragma_table_info('p')") == [("id", 1), ("a", 0)]
+    assert rows_of(path, "SELECT name, pk FROM pragma_table_info('v')") == [("no", 1), ("p", 0), ("b", 0)]
+
+
 def test_keys_are_numbers_in_random_order(shop: Path, tmp_path: Path) -> None:
     """Keys are 1 to n; which row gets which, and the order of rows, follow no input; rows lie in order of keys."""
     forest = ta.read(shop, ta.Schema.loads(SHOP))

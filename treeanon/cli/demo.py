@@ -1,4 +1,4 @@
-"""`treeanon demo`: the sample hospital, ready to try."""
+"""`treeanon demo`: the sample hospital and clinic, ready to try."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ import click
 
 from treeanon.cli.common import force_option, result, talking_options
 
-_FILES = {
-    "patients.xml": ("samples", "patients.xml"),
-    "patients.ndjson": ("samples", "patients.ndjson"),
-    "hospital-xml.toml": ("schemas", "hospital-xml.toml"),
-    "hospital-json.toml": ("schemas", "hospital-json.toml"),
-    "hierarchies/hospital.csv": ("schemas", "hierarchies/hospital.csv"),
-    "hierarchies/diagnosis.csv": ("schemas", "hierarchies/diagnosis.csv"),
-    "hierarchies/treatment.csv": ("schemas", "hierarchies/treatment.csv"),
-}
+_TABLES = ("practice", "doctor", "ward", "substance", "patient", "allergy", "visit", "diagnosis", "treatment")
+_SAMPLES = (
+    "patients.xml",
+    "patients.ndjson",
+    "clinic.sqlite",
+    "clinic/datapackage.json",
+    *(f"clinic/{table}.csv" for table in _TABLES),
+)
+_SCHEMAS = (
+    "hospital-xml.toml",
+    "hospital-json.toml",
+    "clinic.toml",
+    "clinic-sqlite.toml",
+    *(f"hierarchies/{name}.csv" for name in ("hospital", "diagnosis", "treatment", "specialty", "substance")),
+)
+_FILES = {name: home for home, names in (("samples", _SAMPLES), ("schemas", _SCHEMAS)) for name in names}
 
 
 @click.command()
@@ -24,7 +31,7 @@ _FILES = {
 @force_option
 @talking_options
 def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
-    """Write a sample hospital (invented patients as XML and NDJSON), its schemas and hierarchies to a folder."""
+    """Write samples to a folder: invented patients as XML, NDJSON and tables, with their schemas and hierarchies."""
     from treeanon.errors import FileError
     from treeanon.io.output import open_output, refuse_existing
     from treeanon.resources import folder as shipped
@@ -33,12 +40,13 @@ def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
     for name in _FILES:
         refuse_existing(base / name, force=force)
     try:
-        (base / "hierarchies").mkdir(parents=True, exist_ok=True)
+        for name in _FILES:
+            (base / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise FileError(f"{folder}: cannot be made: {problem.strerror}") from None
-    for name, (home, source) in _FILES.items():
+    for name, home in _FILES.items():
         with open_output(base / name, force=force) as stream:
-            stream.write((shipped(home) / source).read_bytes())
+            stream.write((shipped(home) / name).read_bytes())
     if not quiet and not as_json:
         click.echo(_next_steps(base))
     result({"folder": str(base), "files": sorted(_FILES)}, as_json=as_json)
@@ -46,12 +54,14 @@ def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
 
 def _next_steps(base: Path) -> str:
     return f"""\
-A sample hospital is in {base}: 1,000 invented patients, their schemas and hierarchies. Try next:
+In {base} are 1,000 invented patients of a hospital (XML, NDJSON), 600 of a clinic (tables), and their schemas
+and hierarchies. Try next:
 
   cd {base}
   treeanon hierarchy show hierarchies/diagnosis.csv
   treeanon anonymize patients.xml -s hospital-xml.toml -k 5 -m 2 -n 1 -o release.xml
   treeanon verify release.xml -s hospital-xml.toml -k 5 -m 2 -n 1
   treeanon init patients.ndjson -o my-schema.toml
+  treeanon anonymize clinic -s clinic.toml -k 5 -m 2 -n 1 -o clinic-release
 
-hospital-xml.toml explains the schema language by example."""
+hospital-xml.toml explains the schema language by example, clinic.toml that of tables."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -18,6 +18,8 @@ from treeanon.forest.pseudonyms import pseudonym, pseudonym_key
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Flat, Hierarchy
+from treeanon.hierarchy.intervals import Intervals
+from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.kernels.trees import Ints
 from treeanon.schema import ClassSpec, Layout, Schema
 
@@ -54,11 +56,13 @@ class ForestBuilder:
         apart = None if batch.apart is None else self._cleaned(batch.apart)
         return replace(batch, texts=texts, apart=apart)
 
-    def _published(self, index: int, batch: Batch) -> list[str]:
+    def _published(self, index: int, batch: Batch) -> Sequence[str]:
         spec, texts = self.layout.classes[index].spec, batch.texts[index]
         used = np.zeros(len(texts) + 1, bool)
         for column in self._columns(index, batch):
             used[column] = True
+        if isinstance(texts, NumberTexts) and not spec.pseudonym:
+            return texts if used[:-1].all() else texts.only(used[:-1])
         if not used[:-1].all():
             texts = [text if is_used else "" for text, is_used in zip(texts, used.tolist(), strict=False)]
         if spec.type != "text":
@@ -105,7 +109,7 @@ class ForestBuilder:
         """A class's hierarchy, and for the texts of every part the nodes they stand for (-1: no node)."""
         spec = self.layout.classes[index].spec
         parts = list(self._parts())
-        hierarchy = hierarchy_for(spec, chain.from_iterable(part.texts[index] for part in parts))
+        hierarchy = hierarchy_for(spec, [part.texts[index] for part in parts])
         codes = [hierarchy.encode(part.texts[index]) for part in parts]
         unknown = Counter[str]()
         for part, found in zip(parts, codes, strict=True):
@@ -138,9 +142,13 @@ def _labels(codes: Ints, first: int) -> Ints:
     return np.append(np.where(codes < 0, -1, codes + first), -1).astype(np.int32)
 
 
-def hierarchy_for(spec: ClassSpec, texts: Iterable[str]) -> Hierarchy:
+def hierarchy_for(spec: ClassSpec, parts: Sequence[Sequence[str]]) -> Hierarchy:
     """The hierarchy of a class: the one it declares, or the one its builder makes of the values."""
     if isinstance(spec.hierarchy, Hierarchy):
         return spec.hierarchy
     builder = Flat() if spec.pseudonym else spec.hierarchy
-    return builder.build(filter(None, texts))
+    if len(parts) == 1 and isinstance(parts[0], NumberTexts) and isinstance(builder, Intervals):
+        found = builder.build_numbers(parts[0])
+        if found is not None:
+            return found
+    return builder.build(filter(None, chain.from_iterable(parts)))

@@ -92,6 +92,7 @@ class ReadReport:
     unknown: Counter[str] = field(default_factory=Counter)
     files: int = 0
     ignored_files: int = 0
+    is_relational: bool = False
     dangling: Counter[str] = field(default_factory=Counter)
     circles: Counter[str] = field(default_factory=Counter)
     ownerless: Counter[str] = field(default_factory=Counter)
@@ -106,6 +107,7 @@ class ReadReport:
         self.duplicate_keys += other.duplicate_keys
         self.files += other.files
         self.ignored_files += other.ignored_files
+        self.is_relational |= other.is_relational
         self.dangling.update(other.dangling)
         self.circles.update(other.circles)
         self.ownerless.update(other.ownerless)
@@ -114,13 +116,17 @@ class ReadReport:
 
     def as_dict(self) -> dict[str, object]:
         """The counts as plain data."""
-        return {
+        counts: dict[str, object] = {
             "dropped": self.dropped.paths(),
             "skipped_records": self.skipped,
             "records_with_duplicate_keys": self.duplicate_keys,
             "unknown_values_suppressed": dict(self.unknown),
             "files": self.files,
             "ignored_files": self.ignored_files,
+        }
+        if not self.is_relational:
+            return counts
+        return counts | {
             "dangling_keys": dict(self.dangling),
             "rows_in_circles": dict(self.circles),
             "rows_of_nobody": {table: rows for table, rows in self.ownerless.items() if rows},

@@ -54,13 +54,13 @@ class Batch:
     """
 
     tables: tuple[ContainerRows, ...]
-    texts: tuple[list[str], ...]
+    texts: tuple[Sequence[str], ...]
     moved: MovedNodes
     apart: Batch | None = None
     order: Longs | None = None
 
     @classmethod
-    def of(cls, tables: tuple[ContainerRows, ...], texts: tuple[list[str], ...]) -> Batch:
+    def of(cls, tables: tuple[ContainerRows, ...], texts: tuple[Sequence[str], ...]) -> Batch:
         """The batch of these rows, without moved nodes."""
         return cls(tables, texts, MovedNodes.none())
 
@@ -89,8 +89,9 @@ class Batch:
             tables = []
             for container, table in zip(layout.containers, self.tables, strict=True):
                 if container.index:
-                    first, stop = bounds[container.parent]
-                    bounds.append(tuple(np.searchsorted(table.owner, [first, stop]).tolist()))
+                    # Of the same type, else all owners would be converted for each search.
+                    ends = np.array(bounds[container.parent], table.owner.dtype)
+                    bounds.append(tuple(np.searchsorted(table.owner, ends).tolist()))
                 a, b = bounds[container.index]
                 owner = table.owner[a:b] - (bounds[container.parent][0] if container.index else 0)
                 tables.append(ContainerRows(owner, {held: column[a:b] for held, column in table.codes.items()}))

@@ -96,6 +96,16 @@ def interval_tree(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], numb
     >>> interval_tree(Grid((5, 10), None, None, True, 0), [np.array([5]), np.array([])], ["1"], np.array([1]))[0]
     ('*', '0-9', '0-4', '1', '5-9')
     """
+    return interval_nodes(grid, cells, leaves, numbers).tree()
+
+
+def interval_nodes(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], numbers: Keys) -> Nodes:
+    """The nodes of that tree, those of the leaves last.
+
+    >>> nodes = interval_nodes(Grid((5,), None, None, True, 0), [np.array([5])], ["1"], np.array([1]))
+    >>> nodes.shape()[0].tolist()
+    [1, 3, 2]
+    """
     levels = _closed_upwards(grid, cells, numbers)
     nodes = Nodes()
     above, ids = numbers[:0], np.zeros(0, dtype=np.intp)
@@ -111,7 +121,7 @@ def interval_tree(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], numb
         up[kept] = own
         above, ids = starts, up
     nodes.add(leaves, numbers, ids[np.searchsorted(above, grid.starts(numbers, 0))])
-    return nodes.tree()
+    return nodes
 
 
 def _closed_upwards(grid: Grid, cells: Sequence[Keys], numbers: Keys) -> list[Keys]:

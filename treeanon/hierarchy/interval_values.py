@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from treeanon.hierarchy.interval_scale import Scale
 from treeanon.hierarchy.interval_tree import SAFE, Grid
 from treeanon.hierarchy.nodes import Keys
+from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.hierarchy.numbers import Number, decimals_of, parse_number
 from treeanon.hierarchy.plain_numbers import PlainNumbers
 from treeanon.hierarchy.shapes import MOST_DIGITS
@@ -47,6 +48,32 @@ def placed(scale: Scale, values: Iterable[str]) -> Placed:
     names = [texts[at] for at in plain.places[held].tolist()]
     leaves, numbers = _sorted([*names, *exact], np.concatenate([steps[held], np.array(floors, dtype=kind)]), exact)
     return grid, _cells(grid, counts, labels, kind), leaves, numbers
+
+
+def placed_numbers(scale: Scale, values: NumberTexts) -> tuple[Grid, list[Keys], NumberTexts, Keys] | None:
+    """The same for numbers, whose texts are not made; None if they, or the range, are not for 64 bits.
+
+    >>> values = NumberTexts(np.array([1, 7]), 0, lambda: ["1", "7"])
+    >>> grid, cells, leaves, numbers = placed_numbers(Scale((5,), None, None, True), values)
+    >>> [cell.tolist() for cell in cells], list(leaves), numbers.tolist()
+    ([[]], ['1', '7'], [1, 7])
+    """
+    counts, integers = scale.whole_range()
+    decimals = max(values.decimals, *map(decimals_of, scale.numbers()))
+    grid = _grid(scale, decimals)
+    factor = 10 ** (decimals - values.decimals)
+    steps = values.steps
+    largest = max(abs(int(steps.max(initial=0))), abs(int(steps.min(initial=0)))) + 1
+    if len(integers) or not grid.is_small() or largest * factor >= SAFE:
+        return None
+    steps = steps if factor == 1 else steps * factor
+    if scale.integer and bool((steps % 10**decimals).any()):
+        return None
+    held = _between(steps, grid.low, grid.high)
+    kept = held if values.kept is None else held & values.kept
+    cells = _cells(grid, counts, [], np.dtype(np.int64))
+    # Very many numbers are not copied without need.
+    return (grid, cells, values, steps) if kept.all() else (grid, cells, values.only(kept), steps[kept])
 
 
 def _floors(scale: Scale) -> tuple[int | None, int | None]:

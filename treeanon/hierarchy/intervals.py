@@ -11,8 +11,10 @@ from itertools import pairwise
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.interval_scale import Scale
 from treeanon.hierarchy.interval_tree import interval_tree
-from treeanon.hierarchy.interval_values import placed
+from treeanon.hierarchy.interval_values import placed, placed_numbers
 from treeanon.hierarchy.model import Hierarchy
+from treeanon.hierarchy.number_hierarchy import NumberHierarchy
+from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.hierarchy.numbers import exact
 
 Problems = list[tuple[str, str]]
@@ -44,9 +46,23 @@ class Intervals:
         >>> Intervals((10,), min=0, max=20, integer=False).build(["20", "3.5", "x"]).texts
         ('*', '[0, 10)', '3.5', '[10, 20]', '20')
         """
+        return Hierarchy(*interval_tree(*placed(self._scale(), values)))
+
+    def build_numbers(self, values: NumberTexts) -> Hierarchy | None:
+        """The same for texts that are not made yet, whose own texts are not made either; None where it must be.
+
+        >>> import numpy as np
+        >>> values = NumberTexts(np.array([35, 210]), 1, lambda: ["3.5", "21"])
+        >>> h = Intervals((10,), min=0, max=20, integer=False).build_numbers(values)
+        >>> h.encode(values).tolist(), h.texts
+        ([2, -1], ('*', '[0, 10)', '3.5', '[10, 20]'))
+        """
+        found = placed_numbers(self._scale(), values)
+        return None if found is None else NumberHierarchy(*found)
+
+    def _scale(self) -> Scale:
         low, high = (None if bound is None else exact(bound) for bound in (self.min, self.max))
-        scale = Scale(tuple(exact(width) for width in self.widths), low, high, self.integer)
-        return Hierarchy(*interval_tree(*placed(scale, values)))
+        return Scale(tuple(exact(width) for width in self.widths), low, high, self.integer)
 
 
 def parse_intervals(spec: Mapping[str, object], value_type: str) -> tuple[Intervals | None, Problems]:

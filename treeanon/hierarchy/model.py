@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.layout import Codes, depth_and_end, frozen, indexed
@@ -53,9 +54,13 @@ class Hierarchy:
         if parents.shape != (len(texts),) or parents.dtype.kind not in "iu":
             raise HierarchyError("parents must be one row of integers, one per text")
         object.__setattr__(self, "texts", texts)
+        self._measure(parents)
+
+    def _measure(self, parents: NDArray[np.integer]) -> None:
+        """Derives all arrays from the parents."""
         depth, end = depth_and_end(parents)
-        leaves_before = np.zeros(len(texts) + 1, dtype=np.int32)
-        np.cumsum(end == np.arange(1, len(texts) + 1), out=leaves_before[1:])
+        leaves_before = np.zeros(len(parents) + 1, dtype=np.int32)
+        np.cumsum(end == np.arange(1, len(parents) + 1), out=leaves_before[1:])
         start = leaves_before[:-1]
         arrays = {"parent": parents, "end": end, "depth": depth, "leaf_start": start}
         for name, array in {**arrays, "leaf_count": leaves_before[end] - start}.items():
@@ -99,12 +104,12 @@ class Hierarchy:
         return cls(tuple(texts), parents)
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.parent)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hierarchy):
             return NotImplemented
-        return self.texts == other.texts and np.array_equal(self.parent, other.parent)
+        return np.array_equal(self.parent, other.parent) and self.texts == other.texts
 
     def __hash__(self) -> int:
         return hash((self.texts, self.parent.tobytes()))
@@ -241,6 +246,6 @@ class Hierarchy:
 
     def _node(self, v: int) -> int:
         # -1 means "unknown" in encoded data: it must not count from the end, as an index would
-        if not 0 <= v < len(self.texts):
+        if not 0 <= v < len(self):
             raise HierarchyError(f"node {v}: a hierarchy of {len(self)} nodes has codes 0 to {len(self) - 1}")
         return v

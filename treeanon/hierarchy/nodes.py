@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +26,8 @@ class Nodes:
     """
 
     def __init__(self) -> None:
-        self._texts: list[str] = [ROOT]
+        self._texts: list[Sequence[str]] = []
+        self._count = 1
         self._keys: list[Keys] = []
         self._parents: list[Ids] = []
 
@@ -38,11 +40,12 @@ class Nodes:
         >>> Nodes().add(["a", "b"], [0, 1], [0, 0]).tolist()
         [1, 2]
         """
-        first = len(self._texts)
-        self._texts += texts
+        first = self._count
+        self._count += len(texts)
+        self._texts.append(texts)
         self._keys.append(np.asarray(keys))
         self._parents.append(np.asarray(parents, dtype=np.intp))
-        return np.arange(first, len(self._texts))
+        return np.arange(first, self._count)
 
     def tree(self) -> Tree:
         """The texts and parents in preorder.
@@ -50,12 +53,31 @@ class Nodes:
         >>> Nodes().tree()
         (('*',), array([-1], dtype=int32))
         """
-        if len(self._texts) == 1:
-            return (ROOT,), np.array([-1], dtype=np.int32)
+        order, parents = self.shape()
+        return self.texts(order), parents
+
+    def shape(self) -> tuple[Ids, NDArray[np.int32]]:
+        """The ids in preorder, without the root, and the parents in preorder.
+
+        >>> Nodes().shape()
+        (array([], dtype=int64), array([-1], dtype=int32))
+        """
+        parents = np.full(self._count, -1, dtype=np.int32)
+        if self._count == 1:
+            return np.zeros(0, dtype=np.intp), parents
         # stable, since layers are sorted runs already and parents came before their children
         order = np.argsort(np.concatenate(self._keys), kind="stable")
-        place = np.zeros(len(self._texts), dtype=np.int32)
-        place[order + 1] = np.arange(1, len(self._texts))
-        parents = np.full(len(self._texts), -1, dtype=np.int32)
+        place = np.zeros(self._count, dtype=np.int32)
+        place[order + 1] = np.arange(1, self._count)
         parents[1:] = place[np.concatenate(self._parents)[order]]
-        return (ROOT, *map(self._texts.__getitem__, (order + 1).tolist())), parents
+        return order + 1, parents
+
+    def texts(self, order: Ids) -> tuple[str, ...]:
+        """The root's text and those of these ids.
+
+        >>> nodes = Nodes()
+        >>> nodes.texts(nodes.add(["a"], [0], [0]))
+        ('*', 'a')
+        """
+        texts = [ROOT, *chain.from_iterable(self._texts)]
+        return (ROOT, *map(texts.__getitem__, order.tolist()))

@@ -16,15 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProposedKeys:
-    """The foreign keys that the proposed paths follow: those that the input declares, and those that were found.
+    """The foreign keys that the proposed paths follow: those that the input declares and those `found`, with why.
 
-    `written` are those that the schema itself gives, each with the reason; `places` say of child tables, as sections
-    name them, by which key their rows belong to a person.
+    `places` say of child tables, as sections name them, by which key their rows belong to a person.
     """
 
     declared: tuple[ForeignKey, ...] = ()
-    written: tuple[tuple[ForeignKey, str], ...] = ()
-    found: frozenset[ForeignKey] = frozenset()
+    found: tuple[tuple[ForeignKey, str], ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -146,12 +144,8 @@ class Findings:
         return record.names[0] if self.is_relational else record_text(record, self.slashed)
 
     def _keys(self, keys: ProposedKeys) -> list[dict[str, Any]]:
-        followed = [{"key": str(key), "declared": True, "written": False, "why": ""} for key in keys.declared]
-        written = [
-            {"key": str(key), "declared": key not in keys.found, "written": True, "why": why}
-            for key, why in keys.written
-        ]
-        return [*followed, *written]
+        declared = [{"key": str(key), "declared": True, "why": "declared by the input"} for key in keys.declared]
+        return [*declared, *({"key": str(key), "declared": False, "why": why} for key, why in keys.found)]
 
     def _class(self, found: Finding) -> dict[str, Any]:
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -25,6 +26,9 @@ DANGLING_SHARE = 0.01
 
 MOST_ROWS = 1_000_000
 """Rows that are looked at for whether their values name rows of another table."""
+
+_COMMON = 50
+"""Tables that may have a column called the same for it to be part of a key."""
 
 _FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "y", "n"})
 
@@ -104,7 +108,7 @@ class _Search:
             own = self.read(key.table, key.columns, MOST_ROWS + 1)
             cut = own is not None and len(own[0]) > MOST_ROWS
             own = None if own is None else [column.slice(0, MOST_ROWS) for column in own]
-            if own is None or target is None or (len(own) == 1 and _is_flag(own[0])):
+            if own is None or target is None or (len(own) == 1 and self.is_flag(key, own[0])):
                 continue
             try:
                 rows = find_targets(own, target)
@@ -117,11 +121,16 @@ class _Search:
             if matched and filled - matched <= DANGLING_SHARE * filled:
                 yield candidate, FoundKey(key, filled, matched, MOST_ROWS if cut else 0)
 
+    def is_flag(self, key: ForeignKey, column: pa.ChunkedArray) -> bool:
+        """Whether a column that is not even called a key says yes or no."""
+        return not self.names.columns[key.table, key.columns[0]].keyed and _is_flag(column)
+
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> list[pa.ChunkedArray] | None:
         """Columns that may be a key's; None where one of them cannot."""
         try:
             read = self.source.read(table, columns, most)
         except DataError:
+            self.source.read(table, [])  # what is wrong with the whole table is an error
             return None
         found = [read.column(name) for name in columns]
         return found if all(map(_may_be_key, found)) else None
@@ -147,18 +156,32 @@ class _Search:
         """Pairs of tables with several columns whose names are the same in both, and name rows of one of them."""
         refers = {(key.table, key.columns[0]): key.target for key in known if len(key.columns) == 1}
         found = []
-        for target, info in self.tables.items():
-            for table in self.tables:
-                if table == target:
-                    continue
-                pairs = self.shared(table, target, refers)
-                goals = tuple(goal for _, goal in pairs)
-                whole = len(info.primary) > 1 and sorted(goals) == sorted(info.primary)
-                if len(pairs) > 1 and (whole or not info.primary):
-                    key = ForeignKey(table, tuple(own for own, _ in pairs), target, goals)
-                    if not self.known(key) and (whole or self.leads(key, refers)):
-                        found.append(_Candidate(0, key))
+        for table, target in self.pairs():
+            pairs = self.shared(table, target, refers)
+            goals, primary = tuple(goal for _, goal in pairs), self.tables[target].primary
+            whole = bool(primary) and sorted(goals) == sorted(primary)
+            if len(pairs) > 1 and (whole or (not primary and any((target, goal) in refers for goal in goals))):
+                key = ForeignKey(table, tuple(own for own, _ in pairs), target, goals)
+                if not self.known(key):
+                    found.append(_Candidate(0, key))
         return found
+
+    def pairs(self) -> Iterator[tuple[str, str]]:
+        """Pairs of tables with several columns that are called the same, where keys of several columns may be."""
+        own = {t: {self.names.called(t, c): c for c in info.columns} for t, info in self.tables.items()}
+        holders: dict[str, list[str]] = {}
+        for table, columns in own.items():
+            for called in columns:
+                holders.setdefault(called, []).append(table)
+        for target, info in self.tables.items():
+            if len(info.primary) == 1:
+                continue
+            times: Counter[str] = Counter()
+            for column in info.primary or info.columns:
+                # what very many tables have, such as the time of a change, is part of no key
+                tables = holders[self.names.called(target, column)]
+                times.update(tables if info.primary or len(tables) <= _COMMON else ())
+            yield from ((table, target) for table, count in times.items() if count > 1 and table != target)
 
     def shared(self, table: str, target: str, refers: dict[tuple[str, str], str]) -> list[tuple[str, str]]:
         """Columns of both tables that are called the same and look like parts of a key."""
@@ -174,11 +197,6 @@ class _Search:
             if primary or same or (name.keyed and self.names.columns[table, column].keyed):
                 pairs.append((column, goal))
         return pairs
-
-    def leads(self, key: ForeignKey, refers: dict[tuple[str, str], str]) -> bool:
-        """Whether a column of the key is one by itself, and the other table does not look like the one that refers."""
-        parts = [refers.get((key.target, goal)) for goal in key.target_columns]
-        return any(parts) and len(self.tables[key.table].columns) >= len(key.columns)
 
     def known(self, key: ForeignKey) -> bool:
         """Whether a declared key has these columns, or more."""

@@ -27,7 +27,7 @@ Read on and correct it: a proposal knows the form of the data, not what it means
 
 def render_schema(findings: Findings) -> str:
     """The commented TOML text of a schema that declares the findings."""
-    keys = tuple(key for key, _ in findings.sample.keys.written) if findings.sample.keys else ()
+    keys = tuple(key for key, _ in findings.sample.keys.found) if findings.sample.keys else ()
     schema = Schema(
         InputSpec(findings.sample.format, findings.sample.record, findings.namespaces, keys),
         tuple(_spec(found) for found in findings.classes),
@@ -82,7 +82,7 @@ def _relational_head(head: str, told: str, keys: ProposedKeys) -> str:
     """The same for tables: each key of the schema on a line of its own, with the reason for it."""
     plain = head.partition("\nkey = ")[0].rstrip() + "\n"
     plain = plain.replace("\nrecord = ", "\n" + _comment(told) + "record = ", 1) + _comment(key_comment(keys))
-    if not keys.written:
+    if not keys.found:
         return plain
     lines = "".join(f"{_comment(told, indent='  ')}{line}\n" for told, line in key_lines(keys))
     return f"{plain}key = [\n{lines}]\n"

@@ -26,9 +26,8 @@ def key_comment(keys: ProposedKeys) -> str:
 
 def key_lines(keys: ProposedKeys) -> Iterator[tuple[str, str]]:
     """The lines of `key = […]`, each with the comment that goes before it."""
-    for key, why in keys.written:
-        told = f"FOUND, NOT DECLARED: {why}." if key in keys.found else f"{why[:1].upper()}{why[1:]}."
-        yield told, f"  {_quoted(str(key))},"
+    for key, why in keys.found:
+        yield f"FOUND, NOT DECLARED: {why}.", f"  {_quoted(str(key))},"
 
 
 def told_warnings(findings: Findings) -> str:

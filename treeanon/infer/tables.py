@@ -197,7 +197,6 @@ def _keys(
     """The keys that the paths follow."""
     evidence = {each.key: each.why for each in found}
     followed = dict.fromkeys(way.link.key for way in root.walk() if way.link is not None)
-    again = "declared, and repeated: keys given here replace those that the input has between the same two tables"
     places = {}
     for way in root.walk():
         if way.link is not None and way.down:
@@ -206,8 +205,7 @@ def _keys(
             told += f" by {', '.join(map(name_text, key.columns))}"
             places[way.text] = told if way.whole else f"{told}; the first {MOST_ROWS:,} were looked at"
     return ProposedKeys(
-        tuple(key for key in followed if key in declared and key not in written),
-        tuple((key, evidence.get(key, again)) for key in written if key in followed),
-        frozenset(key for key in written if key in evidence and key in followed),
+        tuple(key for key in followed if key in declared),
+        tuple((key, evidence[key]) for key in written if key in followed),
         places,
     )

@@ -36,7 +36,8 @@ class TablesSample:
 
     def join(self, root: Way, most: int) -> None:
         """Finds the rows of every way, reading nothing but key columns; ways whose keys cannot be compared are left."""
-        count = self.source.read(root.table, [], most + 1).num_rows
+        # how many rows a Parquet file has stands in it
+        count = self.source.read(root.table, [], None if self.source.files == "parquet" else most + 1).num_rows
         if not count:
             why = f"table {root.table!r}, of which each row is one person, holds no row"
             raise DataError(f"{why}; init --record TABLE takes another", source=self.source.name)

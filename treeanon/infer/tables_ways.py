@@ -221,20 +221,17 @@ def _places(way: Way) -> set[tuple[int, int]]:
 def name_steps(
     root: Way, found: Sequence[ForeignKey], declared: Sequence[ForeignKey], notes: Notes
 ) -> tuple[ForeignKey, ...]:
-    """Gives every way its step; the keys that the schema must write so that the steps mean them.
+    """Gives every way its step, which names its key where several are there; the found keys that are followed.
 
-    The keys of a schema come before those of the input: where it gives one between two tables, it gives all of them
-    that paths follow, and a step names its key where several are left.
+    These are what the schema must write.
     """
     followed = {way.link.key for way in root.walk() if way.link is not None}
-    own = [key for key in found if key in followed]
-    pairs = {_between(key) for key in own}
-    own += [key for key in declared if key in followed and _between(key) in pairs]
+    written = [key for key in found if key in followed]
     for way in dict.fromkeys([*root.walk(), *(noted for noted, _ in notes.found)]):
         if way.link is None:
             continue
         key = way.link.key
-        rivals = [o for o in dict.fromkeys(own if _between(key) in pairs else declared) if _between(o) == _between(key)]
+        rivals = [other for other in (*written, *declared) if _between(other) == _between(key)]
         names_key = len(rivals) > 1 or key.of_itself
         way.step = Step(way.table, way.down and key.of_itself, None, key.columns if names_key else ())
         why = ""
@@ -246,7 +243,7 @@ def name_steps(
             notes.leave(way, why)
             if way.above is not None and way in way.above.below:
                 way.leave()
-    return tuple(dict.fromkeys(own))
+    return tuple(written)
 
 
 def _between(key: ForeignKey) -> frozenset[str]:

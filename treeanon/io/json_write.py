@@ -34,12 +34,17 @@ def json_text(text: str) -> str:
 def is_number_text(text: str) -> bool:
     """Whether a reader of the text as a JSON number would make just this text of it.
 
-    >>> is_number_text("1.5"), is_number_text("1.50"), is_number_text("20-24")
-    (True, False, False)
+    >>> [is_number_text(text) for text in ("1.5", "1.50", "20-24", "1e400")]
+    [True, False, False, False]
     """
     if is_shortest(text):
         return True
-    return bool(_NUMBER.fullmatch(text)) and len(text) < 300 and token_texts([text.encode()]) == [text]
+    if not _NUMBER.fullmatch(text) or len(text) >= 300:
+        return False
+    try:
+        return token_texts([text.encode()]) == [text]
+    except OverflowError:  # beyond what numbers of JSON readers can hold
+        return False
 
 
 class JsonDialect:

@@ -164,7 +164,11 @@ class _Scanner:
         while not columns or self.take(","):
             while self.take(" "):
                 pass
-            columns.append(self.name().rstrip())
+            quoted = self.text[self.at : self.at + 1] in ("'", '"')
+            column = self.name()
+            columns.append(column if quoted else column.rstrip())
+            while self.take(" "):
+                pass
         if not self.take(")"):
             raise self.fail("a comma or ) is expected")
         return tuple(columns)

@@ -98,26 +98,28 @@ class _Resolver:
         self.open: list[Problem] = []
 
     def resolve(self) -> Schema:
-        self.check_names()
-        if self.problems:
+        if wrong := self.missing(self.root, ()):
+            self.problems.append(Problem(f"{self.schema.source}, input: record", wrong))
             return self.schema
         classes = tuple(self.follow(spec) if spec.published else self.quietly(spec) for spec in self.schema.classes)
+        self.check_keys()
         if not self.problems and not self.open:
             self.check_columns(classes)
         return replace(self.schema, classes=classes)
 
-    def check_names(self) -> None:
-        """Notes a record table and keys that name what the input does not have."""
-        if self.columns is None:
-            return
-        place = f"{self.schema.source}, input"
-        if self.root not in self.columns:
-            what = f"there is no table {self.root!r}; there is: {_listed(self.columns)}"
-            self.problems.append(Problem(f"{place}: record", what))
+    def check_keys(self) -> None:
+        """Notes keys of the schema that name what the input does not have.
+
+        A release lacks what no path follows: that is told only where something else is wrong too.
+        """
+        followed = {link.key for link in self.links.values()}
+        found: list[tuple[bool, Problem]] = []
         for number, key in enumerate(self.own, start=1):
             for table, names in ((key.table, key.columns), (key.target, key.target_columns)):
                 if wrong := self.missing(table, names):
-                    self.problems.append(Problem(f"{place}: key {number}", wrong))
+                    found.append((key in followed, Problem(f"{self.schema.source}, input: key {number}", wrong)))
+        if self.problems or self.open or any(is_followed for is_followed, _ in found):
+            self.problems += [problem for _, problem in found]
 
     def missing(self, table: str, names: Sequence[str]) -> str:
         """What is said where a table, or a column of it, is not in the input; "" where all are."""

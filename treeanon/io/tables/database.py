@@ -55,6 +55,7 @@ class DatabaseSource:
     """
 
     files = ""
+    by_column = False
 
     def __init__(self, given: str) -> None:
         secret = Secret(given)

@@ -54,6 +54,7 @@ class FolderSource:
         self._keys = stated.keys
         self.left_out = (*(package.left_out if package else ()), *stated.left_out)
         kinds = {resource.kind for resource in resources}
+        self.by_column = kinds == {"parquet"}
         self.files = kinds.pop() if len(kinds) == 1 else "csv"
 
     def __repr__(self) -> str:

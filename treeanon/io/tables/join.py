@@ -18,6 +18,7 @@ NULL = -1
 DANGLING = -2
 """The target of a row whose key names no row."""
 
+_AT_ONCE = 1 << 18
 _COMPACT = 8
 """Whole numbers that lie in a range of so many times their count, or less, are looked up by place."""
 
@@ -148,12 +149,11 @@ def _by_place(own: pa.Array, target: pa.Array) -> Ints | None:
     if np.count_nonzero(table >= 0) < len(rows):
         _refuse_repeated(values, rows)
     sought, known = _numbers(own)
-    inside = known & (sought >= low) & (sought <= high)
     found: Ints = np.where(known, DANGLING, NULL).astype(np.int32)
-    if inside.all():
-        found[:] = table[sought - low]
-        return found
-    found[inside] = table[sought[inside] - low]
+    for start in range(0, len(sought), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        inside = known[part] & (sought[part] >= low) & (sought[part] <= high)
+        found[part][inside] = table[sought[part][inside] - low]
     return found
 
 

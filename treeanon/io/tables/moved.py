@@ -28,16 +28,17 @@ HOLDER = "of_"
 
 def read_moved(source: TableSource, plan: Plan, batch: Batch, rows: list[Ints]) -> Batch:
     """The batch with the moved nodes that the input has for its rows."""
+    tables = dict.fromkeys(stop.table for stop in plan.stops if stop.is_container)
+    held = [table for table in tables if MOVED_TABLE + table in source.tables()]
+    if not held:
+        return batch
     out = BatchWriter(plan.layout)
     codes = [TextCodes() for _ in plan.layout.classes]
-    for held, texts in enumerate(batch.texts):
-        codes[held].texts = texts
+    for code, texts in zip(codes, batch.texts, strict=True):
+        code.texts = [*texts]
     reader = NestedReader(plan.layout, out, codes)
-    for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
-        if MOVED_TABLE + table in source.tables():
-            _Moved(source, plan, table, rows).read(reader)
-    if not out.moved[0]:
-        return batch
+    for table in held:
+        _Moved(source, plan, table, rows).read(reader)
     moved = MovedNodes(*(np.array(column, np.int32) for column in out.moved))
     return replace(batch, texts=tuple(code.texts for code in codes), moved=moved)
 

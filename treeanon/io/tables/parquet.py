@@ -78,7 +78,7 @@ class ParquetFile:
             table = file.read_row_groups(groups, columns=list(columns)).select(list(columns))
             if not columns:
                 rows = sum(file.metadata.row_group(group).num_rows for group in groups)
-                table = pa.table({"": pa.nulls(rows)}).select([])
+                return pa.table({"": pa.nulls(rows if most is None else min(rows, most))}).select([])
             if advance is not None:
                 advance(_stored(file, groups, set(columns)))
         table = table if most is None else table.slice(0, most)

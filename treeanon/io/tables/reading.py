@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
 
@@ -26,7 +28,7 @@ from treeanon.schema.relational import resolve
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Column = tuple[Ints, list[str]]
+Column = tuple[Ints, Sequence[str]]
 
 
 def resolved(schema: Schema, source: TableSource) -> Schema:
@@ -60,37 +62,49 @@ class _Reader:
     highest: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def batch(self) -> Batch:
-        self.load()
+        self.report.is_relational = True
+        with system_memory():
+            self.load()
         rows, owners = self.rows()
+        self.targets.clear()
         self.count(rows)
         batch = self.assembled(rows, owners)
+        give_back()
         return read_moved(self.source, self.plan, batch, rows)
 
     def load(self) -> None:
         """Reads columns table by table; key columns are given up once the targets of their keys are known."""
         waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]] = {key: {} for key in self.plan.followed()}
-        root = self.plan.stops[0].table
         for table, wanted in self.plan.tables().items():
             info = self.source.tables()[table]
             # Where no column is wanted, one tells how many rows there are.
             names = list(dict.fromkeys([*wanted, *info.primary])) or list(info.columns[:1])
-            if table == root and RECORD_COLUMN in info.columns and RECORD_COLUMN not in names:
+            if table == self.plan.stops[0].table and RECORD_COLUMN in info.columns and RECORD_COLUMN not in names:
                 names.append(RECORD_COLUMN)
-            found = self.source.read(table, names)
-            self.sizes[table] = found.num_rows
-            self.highest.update({(table, name): _highest(found.column(name)) for name in info.primary})
-            for name in self.plan.valued(table):
-                self.columns[table, name] = self.coded(table, name, found.column(name))
-            if RECORD_COLUMN in names:
-                marked = self.coded(table, RECORD_COLUMN, found.column(RECORD_COLUMN))
-                self.persons = _rows_with(marked, "1")
-            for key, sides in waiting.items():
-                if key.table == table:
-                    sides.update({f"own {name}": found.column(name) for name in key.columns})
-                if key.target == table:
-                    sides.update({f"target {name}": found.column(name) for name in key.target_columns})
-            for key in [key for key, sides in waiting.items() if len(sides) == 2 * len(key.columns)]:
-                self.targets[key] = self.target(key, waiting.pop(key))
+            for part in [[name] for name in names] if self.source.by_column else [names]:
+                found = self.source.read(table, part)
+                self.sizes[table] = found.num_rows
+                for name in part:
+                    self.take(table, name, found.column(name), waiting)
+                del found
+                for key in [key for key, sides in waiting.items() if len(sides) == 2 * len(key.columns)]:
+                    self.targets[key] = self.target(key, waiting.pop(key))
+
+    def take(
+        self, table: str, name: str, column: pa.ChunkedArray, waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]]
+    ) -> None:
+        """Keeps of a column what is needed of it."""
+        if name in self.source.tables()[table].primary:
+            self.highest[table, name] = _highest(column)
+        if name in self.plan.valued(table):
+            self.columns[table, name] = self.coded(table, name, column)
+        if name == RECORD_COLUMN and table == self.plan.stops[0].table:
+            self.persons = _rows_with(self.coded(table, name, column), "1")
+        for key, sides in waiting.items():
+            if key.table == table and name in key.columns:
+                sides[f"own {name}"] = column
+            if key.target == table and name in key.target_columns:
+                sides[f"target {name}"] = column
 
     def coded(self, table: str, name: str, column: pa.ChunkedArray) -> Column:
         try:
@@ -230,7 +244,7 @@ class _Reader:
         """The rows of every container, with the codes of its classes."""
         layout = self.plan.layout
         codes: list[dict[int, Ints]] = [{} for _ in layout.containers]
-        texts: list[list[str]] = [[] for _ in layout.classes]
+        texts: list[Sequence[str]] = [[] for _ in layout.classes]
         left = {key: sum(self.wants(stop, key) for stop in self.plan.stops) for key in self.columns}
         for stop, found in zip(self.plan.stops, rows, strict=True):
             for held, name in stop.columns.items():
@@ -247,6 +261,26 @@ class _Reader:
 
     def wants(self, stop: Stop, key: tuple[str, str]) -> int:
         return sum((stop.table, name) == key for name in stop.columns.values())
+
+
+@contextmanager
+def system_memory() -> Iterator[None]:
+    """Lets Arrow take memory from the system, to which it goes back at once: other allocators of Arrow keep it."""
+    import pyarrow as pa
+
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
+        give_back()
+
+
+def give_back() -> None:
+    """Gives what was freed back to the system, where the C library knows how: the trees will need as much again."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _highest(column: pa.ChunkedArray) -> int:

@@ -34,11 +34,13 @@ class Place:
 class TableSource(Protocol):
     """Tables that can be read column by column. `name` is how messages call the whole input, without any secret.
 
-    `files` says what kind of files hold the tables ("csv", "tsv", "parquet"; "" for one file or a database).
+    `files` says what kind of files hold the tables ("csv", "tsv", "parquet"; "" for one file or a database);
+    `by_column` whether columns are as well read one after another, with rows in the same order.
     """
 
     name: str
     files: str
+    by_column: bool
 
     def tables(self) -> Mapping[str, TableInfo]:
         """All tables by name."""

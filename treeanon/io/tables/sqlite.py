@@ -84,6 +84,7 @@ class SqliteSource:
     """The tables and views of a SQLite file; `left_out` says which declared keys lead nowhere."""
 
     files = ""
+    by_column = False
 
     def __init__(
         self, given: str | Path, advance: Callable[[int], None] | None = None, *, called: str | None = None

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treeanon.io.tables.distinct import distinct
+from treeanon.hierarchy.number_texts import NumberTexts
+from treeanon.io.tables.distinct import as_array, distinct
 from treeanon.io.values import number_text
 from treeanon.kernels.trees import Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+_MANY = 10_000
+"""For so many different numbers no texts are made before they are asked for."""
 
 _NO_DATE = "\0date"
 """Stands for a date that has no text. No text that is read holds NUL."""
@@ -27,7 +32,7 @@ class Unreadable(Exception):
         self.what, self.row = what, row
 
 
-def coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
+def coded(column: pa.ChunkedArray) -> tuple[Ints, Sequence[str]]:
     """A code for every row (-1: no value), and the texts that the codes stand for.
 
     >>> import pyarrow as pa
@@ -42,9 +47,13 @@ def coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
         return np.full(len(column), -1, np.int32), []
     if (found := distinct(column)) is not None:
         codes, values = found
-        texts = _texts(values)
-        if of.is_date32(column.type):
-            _refuse(values, texts, codes)
+        kind = column.type
+        if len(values) >= _MANY and not of.is_date32(kind):
+            decimals = kind.scale if of.is_decimal(kind) else 0
+            return codes, NumberTexts(values, decimals, lambda: _texts(as_array(values, kind)))
+        texts = _texts(as_array(values, kind))
+        if of.is_date32(kind):
+            _refuse(as_array(values, kind), texts, codes)
         return codes, texts
     if not of.is_dictionary(column.type):
         if of.is_nested(column.type) or of.is_binary(column.type) or of.is_large_binary(column.type):

@@ -85,9 +85,8 @@ def _described(table: TableOut) -> Table:
     import sqlalchemy as sql
 
     types: dict[str, Any] = {"integer": sql.BigInteger, "number": sql.Double, "text": sql.Text}
-    needed = {name for columns in (table.primary, *table.unique) for name in columns}
     columns = [
-        sql.Column(name, types[table.kinds[name]], nullable=name not in needed, autoincrement=False)
+        sql.Column(name, types[table.kinds[name]], nullable=name not in table.needed, autoincrement=False)
         for name in table.data.column_names
     ]
     constraints: list[Any] = [sql.PrimaryKeyConstraint(*table.primary)] if table.primary else []

@@ -35,9 +35,24 @@ def make_tables(forest: Forest, schema: Schema, shuffled: Shuffled, progress: Pr
     """The tables of a forest, by a relational schema."""
     needs = _needs(schema)
     rows = lay_out(forest, needs, progress)
-    relations = schema.input.relations
-    keyed = make_keys(needs, rows, relations.primary if relations is not None else {}, shuffled)
+    keyed = make_keys(needs, rows, _primary(schema), shuffled)
     return tables_out(forest, needs.plan, rows, keyed, shuffled)
+
+
+def _primary(schema: Schema) -> dict[str, tuple[str, ...]]:
+    """The primary keys that tables keep: not those of columns that the schema says are not to be published."""
+    root = schema.input.record.names[0] if schema.input.record else ""
+    hidden = {
+        (spec.path.steps[-2].name if len(spec.path.steps) > 1 else root, spec.path.steps[-1].name)
+        for spec in schema.classes
+        if spec.path is not None and not spec.published
+    }
+    declared = schema.input.relations.primary if schema.input.relations is not None else {}
+    return {
+        table: columns
+        for table, columns in declared.items()
+        if hidden.isdisjoint((table, column) for column in columns)
+    }
 
 
 def write_tables(
@@ -51,18 +66,22 @@ def write_tables(
     check: Check | None,
 ) -> None:
     """Writes the tables of a forest to a SQLite file, a folder or zip of files, or a database, as the schema says."""
-    made = make_tables(forest, schema, shuffled, progress)
+
+    def made() -> list[TableOut]:
+        return make_tables(forest, schema, shuffled, progress)
+
+    # A target that cannot be is refused before the tables are made.
     if schema.input.format == "sqlite":
         with open_output(target, force=force, check=check) as stream:
-            write_sqlite(made, stream)
+            write_sqlite(made(), stream)
     elif schema.input.format == "database":
         from treeanon.io.tables.write_database import write_database
 
-        write_database(made, str(target), check)
+        write_database(made(), str(target), check)
     else:
         relations = schema.input.relations
         files = (relations.files if relations is not None else "") or "csv"
         if not plain_name(str(target)).endswith(".zip") and Path(target).suffix in (".gz", ".zst"):
             raise UsageError(f"{target}: several tables go to a folder or a .zip")
         with open_folder(target, force=force, check=check, is_ours=is_release) as folder:
-            write_folder(made, files, folder)
+            write_folder(made(), files, folder)
