@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import sys
@@ -445,3 +446,20 @@ def test_keys_of_the_input_are_not_safe(place: Path, run: Told) -> None:
     code, out, _ = run("verify in -s m.toml -k 1 --json")
     assert code == 1 and json.loads(out)["holds"]
     assert json.loads(out)["not_looked_at"]["person.id"] == 60
+
+
+# --- what the README says ---
+
+
+def test_the_readme_s_schema_of_tables(place: Path, run: Told) -> None:
+    home = Path(__file__).resolve().parents[2]
+    (text,) = re.findall(r"```toml\n(version = 1\ninput = .*?)```", (home / "README.md").read_text(), re.DOTALL)
+    put(place, {"readme.toml": text})
+    (place / "hierarchies").symlink_to(home / "schemas" / "hierarchies")
+    code, out, _ = run(f"convert {home / 'samples' / 'clinic'} -s readme.toml -o out --json")
+    assert code == 0 and json.loads(out)["records"] == 600
+    assert {path.stem for path in Path("out").iterdir()} == {"datapackage", "doctor", "patient", "practice", "visit"}
+    for column, step in (("part_of", "ward(part_of)"), ("part_of", "ward(part_of)[]")):
+        path = f'[[class]]\nname = "{column}"\npath = "visit.ward.{step}.name"\n'
+        put(place, {"readme.toml": text + path})
+        assert run(f"convert {home / 'samples' / 'clinic'} -s readme.toml -o out --force")[0] == 0

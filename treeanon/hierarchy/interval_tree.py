@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from treeanon.hierarchy.links import Tree
 from treeanon.hierarchy.nodes import Keys, Nodes
+from treeanon.hierarchy.number_texts import SAFE
 from treeanon.hierarchy.numbers import decimal_text
-
-SAFE = 2**60
-"""Below it a number, a width and their sum fit into 64 bits."""
 
 
 @dataclass(frozen=True)

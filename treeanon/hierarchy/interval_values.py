@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeanon.hierarchy.interval_scale import Scale
-from treeanon.hierarchy.interval_tree import SAFE, Grid
+from treeanon.hierarchy.interval_tree import Grid
 from treeanon.hierarchy.nodes import Keys
-from treeanon.hierarchy.number_texts import NumberTexts
+from treeanon.hierarchy.number_texts import SAFE, NumberTexts
 from treeanon.hierarchy.numbers import Number, decimals_of, parse_number
 from treeanon.hierarchy.plain_numbers import PlainNumbers
 from treeanon.hierarchy.shapes import MOST_DIGITS
@@ -59,15 +59,10 @@ def placed_numbers(scale: Scale, values: NumberTexts) -> tuple[Grid, list[Keys],
     ([[]], ['1', '7'], [1, 7])
     """
     counts, integers = scale.whole_range()
-    decimals = max(values.decimals, *map(decimals_of, scale.numbers()))
-    grid = _grid(scale, decimals)
-    factor = 10 ** (decimals - values.decimals)
-    steps = values.steps
-    largest = max(abs(int(steps.max(initial=0))), abs(int(steps.min(initial=0)))) + 1
-    if len(integers) or not grid.is_small() or largest * factor >= SAFE:
-        return None
-    steps = steps if factor == 1 else steps * factor
-    if scale.integer and bool((steps % 10**decimals).any()):
+    least = max(map(decimals_of, scale.numbers()))
+    grid = _grid(scale, 0 if scale.integer else max(values.decimals, least))
+    steps = values.in_steps(grid.decimals)
+    if len(integers) or not grid.is_small() or steps is None:
         return None
     held = _between(steps, grid.low, grid.high)
     kept = held if values.kept is None else held & values.kept

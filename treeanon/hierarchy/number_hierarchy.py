@@ -61,9 +61,9 @@ class NumberHierarchy(Hierarchy):
 
     def encode(self, texts: Iterable[str]) -> Codes:
         """The codes of the texts, -1 where there is no such node."""
-        if not isinstance(texts, NumberTexts) or texts.decimals > self.decimals:
+        steps = texts.in_steps(self.decimals) if isinstance(texts, NumberTexts) else None
+        if steps is None or not isinstance(texts, NumberTexts):
             return super().encode(texts)
-        steps = texts.steps * 10 ** (self.decimals - texts.decimals)
         if not len(self.numbers):
             return np.full(len(steps), -1, np.int32)
         at = np.minimum(np.searchsorted(self.numbers, steps), len(self.numbers) - 1)

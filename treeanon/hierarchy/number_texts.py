@@ -8,6 +8,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+SAFE = 2**60
+"""Below it numbers, and sums of a few of them, fit into 64 bits."""
+
 
 class NumberTexts(Sequence[str]):
     """The shortest texts of different numbers in ascending order, each steps * 10**-decimals; "" for those left out.
@@ -53,6 +56,21 @@ class NumberTexts(Sequence[str]):
     def numbers(self) -> NDArray[np.int64]:
         """The numbers of those that are kept, in steps."""
         return self.steps if self.kept is None else self.steps[self.kept]
+
+    def in_steps(self, decimals: int) -> NDArray[np.int64] | None:
+        """The numbers as whole steps of 10**-decimals; None if that takes a fraction, or more than 64 bits.
+
+        >>> texts = NumberTexts(np.array([150, 200]), 2, lambda: ["1.5", "2"])
+        >>> texts.in_steps(1).tolist(), texts.in_steps(0)
+        ([15, 20], None)
+        """
+        factor = 10 ** abs(decimals - self.decimals)
+        if decimals < self.decimals:
+            return None if bool((self.steps % factor).any()) else self.steps // factor
+        largest = max(int(self.steps.max(initial=0)), -int(self.steps.min(initial=0)))
+        if largest * factor >= SAFE:
+            return None
+        return self.steps if factor == 1 else self.steps * factor
 
     def texts(self) -> list[str]:
         """The texts of those that are kept."""
