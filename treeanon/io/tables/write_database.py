@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import FileError, UsageError
@@ -12,6 +13,7 @@ from treeanon.io.tables.database_url import Secret, open_engine
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.tables_out import TableOut
 from treeanon.io.tables.urls import ENVIRONMENT
+from treeanon.io.tables.write_sqlite import quoted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
@@ -27,10 +29,12 @@ def write_database(tables: Sequence[TableOut], url: str, check: Callable[[TableS
     try:
         with plainly(name), engine.connect() as connection, _whole(connection, name) as made:
             _refuse_existing(connection, tables, name)
+            described = _described(tables)
             for table in tables:
-                made.append(_make(connection, table))
-            for table in tables:
-                _constrain(connection, table)
+                described[table.name].create(connection)
+                made.append(described[table.name])
+                _fill(connection, described[table.name], table)
+            _constrain(connection, made)
             if check is not None:
                 check(DatabaseSource.on(connection, name))
     finally:
@@ -69,42 +73,48 @@ def _refuse_existing(connection: Connection, tables: Sequence[TableOut], name: s
                 raise UsageError(f"{name}: the name {each!r} is too long for this database; write another format")
 
 
-def _make(connection: Connection, table: TableOut) -> Table:
-    """Makes one table and fills it."""
-    made = _described(table)
-    made.create(connection)
-    if connection.dialect.driver == "psycopg":
-        _copy(connection, made, table)
-        return made
-    for start in range(0, table.data.num_rows, _AT_ONCE):
-        connection.execute(made.insert(), table.data.slice(start, _AT_ONCE).to_pylist())
-    return made
-
-
-def _described(table: TableOut) -> Table:
+def _described(tables: Sequence[TableOut]) -> dict[str, Table]:
+    """What SQLAlchemy is told of the tables; their foreign keys are not made with them."""
     import sqlalchemy as sql
 
     types: dict[str, Any] = {"integer": sql.BigInteger, "number": sql.Double, "text": sql.Text}
-    columns = [
-        sql.Column(name, types[table.kinds[name]], nullable=name not in table.needed, autoincrement=False)
-        for name in table.data.column_names
-    ]
-    constraints: list[Any] = [sql.PrimaryKeyConstraint(*table.primary)] if table.primary else []
-    constraints += [sql.UniqueConstraint(*names) for names in table.unique]
-    return sql.Table(table.name, sql.MetaData(), *columns, *constraints)
+    metadata = sql.MetaData()
+    found: dict[str, Table] = {}
+    for table in tables:
+        columns = [
+            sql.Column(name, types[table.kinds[name]], nullable=name not in table.needed, autoincrement=False)
+            for name in table.data.column_names
+        ]
+        keys: list[Any] = [sql.PrimaryKeyConstraint(*table.primary)] if table.primary else []
+        keys += [sql.UniqueConstraint(*names) for names in table.unique]
+        found[table.name] = sql.Table(table.name, metadata, *columns, *keys)
+    numbers = count(1)
+    for table in tables:
+        for key in table.foreign:
+            # As columns, not as texts: names may hold dots.
+            target = [found[key.target].c[name] for name in key.target_columns]
+            name = f"treeanon_{next(numbers)}"
+            found[table.name].append_constraint(
+                sql.ForeignKeyConstraint(key.columns, target, name=name, use_alter=True)
+            )
+    return found
 
 
-def _constrain(connection: Connection, table: TableOut) -> None:
-    """Adds the foreign keys of a table, when all tables are full."""
-    quote = connection.dialect.identifier_preparer.quote
-    for number, key in enumerate(table.foreign, start=1):
-        own, target = (", ".join(map(quote, names)) for names in (key.columns, key.target_columns))
-        name = quote(f"treeanon_{number}")
-        statement = (
-            f"ALTER TABLE {quote(table.name)} ADD CONSTRAINT {name}"
-            f" FOREIGN KEY ({own}) REFERENCES {quote(key.target)} ({target})"
-        )
-        connection.exec_driver_sql(statement.replace("%", "%%"))
+def _constrain(connection: Connection, tables: Sequence[Table]) -> None:
+    """Adds the foreign keys, when all tables are full."""
+    from sqlalchemy.schema import AddConstraint
+
+    for table in tables:
+        for constraint in table.foreign_key_constraints:
+            connection.execute(AddConstraint(constraint))
+
+
+def _fill(connection: Connection, made: Table, table: TableOut) -> None:
+    if connection.dialect.driver == "psycopg":
+        _copy(connection, made, table)
+        return
+    for start in range(0, table.data.num_rows, _AT_ONCE):
+        connection.execute(made.insert(), table.data.slice(start, _AT_ONCE).to_pylist())
 
 
 def _copy(connection: Connection, made: Table, table: TableOut) -> None:
@@ -113,11 +123,10 @@ def _copy(connection: Connection, made: Table, table: TableOut) -> None:
 
     from pyarrow import csv
 
-    quote = connection.dialect.identifier_preparer.quote
-    names = ", ".join(map(quote, table.data.column_names))
+    names = ", ".join(map(quoted, table.data.column_names))
     raw: Any = connection.connection.dbapi_connection
     options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
-    with raw.cursor() as cursor, cursor.copy(f"COPY {quote(made.name)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+    with raw.cursor() as cursor, cursor.copy(f"COPY {quoted(made.name)} ({names}) FROM STDIN (FORMAT csv)") as copy:
         for start in range(0, table.data.num_rows, _AT_ONCE):
             text = io.BytesIO()
             csv.write_csv(table.data.slice(start, _AT_ONCE), text, options)
