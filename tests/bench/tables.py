@@ -115,8 +115,8 @@ def main() -> None:
         f"| DuckDB: the join, rows of a person side by side (ORDER BY) | {sort:.2f} | {sort / join:.2f} |",
         f"| treeanon: Parquet tables to forest | {read:.2f} | {read / join:.2f} (limit 3) |",
         "",
-        f"Memory: {peak:.0f} MB at the peak above what was resident before (limit {2 * forest + columns:.0f} MB: twice the"
-        f" forest, {forest:.0f} MB, and the columns read, {columns:.0f} MB).",
+        f"Memory: {peak:.0f} MB at the peak above what was resident before (limit {2 * forest + columns:.0f} MB: twice"
+        f" the forest, {forest:.0f} MB, and the columns read, {columns:.0f} MB).",
     ]
     print("\n".join(lines))
     if options.results is not None:

@@ -264,7 +264,7 @@ def test_sqlite_loads_with_its_keys_on(place: Path, run: Told) -> None:
         ("in -s s.toml -o mine --force", 4, "mine: holds files that are not from treeanon"),
         ("in -s s.toml -o copy --force", 4, "copy: holds files that are not from treeanon"),
         ("in -s s.toml -o -", 2, "cannot go to standard output"),
-        ("in -s s.toml -o o.csv", 2, "o.csv: no format has the ending .csv"),
+        ("in -s s.toml -o o.csv", 2, "o.csv: several tables go to a folder"),
         ("in -s s.toml -o none/out", 4, "none/out: its folder does not exist"),
         ("in -s q.toml -o out", 2, "in: is a folder; a SQLite file is expected"),
         ("in/person.csv -s s.toml -o out", 2, "tables are read from a folder, a zip or a datapackage.json"),

@@ -44,6 +44,7 @@ class MemorySource:
     name: str = "memory"
     files: str = ""
     by_column: bool = False
+    left_out: tuple[str, ...] = ()
     asked: list[str] = field(default_factory=list)
 
     def tables(self) -> Mapping[str, TableInfo]:

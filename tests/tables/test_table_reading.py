@@ -314,3 +314,15 @@ def test_moved_nodes_hang_on_the_rows_that_are_left() -> None:
 )
 def test_malformed_moved_nodes_are_refused(table: str, changed: dict[str, list[Any]], message: str) -> None:
     assert message in refused(moved(table, **changed), WHY)
+
+
+@pytest.mark.parametrize("primary", [("id",), ("id", "year")])
+def test_rows_with_one_primary_key_are_refused(primary: tuple[str, ...]) -> None:
+    """Also where no key refers to them: a person must not stand in the record table twice."""
+    columns = {"id": [5, 7, 5, None], "year": [1, 1, 1, 1], "age": ["a", "b", "c", "d"]}
+    source = MemorySource({"person": MemoryTable(columns, primary=primary)})
+    schema = Schema.loads(
+        'version = 1\n[input]\nformat = "tables"\nrecord = "person"\n[[class]]\nname = "age"\npath = "age"'
+    )
+    with pytest.raises(DataError, match=r"row 3.*has the same primary key as .*row 1"):
+        read_tables(source, resolved(schema, source), ReadOptions(), ForestBuilder(resolved(schema, source)).report)

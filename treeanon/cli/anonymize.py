@@ -171,12 +171,12 @@ def command(
     check_folder(output)
     check_solution_target(solution, output, force=force)
     form = output_format(output, loaded, target_format)
-    check_form(loaded, form)
+    check_form(loaded, form, output)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,
     )  # fmt: skip
-    check_form(forest.schema, form)
+    check_form(forest.schema, form, output)
     with progress_bar("searching", quiet=quiet) as progress:
         release = fulfil(request, forest, progress)
     with progress_bar("writing", quiet=quiet) as progress:

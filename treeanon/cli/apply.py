@@ -74,12 +74,12 @@ def command(
     refuse_existing(output, force=force)
     check_folder(output)
     form = output_format(output, loaded, target_format)
-    check_form(loaded, form)
+    check_form(loaded, form, output)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,
     )  # fmt: skip
-    check_form(forest.schema, form)
+    check_form(forest.schema, form, output)
     release = apply(found, forest)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)

@@ -172,6 +172,7 @@ def told_reading(counts: Mapping[str, Any]) -> list[str]:
         lines.append(f"{rows:,} rows of {table} belong to no person")
     for name, times in counts.get("unknown_values_suppressed", {}).items():
         lines.append(f"class {name}: {times:,} values unknown to its hierarchy became its root")
+    lines += [f"left out: {what}" for what in counts.get("left_out", ())]
     if tables := counts.get("tables_not_read"):
         lines.append(f"not published, because no path goes through them: the tables {', '.join(tables)}")
     if counts.get("dropped"):

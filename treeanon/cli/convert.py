@@ -77,12 +77,12 @@ def command(
     if schema_out is not None:
         _check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)
-    check_form(loaded, form)
+    check_form(loaded, form, output)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,
     )  # fmt: skip
-    check_form(forest.schema, form)
+    check_form(forest.schema, form, output)
     with progress_bar("writing", quiet=quiet) as progress:
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
     if schema_out is not None:

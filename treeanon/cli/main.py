@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import signal
 import sys
 import traceback
@@ -19,7 +20,7 @@ COMMANDS = {
     "anonymize": "Publish records so that nobody can be singled out; checked before they appear.",
     "apply": "Do to new data what a solution file says, if its guarantee holds for them too.",
     "convert": "Convert records between XML, JSON, NDJSON, trees files and tables, keeping what a schema names.",
-    "demo": "Write a sample hospital, its schemas and hierarchies to a folder.",
+    "demo": "Write samples (documents and tables), their schemas and hierarchies to a folder.",
     "hierarchy": "Build, show, check and convert generalization hierarchies.",
     "init": "Look at a sample of the input and write a commented schema for it.",
     "verify": "Check whether published trees keep a guarantee, and tell the largest k that holds.",
@@ -160,5 +161,7 @@ def report(problem: Exception) -> int:
 def _say(text: str) -> None:
     from treeanon.hierarchy.show import printable
 
-    # Names of files may hold control characters that would steer the terminal.
-    click.echo(f"treeanon: {printable(text)}", err=True)
+    # Names of files may hold control characters that would steer the terminal; and what was meant as the URL of a
+    # database, but is none, a password.
+    hidden = re.sub(r"([A-Za-z][\w+.-]+:/+[^\s:@/]*:)[^\s@]+@", r"\1***@", printable(text))
+    click.echo(f"treeanon: {hidden}", err=True)

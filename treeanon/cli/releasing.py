@@ -28,6 +28,13 @@ def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> N
             # os.path answers "no" where Path raises: for a name that is too long.
             if target and os.path.exists(target) and os.path.exists(read) and os.path.samefile(target, read):  # noqa: PTH110, PTH121
                 raise click.UsageError(f"{target} is read; write to another file")
+            if target and os.path.isdir(read) and _lies_in(target, read):  # noqa: PTH112
+                raise click.UsageError(f"{target} lies in the folder that is read; write to another place")
+
+
+def _lies_in(target: str, folder: str) -> bool:
+    inner, outer = os.path.realpath(target), os.path.realpath(folder)
+    return inner.startswith(outer.rstrip(os.sep) + os.sep)
 
 
 def check_folder(output: str) -> None:
@@ -41,19 +48,18 @@ def check_folder(output: str) -> None:
         raise FileError(f"{output}: its folder does not exist")
 
 
-def check_form(schema: Schema, form: Format) -> None:
+def check_form(schema: Schema, form: Format, output: str) -> None:
     """Refuses what a format cannot express; where only the tables of the input decide, that is asked again later."""
+    from treeanon.io.tables.writing import check_target, plan_of
     from treeanon.schema.model import RELATIONAL
     from treeanon.schema.relational import is_settled
 
-    if not is_settled(schema):
-        return
-    written = schema.for_format(form.name)
-    _ = written.layout
+    settled = is_settled(schema)
+    if settled:
+        written = schema.for_format(form.name)
+        _ = written.layout
     if form.name in RELATIONAL:
-        from treeanon.io.tables.writing import plan_of
-
-        plan_of(written)
+        check_target(form.name, output, plan_of(written) if settled else None)
 
 
 def check_solution_target(solution: str | None, output: str, *, force: bool) -> None:

@@ -95,8 +95,15 @@ def command(
     skipped = forest.report.skipped if forest.report else 0
     unread = {**forest.report.dropped.paths(), **forest.report.keys} if forest.report else {}
     tables = sorted(forest.report.unread_tables) if forest.report else []
+    left_out = forest.report.left_out if forest.report else []
     if as_json:
-        more = {"declared_safe": kept, "skipped_records": skipped, "not_looked_at": unread, "tables_not_read": tables}
+        more = {
+            "declared_safe": kept,
+            "skipped_records": skipped,
+            "not_looked_at": unread,
+            "tables_not_read": tables,
+            "left_out": left_out,
+        }
         result({**verdict.as_dict(), **more}, as_json=True)
     elif not quiet:
         click.echo("\n".join(_told(verdict)))
@@ -114,7 +121,9 @@ def command(
             f"there are tables that no path of the schema goes through, {left}: {printable(', '.join(tables))}",
             quiet=quiet,
         )
-    return 0 if verdict.holds and (ignore_unnamed or not (unread or tables)) else 1
+    for what in left_out:
+        say(f"not looked at: {printable(what)}", quiet=quiet)
+    return 0 if verdict.holds and (ignore_unnamed or not (unread or tables or left_out)) else 1
 
 
 def _told(verdict: Any) -> list[str]:

@@ -83,7 +83,8 @@ class ReadReport:
     """What reading left out: fields by path, broken records, repeated keys, unknown values by class.
 
     Of tables: rows whose foreign key names no row (by key), that lead back to themselves (by key), that belong to no
-    person (by table), the tables that no path goes through, and the rows of key columns, which releases have made anew.
+    person (by table), the tables that no path goes through, the rows of key columns, which releases have made
+    anew, and what of the input could not be taken for tables or keys.
     """
 
     dropped: Dropped = field(default_factory=Dropped)
@@ -98,6 +99,7 @@ class ReadReport:
     ownerless: Counter[str] = field(default_factory=Counter)
     unread_tables: list[str] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)
 
     def add(self, other: ReadReport) -> None:
         """Adds the counts of another part of the same input."""
@@ -113,6 +115,7 @@ class ReadReport:
         self.ownerless.update(other.ownerless)
         self.unread_tables += other.unread_tables
         self.keys.update(other.keys)
+        self.left_out += other.left_out
 
     def as_dict(self) -> dict[str, object]:
         """The counts as plain data."""
@@ -132,4 +135,5 @@ class ReadReport:
             "rows_of_nobody": {table: rows for table, rows in self.ownerless.items() if rows},
             "tables_not_read": sorted(self.unread_tables),
             "keys_made_anew": dict(self.keys),
+            "left_out": list(self.left_out),
         }

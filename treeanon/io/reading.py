@@ -18,6 +18,7 @@ from treeanon.io.output import Written
 from treeanon.io.registry import DocumentFormat, Format, document_format, format_named, format_of_name
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
 from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.schema import Schema
 from treeanon.schema.model import RELATIONAL
 
@@ -61,6 +62,7 @@ def read(
     >>> list(forest.records()), forest.report.dropped.paths()
     ([[['age', '34', []]], [['age', '35', []]]], {'note': 1})
     """
+    refuse_other_urls(str(source))
     form = input_format(source, schema, format)
     schema = schema.for_format(form.name)
     if not isinstance(form, DocumentFormat):

@@ -14,6 +14,7 @@ from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.registry import FORMATS, Document, DocumentFormat, Format, RecordTexts, format_named, format_of_name
 from treeanon.io.sources import plain_name
+from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.kernels.trees import Longs
 from treeanon.schema import Schema
 
@@ -44,6 +45,7 @@ class _Numbers:
 
 def output_format(target: str | Path, schema: Schema, format: str | None = None) -> Format:
     """The format of an output: the one asked for, what its name means, or the input's."""
+    refuse_other_urls(str(target))
     if format is not None:
         return format_named(format)
     if schema.input.is_relational:
@@ -54,7 +56,9 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
     ending = Path(plain_name(str(target))).suffix
     whole_file = schema.input.record is not None and schema.input.record.whole_file
     if found is None and ending not in ("", ".zip") and not whole_file and not os.path.isdir(target):  # noqa: PTH112
-        known = ", ".join(sorted({one for form in FORMATS.values() for one in form.endings}))
+        if schema.input.is_relational and ending in (".csv", ".tsv", ".parquet"):
+            raise UsageError(f"{target}: several tables go to a folder (name it, with / at the end) or a .zip")
+        known = ", ".join(sorted({one for form in FORMATS.values() for one in form.endings if one.startswith(".")}))
         raise UsageError(f"{target}: no format has the ending {ending}; name one (--to), or end in {known}")
     return found or format_named(schema.input.format)
 

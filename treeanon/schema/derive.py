@@ -29,7 +29,7 @@ def derive(schema: Schema, name: str) -> Schema:
         return schema
     if name in RELATIONAL:
         if source not in RELATIONAL:
-            raise UsageError(f"records of {source} are not written as tables; tables, sqlite and database are")
+            raise UsageError(f"only what is read from tables can be written as tables; this schema reads {source}")
         return replace(schema, input=replace(schema.input, format=name))
     if source in RELATIONAL:
         schema = nested(schema)

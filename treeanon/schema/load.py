@@ -144,7 +144,8 @@ class _Loader:
         if name is None:
             self.trouble.add(f"is missing; it is one of: {readable}", *where)
         elif name in LATER_FORMATS:
-            self.trouble.add(f"{name!r} is not read by this version yet; it reads: {readable}", *where)
+            what = f"{name!r} is not read by this version yet; it reads: {readable}"
+            self.trouble.add(f"{what} (tables: folders of CSV, TSV and Parquet files)", *where)
         else:
             self.trouble.not_among(name, FORMATS, *where)
         return None

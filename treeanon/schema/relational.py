@@ -24,11 +24,13 @@ def resolve(
     columns: Columns | None = None,
     primary: Mapping[str, tuple[str, ...]] | None = None,
     files: str = "",
+    *,
+    header_is_sure: bool = True,
 ) -> Schema:
     """The schema with the key of every step known; SchemaError lists the paths for which none is, or several are.
 
     Keys that the schema gives come before those that the input has `declared`. With `columns`, what is in the input,
-    names are checked against it.
+    names are checked against it. Where no `header_is_sure`, what looks like names of columns may be data.
 
     >>> schema = Schema.loads('''
     ... version = 1
@@ -43,7 +45,7 @@ def resolve(
     >>> resolve(schema).classes[0].path.text(slashed=False)
     'orders[].price'
     """
-    resolver = _Resolver(schema, declared, columns)
+    resolver = _Resolver(schema, declared, columns, header_is_sure)
     resolved = resolver.resolve()
     if resolver.problems or resolver.open:
         raise SchemaError([*resolver.problems, *resolver.open])
@@ -88,11 +90,15 @@ def nested(schema: Schema) -> Schema:
 class _Resolver:
     """Follows the paths of a schema; `open` has the problems that keys of the input may solve."""
 
-    def __init__(self, schema: Schema, declared: Sequence[ForeignKey], columns: Columns | None) -> None:
-        self.schema, self.columns = schema, columns
+    def __init__(
+        self, schema: Schema, declared: Sequence[ForeignKey], columns: Columns | None, header_is_sure: bool = True
+    ) -> None:
+        self.schema, self.columns, self.header_is_sure = schema, columns, header_is_sure
         self.own, self.declared = schema.input.keys, declared
         self.keys = (*self.own, *declared)
         self.root = schema.input.record.names[0] if schema.input.record and schema.input.record.names else ""
+        self.mentioned = {name for key in self.own for name in (*key.columns, *key.target_columns)}
+        self.mentioned |= {spec.path.steps[-1].name or "" for spec in schema.classes if spec.path is not None}
         self.links: dict[tuple[str, ...], Link] = {}
         self.problems: list[Problem] = []
         self.open: list[Problem] = []
@@ -130,6 +136,11 @@ class _Resolver:
         lost = [name for name in names if name not in self.columns[table]]
         if not lost:
             return ""
+        if not self.header_is_sure and self.mentioned.isdisjoint(self.columns[table]):
+            # A file without a line of names begins with data, which must not be shown.
+            return (
+                f"table {table!r} has none of the columns that the schema names; does its file begin with their names?"
+            )
         return f"table {table!r} has no column {', '.join(map(repr, lost))}; it has: {_listed(self.columns[table])}"
 
     def problem(self, spec: ClassSpec, message: str, *, is_open: bool = False) -> None:
@@ -138,7 +149,7 @@ class _Resolver:
 
     def quietly(self, spec: ClassSpec) -> ClassSpec:
         """A class that is not published, resolved where that can be: a release has no column for it any more."""
-        other = _Resolver(self.schema, self.declared, self.columns)
+        other = _Resolver(self.schema, self.declared, self.columns, self.header_is_sure)
         found = other.follow(spec)
         return spec if other.problems or other.open else found
 

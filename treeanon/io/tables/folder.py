@@ -52,7 +52,7 @@ class FolderSource:
         self._infos = {name: TableInfo(table.parts[0].columns, table.primary) for name, table in self._files.items()}
         stated = self._stated(resources)
         self._keys = stated.keys
-        self.left_out = (*(package.left_out if package else ()), *stated.left_out)
+        self.left_out = (*(package.left_out if package else ()), *stated.left_out, *self._strays(package))
         kinds = {resource.kind for resource in resources}
         self.by_column = kinds == {"parquet"}
         self.files = kinds.pop() if len(kinds) == 1 else "csv"
@@ -78,6 +78,13 @@ class FolderSource:
             package.wrong("resources", "none of them is a table in CSV, TSV or Parquet")
         package.refuse_problems()
         return package
+
+    def _strays(self, package: Package | None) -> list[str]:
+        """The files beside a package that it does not name."""
+        if package is None:
+            return []
+        named = {PACKAGE, *(path for resource in package.resources for path in resource.paths)}
+        return [f"file {name!r} is not named in {PACKAGE}" for name in self._shelf.names() if name not in named]
 
     def _bare(self) -> list[Resource]:
         """The tables that the files' names mean; a folder of files is one table of parts."""

@@ -38,7 +38,9 @@ def resolved(schema: Schema, source: TableSource) -> Schema:
     tables = source.tables()
     columns = {name: info.columns for name, info in tables.items()}
     primary = {name: info.primary for name, info in tables.items() if info.primary}
-    return resolve(schema, source.keys(), columns, primary, source.files)
+    keys = source.keys()
+    sure = source.files not in ("csv", "tsv") or bool(keys or primary)
+    return resolve(schema, keys, columns, primary, source.files, header_is_sure=sure)
 
 
 def read_tables(source: TableSource, schema: Schema, options: ReadOptions, report: ReadReport) -> Batch:
@@ -60,9 +62,11 @@ class _Reader:
     owned: dict[str, np.ndarray] = field(default_factory=dict)
     persons: Ints | None = None
     highest: dict[tuple[str, str], int] = field(default_factory=dict)
+    primary: dict[str, dict[str, pa.ChunkedArray]] = field(default_factory=dict)
 
     def batch(self) -> Batch:
         self.report.is_relational = True
+        self.report.left_out += self.source.left_out
         with system_memory():
             self.load()
         rows, owners = self.rows()
@@ -94,8 +98,14 @@ class _Reader:
         self, table: str, name: str, column: pa.ChunkedArray, waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]]
     ) -> None:
         """Keeps of a column what is needed of it."""
-        if name in self.source.tables()[table].primary:
+        primary = self.source.tables()[table].primary
+        if name in primary:
             self.highest[table, name] = _highest(column)
+            parts = self.primary.setdefault(table, {})
+            parts[name] = column
+            if len(parts) == len(primary):
+                self.check_primary(table, [parts[name] for name in primary])
+                del self.primary[table]
         if name in self.plan.valued(table):
             self.columns[table, name] = self.coded(table, name, column)
         if name == RECORD_COLUMN and table == self.plan.stops[0].table:
@@ -120,6 +130,17 @@ class _Reader:
         place = self.source.place(table, row)
         path = columns_text(table, names) if names else ""
         raise DataError(what, source=place.source, place=place.place, path=path) from None
+
+    def check_primary(self, table: str, columns: list[pa.ChunkedArray]) -> None:
+        """Refuses rows with one primary key: as a file may have them, where no database looks after it."""
+        names = self.source.tables()[table].primary
+        try:
+            find_targets([column.slice(0, 0) for column in columns], columns)
+        except RepeatedKey as rows:
+            what = f"has the same primary key as {self.source.place(table, rows.first).place}"
+            self.refuse(what, table, rows.second, names)
+        except KeyClash:  # a type that no key can be compared by
+            return
 
     def target(self, key: ForeignKey, sides: dict[str, pa.ChunkedArray]) -> Ints:
         """The row that each row of the key's table refers to."""

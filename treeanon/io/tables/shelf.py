@@ -114,7 +114,7 @@ def _is_shown(member: str) -> bool:
 
 def open_shelf(given: str | Path, called: str | None = None) -> Shelf:
     """The files of a folder or a zip, or those beside a datapackage.json; `called` is the name in messages."""
-    name, path = called or str(given), Path(given)
+    name, path = called or ("standard input" if str(given) == STDIN else str(given)), Path(given)
     try:
         if path.is_dir():
             return Folder(path, name)
@@ -122,7 +122,7 @@ def open_shelf(given: str | Path, called: str | None = None) -> Shelf:
             return Folder(path.parent, str(path.parent))
         if path.is_file() and zipfile.is_zipfile(path):
             return Zip(path, name)
-        there = path.exists() or name == STDIN
+        there = path.exists() or str(given) == STDIN
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or "its name cannot be one of a file"
         raise FileError(f"{name}: cannot be read: {why}") from None

@@ -35,12 +35,14 @@ class TableSource(Protocol):
     """Tables that can be read column by column. `name` is how messages call the whole input, without any secret.
 
     `files` says what kind of files hold the tables ("csv", "tsv", "parquet"; "" for one file or a database);
-    `by_column` whether columns are as well read one after another, with rows in the same order.
+    `by_column` whether columns are as well read one after another, with rows in the same order; `left_out` which
+    declared keys lead nowhere, and which files hold no table, and why.
     """
 
     name: str
     files: str
     by_column: bool
+    left_out: tuple[str, ...]
 
     def tables(self) -> Mapping[str, TableInfo]:
         """All tables by name."""

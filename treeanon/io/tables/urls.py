@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 
+from treeanon.errors import UsageError
+
 ENVIRONMENT = "env:"
 NO_URL = "(a text that is no database URL)"
 
 _URL = re.compile(
     r"(?!(?:https?|ftps?|file|s3|gs|data|zip)://)[A-Za-z][A-Za-z0-9_]+(?:\+[A-Za-z0-9_]+)?://", re.IGNORECASE
 )
+_OTHER = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]+:(?=/)")
 _NAMED = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
 _PORT = re.compile(r"[0-9]{1,5}")
 
@@ -41,6 +44,19 @@ def redacted(url: str) -> str:
     # SQLite has no passwords, but paths with all characters.
     shown = f"{scheme}://{_place(rest) if scheme != 'sqlite' else rest.partition('?')[0]}"
     return "".join(c if c.isprintable() else "?" for c in shown)
+
+
+def refuse_other_urls(name: str) -> None:
+    """UsageError for what looks like a URL, but is not that of a database; it may hold a password all the same.
+
+    >>> refuse_other_urls("https://ann:secret@db/x")
+    Traceback (most recent call last):
+    treeanon.errors.UsageError: 'https:…' is no file, and no URL of a database, such as postgresql://user@host/database
+    """
+    found = _OTHER.match(name)
+    if found is not None and not is_database(name):
+        example = "postgresql://user@host/database"
+        raise UsageError(f"'{found[0]}…' is no file, and no URL of a database, such as {example}")
 
 
 def shown(name: str) -> str:

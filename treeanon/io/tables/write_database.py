@@ -23,26 +23,40 @@ _AT_ONCE = 50_000
 
 def write_database(tables: Sequence[TableOut], url: str, check: Callable[[TableSource], None] | None) -> None:
     """Makes these tables, with their keys, in the default schema of a database that has none of their names."""
+    with _connected(url) as (connection, name), _whole(connection) as made:
+        _refuse_existing(connection, [table.name for table in tables], name)
+        _refuse_long(connection, tables, name)
+        described = _described(tables)
+        for table in tables:
+            described[table.name].create(connection)
+            made.append(described[table.name])
+            _fill(connection, described[table.name], table)
+        _constrain(connection, made)
+        if check is not None:
+            check(DatabaseSource.on(connection, name))
+
+
+def check_database(url: str, tables: Sequence[str]) -> None:
+    """Refuses a database that is away, or has one of these tables already."""
+    with _connected(url) as (connection, name):
+        _refuse_existing(connection, tables, name)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[tuple[Connection, str]]:
+    """A connection to a database, and its name in messages."""
     secret = Secret(url)
     name = url if url.startswith(ENVIRONMENT) else repr(secret)
     engine = open_engine(secret, name, writes=True)
     try:
-        with plainly(name), engine.connect() as connection, _whole(connection, name) as made:
-            _refuse_existing(connection, tables, name)
-            described = _described(tables)
-            for table in tables:
-                described[table.name].create(connection)
-                made.append(described[table.name])
-                _fill(connection, described[table.name], table)
-            _constrain(connection, made)
-            if check is not None:
-                check(DatabaseSource.on(connection, name))
+        with plainly(name), engine.connect() as connection:
+            yield connection, name
     finally:
         engine.dispose()
 
 
 @contextmanager
-def _whole(connection: Connection, name: str) -> Iterator[list[Table]]:
+def _whole(connection: Connection) -> Iterator[list[Table]]:
     """Commits all or nothing; yields the list of tables that were made."""
     made: list[Table] = []
     try:
@@ -58,16 +72,20 @@ def _whole(connection: Connection, name: str) -> Iterator[list[Table]]:
         raise
 
 
-def _refuse_existing(connection: Connection, tables: Sequence[TableOut], name: str) -> None:
+def _refuse_existing(connection: Connection, tables: Sequence[str], name: str) -> None:
     import sqlalchemy
 
     inspector = sqlalchemy.inspect(connection)
     there = {*inspector.get_table_names(), *inspector.get_view_names()}
+    for table in tables:
+        if table in there:
+            what = f"has a table {table!r} already, which is never replaced"
+            raise FileError(f"{name}: {what}; name an empty database or schema")
+
+
+def _refuse_long(connection: Connection, tables: Sequence[TableOut], name: str) -> None:
     longest = connection.dialect.max_identifier_length
     for table in tables:
-        if table.name in there:
-            what = f"has a table {table.name!r} already, which is never replaced"
-            raise FileError(f"{name}: {what}; name an empty database or schema")
         for each in (table.name, *table.data.column_names):
             if len(each.encode()) > longest:
                 raise UsageError(f"{name}: the name {each!r} is too long for this database; write another format")

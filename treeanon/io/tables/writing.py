@@ -8,16 +8,17 @@ from pathlib import Path
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.output import Check, open_folder, open_output
-from treeanon.io.sources import plain_name
 from treeanon.io.tables.made_keys import Shuffled, make_keys
 from treeanon.io.tables.needs import Needs, find_needs
 from treeanon.io.tables.plan import Plan, make_plan
 from treeanon.io.tables.released import lay_out
 from treeanon.io.tables.tables_out import TableOut, tables_out
-from treeanon.io.tables.write_folder import is_release, write_folder
+from treeanon.io.tables.write_folder import PACKAGE, is_release, write_folder
 from treeanon.io.tables.write_sqlite import write_sqlite
 from treeanon.schema import Schema
 from treeanon.schema.relational import resolve
+
+_FILES = (".csv", ".tsv", ".parquet", ".gz", ".zst")
 
 Progress = Callable[[int, int | None], None]
 
@@ -25,6 +26,17 @@ Progress = Callable[[int, int | None], None]
 def plan_of(schema: Schema) -> Plan:
     """The plan by which a schema's records are written as tables; UsageError if they cannot be."""
     return _needs(schema).plan
+
+
+def check_target(format: str, target: str, plan: Plan | None) -> None:
+    """Refuses, before any work, a target that tables of a format cannot go to; with a plan, one that has its tables."""
+    path = Path(target)
+    if format == "tables" and (path.name == PACKAGE or path.suffix.lower() in _FILES):
+        raise UsageError(f"{target}: several tables go to a folder (name it, with / at the end) or a .zip")
+    if format == "database":
+        from treeanon.io.tables.write_database import check_database
+
+        check_database(target, [stop.table for stop in plan.stops] if plan is not None else [])
 
 
 def _needs(schema: Schema) -> Needs:
@@ -81,7 +93,6 @@ def write_tables(
     else:
         relations = schema.input.relations
         files = (relations.files if relations is not None else "") or "csv"
-        if not plain_name(str(target)).endswith(".zip") and Path(target).suffix in (".gz", ".zst"):
-            raise UsageError(f"{target}: several tables go to a folder or a .zip")
+        check_target("tables", str(target), None)
         with open_folder(target, force=force, check=check, is_ours=is_release) as folder:
             write_folder(made(), files, folder)
