@@ -102,6 +102,7 @@ _INSIDE = frozenset(
 )
 _TEXTS = frozenset({"note", "notes", "comment", "comments", "remark", "remarks", "memo", "narrative", "freetext"})
 _FLAGS = frozenset({"true", "false", "yes", "no", "y", "n", "0", "1"})
+_REFERRING = frozenset({"id", "by", "fk", "ref"})
 _UUID = re.compile(r"(?:urn:uuid:)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CODE_LIKE = re.compile(r"(?=.*[0-9])\S{8,}")
 
@@ -125,7 +126,12 @@ def withheld(leaf: Leaf, value_type: str, records: int) -> tuple[Role, str] | No
     if values.counts.keys() <= _FLAGS:
         return None
     reason = _by_name(leaf, records) or _by_values(leaf, value_type, records)
-    return ("identifier", reason) if reason else None
+    if reason:
+        return "identifier", reason
+    last = words(leaf.labels[-1]) if leaf.labels else []
+    if value_type == "integer" and len(last) > 1 and last[-1] in _REFERRING and values.distinct > 8:
+        return "drop", "by its name it refers to something elsewhere, whose numbers have no order to generalise by"
+    return None
 
 
 def _is_free_text(values: Values) -> bool:
