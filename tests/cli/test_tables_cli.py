@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -436,7 +437,7 @@ def test_a_release_with_more_in_it_is_not_said_to_be_safe(place: Path, run: Told
     described["resources"].append({"name": "letter", "path": "letter.csv"})
     put(table, {"letter.csv": f"person,text\n1,{WORD}\n", "datapackage.json": json.dumps(described)})
     code, out, err = run("verify table -s m.toml -k 5 --json")
-    assert code == 1 and json.loads(out)["tables_not_read"] == ["letter"] and "letter" in err
+    assert code == 1 and json.loads(out)["strays"] == ["table letter is on no path"] and "letter" in err
     assert run("verify table -s m.toml -k 5 --ignore-unnamed")[0] == 0
 
 
@@ -463,3 +464,34 @@ def test_the_readme_s_schema_of_tables(place: Path, run: Told) -> None:
         path = f'[[class]]\nname = "{column}"\npath = "visit.ward.{step}.name"\n'
         put(place, {"readme.toml": text + path})
         assert run(f"convert {home / 'samples' / 'clinic'} -s readme.toml -o out --force")[0] == 0
+
+
+def test_nothing_that_is_read_is_written_over(place: Path, run: Told) -> None:
+    people(place / "in")
+    assert run("convert in -s s.toml -o base.sqlite")[0] == 0
+    before = (place / "base.sqlite").read_bytes()
+    for source in (f"sqlite:///{place}/base.sqlite", "sqlite:///base.sqlite"):
+        code, _, err = run(f"convert {source} -s s.toml -o base.sqlite --force")
+        assert code == 2 and "is read" in err
+    assert (place / "base.sqlite").read_bytes() == before
+    for target in ("in/person.csv --to ndjson", "in/out", "in/new.sqlite"):
+        code, _, err = run(f"convert in -s s.toml -o {target} --force")
+        assert code == 2 and "is read" in err
+    text = (place / "s.toml").read_text()
+    (place / "h.csv").write_text("a;*\n")
+    (place / "h.toml").write_text(text + '[[class]]\nname = "more"\npath = "more"\nhierarchy = "h.csv"\n')
+    code, _, err = run("convert in -s h.toml -o h.csv --to sqlite --force")
+    assert code == 2 and "h.csv is read" in err and (place / "h.csv").read_text() == "a;*\n"
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql:/ann:{}@h/db", "postgresql:ann:{}@h/db", "jdbc:postgresql://ann:{}@h/db", "ann:{}@h/db"]
+)
+def test_what_is_nearly_a_url_shows_no_password(url: str, place: Path) -> None:
+    people(place / "in")
+    mistyped = url.format(WORD)
+    for asked in (f"convert {mistyped} -s s.toml -o out", f"convert in -s s.toml -o {mistyped}"):
+        done = subprocess.run(
+            [sys.executable, "-m", "treeanon", *asked.split()], cwd=place, capture_output=True, text=True
+        )
+        assert done.returncode in (2, 4) and WORD not in done.stdout + done.stderr, done.stderr

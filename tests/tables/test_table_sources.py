@@ -187,7 +187,7 @@ def test_a_package(by_file: bool, tmp_path: Path) -> None:
         "visit.(pid, of) -> visit.(pid, no)",
         "visit.of -> visit.no",
     ]
-    assert len(source.left_out) == 4 and any("not named in datapackage.json" in what for what in source.left_out)
+    assert len(source.left_out) == 5 and any("not named in datapackage.json" in what for what in source.left_out)
     assert source.read("the patients", ["id", "born"]).to_pydict() == {"id": [1, 2], "born": ["1990", "1991"]}
     assert source.read("visit", ["no", "of", "pid"]).to_pydict() == {
         "no": ["1.50", None],

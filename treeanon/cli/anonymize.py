@@ -171,7 +171,7 @@ def command(
     check_folder(output)
     check_solution_target(solution, output, force=force)
     form = output_format(output, loaded, target_format)
-    check_form(loaded, form, output)
+    check_form(loaded, form, output, solution)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,

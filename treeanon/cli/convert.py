@@ -77,7 +77,7 @@ def command(
     if schema_out is not None:
         _check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)
-    check_form(loaded, form, output)
+    check_form(loaded, form, output, schema_out)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,

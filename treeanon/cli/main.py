@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import re
 import signal
 import sys
 import traceback
@@ -110,6 +109,9 @@ def run() -> None:
         _say("interrupted")
         sys.exit(130)
     except click.ClickException as problem:
+        from treeanon.io.tables.urls import without_secrets
+
+        vars(problem)["message"] = without_secrets(problem.message)
         problem.show()
         sys.exit(problem.exit_code)
     except OSError as problem:
@@ -160,8 +162,8 @@ def report(problem: Exception) -> int:
 
 def _say(text: str) -> None:
     from treeanon.hierarchy.show import printable
+    from treeanon.io.tables.urls import without_secrets
 
     # Names of files may hold control characters that would steer the terminal; and what was meant as the URL of a
     # database, but is none, a password.
-    hidden = re.sub(r"([A-Za-z][\w+.-]+:/+[^\s:@/]*:)[^\s@]+@", r"\1***@", printable(text))
-    click.echo(f"treeanon: {hidden}", err=True)
+    click.echo(f"treeanon: {without_secrets(printable(text))}", err=True)

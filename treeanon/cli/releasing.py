@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> None:
     """Refuses, also with --force, to write over what is being read."""
+    from treeanon.io.tables.urls import file_of
+
     for target in targets:
-        for read in sources:
+        for read in map(file_of, sources):
             # The tables of a package lie beside its description.
             read = os.path.dirname(os.path.abspath(read)) if read.endswith("datapackage.json") else read  # noqa: PTH100, PTH120
             # os.path answers "no" where Path raises: for a name that is too long.
@@ -48,12 +50,18 @@ def check_folder(output: str) -> None:
         raise FileError(f"{output}: its folder does not exist")
 
 
-def check_form(schema: Schema, form: Format, output: str) -> None:
-    """Refuses what a format cannot express; where only the tables of the input decide, that is asked again later."""
+def check_form(schema: Schema, form: Format, output: str, *others: str | None) -> None:
+    """Refuses what a format cannot express, and to write over the schema's hierarchies, here or to `others`.
+
+    Where only the tables of the input decide, that is asked again when they are known.
+    """
     from treeanon.io.tables.writing import check_target, plan_of
     from treeanon.schema.model import RELATIONAL
     from treeanon.schema.relational import is_settled
 
+    home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
+    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
+    refuse_own_input([os.path.join(home, name) for name in files], [output, *others])  # noqa: PTH118
     settled = is_settled(schema)
     if settled:
         written = schema.for_format(form.name)

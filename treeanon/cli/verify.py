@@ -94,15 +94,13 @@ def command(
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
     skipped = forest.report.skipped if forest.report else 0
     unread = {**forest.report.dropped.paths(), **forest.report.keys} if forest.report else {}
-    tables = sorted(forest.report.unread_tables) if forest.report else []
-    left_out = forest.report.left_out if forest.report else []
+    strays = forest.report.strays() if forest.report else []
     if as_json:
         more = {
             "declared_safe": kept,
             "skipped_records": skipped,
             "not_looked_at": unread,
-            "tables_not_read": tables,
-            "left_out": left_out,
+            "strays": strays,
         }
         result({**verdict.as_dict(), **more}, as_json=True)
     elif not quiet:
@@ -115,15 +113,10 @@ def command(
         left = "not looked at" if ignore_unnamed else "not looked at, so that nothing can be said of the file"
         say(f"the file has fields that the schema does not name or withholds, {left}:", quiet=quiet)
         say("\n".join(told_dropped(unread)), quiet=quiet)
-    if tables:
-        left = "not looked at" if ignore_unnamed else "not looked at, so that nothing can be said of the input"
-        say(
-            f"there are tables that no path of the schema goes through, {left}: {printable(', '.join(tables))}",
-            quiet=quiet,
-        )
-    for what in left_out:
-        say(f"not looked at: {printable(what)}", quiet=quiet)
-    return 0 if verdict.holds and (ignore_unnamed or not (unread or tables or left_out)) else 1
+    if strays:
+        say("beside the persons there are:", quiet=quiet)
+        say("\n".join(f"  {printable(line)}" for line in strays), quiet=quiet)
+    return 0 if verdict.holds and (ignore_unnamed or not (unread or strays)) else 1
 
 
 def _told(verdict: Any) -> list[str]:

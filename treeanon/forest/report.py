@@ -83,8 +83,9 @@ class ReadReport:
     """What reading left out: fields by path, broken records, repeated keys, unknown values by class.
 
     Of tables: rows whose foreign key names no row (by key), that lead back to themselves (by key), that belong to no
-    person (by table), the tables that no path goes through, the rows of key columns, which releases have made
-    anew, and what of the input could not be taken for tables or keys.
+    person (by table), that hold values but that nobody has by any path, and looked-up rows that are equal to others (by
+    table); the tables that no path goes through; the rows of key columns, which releases have made anew; and what of
+    the input could not be taken for tables or keys.
     """
 
     dropped: Dropped = field(default_factory=Dropped)
@@ -97,6 +98,8 @@ class ReadReport:
     dangling: Counter[str] = field(default_factory=Counter)
     circles: Counter[str] = field(default_factory=Counter)
     ownerless: Counter[str] = field(default_factory=Counter)
+    unreached: Counter[str] = field(default_factory=Counter)
+    unmerged: Counter[str] = field(default_factory=Counter)
     unread_tables: list[str] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
@@ -113,9 +116,23 @@ class ReadReport:
         self.dangling.update(other.dangling)
         self.circles.update(other.circles)
         self.ownerless.update(other.ownerless)
+        self.unreached.update(other.unreached)
+        self.unmerged.update(other.unmerged)
         self.unread_tables += other.unread_tables
         self.keys.update(other.keys)
         self.left_out += other.left_out
+
+    def strays(self) -> list[str]:
+        """What tables hold beside the persons' trees, and a release must not: a line for each."""
+        rows = (
+            (self.dangling, "rows refer to a row that is not there, by {}"),
+            (self.circles, "rows refer to each other in circles, by {}"),
+            (self.unreached, "rows of {} hold values, but belong to nobody"),
+            (self.unmerged, "rows of {} are equal to others: which one is referred to says more than they do"),
+        )
+        lines = [f"{times:,} {words.format(name)}" for found, words in rows for name, times in found.items() if times]
+        lines += [f"table {name} is on no path" for name in sorted(self.unread_tables)]
+        return lines + self.left_out
 
     def as_dict(self) -> dict[str, object]:
         """The counts as plain data."""
@@ -133,6 +150,8 @@ class ReadReport:
             "dangling_keys": dict(self.dangling),
             "rows_in_circles": dict(self.circles),
             "rows_of_nobody": {table: rows for table, rows in self.ownerless.items() if rows},
+            "unreached_rows_with_values": dict(self.unreached),
+            "equal_looked_up_rows": dict(self.unmerged),
             "tables_not_read": sorted(self.unread_tables),
             "keys_made_anew": dict(self.keys),
             "left_out": list(self.left_out),

@@ -136,7 +136,8 @@ def plain_reason(problem: BaseException) -> str:
     for size in (5, 2):
         if state[:size] in _STATES:
             return _STATES[state[:size]]
-    text = str(original).lower()
+    # Where there is a state, the text may be anybody's: functions of the database write it.
+    text = "" if state else str(original).lower()
     for words, reason in _WORDS.items():
         if re.search(words, text):
             return reason

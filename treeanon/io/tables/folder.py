@@ -84,7 +84,9 @@ class FolderSource:
         if package is None:
             return []
         named = {PACKAGE, *(path for resource in package.resources for path in resource.paths)}
-        return [f"file {name!r} is not named in {PACKAGE}" for name in self._shelf.names() if name not in named]
+        nulls = [r.name for r in package.resources if any(r.missing)]
+        told = [f"table {name!r}: texts that stand for null (missingValues) are not looked at" for name in nulls]
+        return told + [f"file {name!r} is not named in {PACKAGE}" for name in self._shelf.names() if name not in named]
 
     def _bare(self) -> list[Resource]:
         """The tables that the files' names mean; a folder of files is one table of parts."""
@@ -126,6 +128,11 @@ class FolderSource:
     def _part(self, resource: Resource, stored: Stored) -> Part:
         if resource.kind == "parquet":
             plain = stored.path is not None and lies_plain(stored.path)
+            if not plain:
+                # Before it is unpacked, whatever it may come to.
+                with stored.source.open() as stream:
+                    if stream.read(4) != b"PAR1":
+                        raise DataError("is no Parquet file", source=stored.source.name)
             path = stored.path if plain and stored.path else self._copies.of(stored.source)
             return ParquetFile(path, stored.source.name, resource.fields)
         rules = Rules(resource.missing, resource.integers, resource.fields)

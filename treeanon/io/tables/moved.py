@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treeanon.errors import DataError
-from treeanon.forest import Batch
+from treeanon.forest import Batch, ReadReport
 from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.tables import BatchWriter, MovedNodes, TextCodes
-from treeanon.io.tables.join import KeyClash, RepeatedKey, find_targets
+from treeanon.io.tables.accounts import numbering
+from treeanon.io.tables.join import NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.tables.plan import MOVED_TABLE, Plan
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.kernels.joins import in_circles
 from treeanon.kernels.trees import Ints
+from treeanon.schema.keys import columns_text
 
 NODE, ABOVE, UNDER, CLASS, VALUE = "node", "above", "under", "class", "value"
 """Columns of such a table: the number of a node, that of the node above it (null: none), the class that this one lies
@@ -26,8 +29,18 @@ HOLDER = "of_"
 """Begins the names of the columns that hold the key of the holding row."""
 
 
-def read_moved(source: TableSource, plan: Plan, batch: Batch, rows: list[Ints]) -> Batch:
-    """The batch with the moved nodes that the input has for its rows."""
+def read_moved(
+    source: TableSource,
+    plan: Plan,
+    batch: Batch,
+    rows: list[Ints],
+    fresh: Collection[tuple[str, str]],
+    report: ReadReport,
+) -> Batch:
+    """The batch with the moved nodes that the input has for its rows; what these tables hold beside is reported.
+
+    `fresh` has the key columns that say nothing.
+    """
     tables = dict.fromkeys(stop.table for stop in plan.stops if stop.is_container)
     held = [table for table in tables if MOVED_TABLE + table in source.tables()]
     if not held:
@@ -38,7 +51,7 @@ def read_moved(source: TableSource, plan: Plan, batch: Batch, rows: list[Ints]) 
         code.texts = [*texts]
     reader = NestedReader(plan.layout, out, codes)
     for table in held:
-        _Moved(source, plan, table, rows).read(reader)
+        _Moved(source, plan, table, rows, fresh, report).read(reader)
     moved = MovedNodes(*(np.array(column, np.int32) for column in out.moved))
     return replace(batch, texts=tuple(code.texts for code in codes), moved=moved)
 
@@ -46,8 +59,17 @@ def read_moved(source: TableSource, plan: Plan, batch: Batch, rows: list[Ints]) 
 class _Moved:
     """The moved nodes of one table."""
 
-    def __init__(self, source: TableSource, plan: Plan, table: str, rows: list[Ints]) -> None:
+    def __init__(
+        self,
+        source: TableSource,
+        plan: Plan,
+        table: str,
+        rows: list[Ints],
+        fresh: Collection[tuple[str, str]],
+        report: ReadReport,
+    ) -> None:
         self.source, self.plan, self.table, self.rows = source, plan, table, rows
+        self.fresh, self.report = fresh, report
         self.name = MOVED_TABLE + table
 
     def fail(self, message: str, row: int = -1) -> DataError:
@@ -78,7 +100,26 @@ class _Moved:
             raise self.fail("refers to a row that is not there", int(wrong[0]))
         if len(circle := in_circles(above)):
             raise self.fail("leads back to itself", int(circle.min()))
+        inner = np.flatnonzero(above >= 0)
+        unders = np.array(texts[0], dtype=object)
+        other_row = (row[inner] != NULL) & (row[inner] != row[above[inner]])
+        other_class = (unders[inner] != "") & (unders[inner] != unders[above[inner]])
+        if len(strange := inner[other_row | other_class]):
+            raise self.fail("must name the row and the class of the node above it, or none", int(strange[0]))
+        self.account(found, key)
         self.give(reader, above.tolist(), row, texts)
+
+    def account(self, found: Any, key: list[str]) -> None:
+        """Reports further columns, and keys that are no mere numbers."""
+        known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)}
+        for name in self.source.tables()[self.name].columns:
+            if name not in known:
+                self.report.dropped.add(f"{self.name}.", name, found.num_rows)
+        if numbering(found.column(NODE)) == "other":
+            self.report.keys[columns_text(self.name, [NODE])] = found.num_rows
+        for name in key:
+            if (self.table, name) not in self.fresh:
+                self.report.keys[columns_text(self.name, [HOLDER + name])] = found.num_rows
 
     def texts(self, column: Any) -> list[str]:
         codes, texts = coded(column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +59,7 @@ class ParquetFile:
     def _check_columns(self, fields: Sequence[str] | None) -> None:
         if not self.columns:
             raise DataError("has no columns", source=self.name)
-        twice = sorted({name for name in self.columns if self.columns.count(name) > 1})
+        twice = sorted(name for name, times in Counter(self.columns).items() if times > 1)
         if twice or "" in self.columns:
             raise DataError(f"names columns twice or not at all: {listed(twice or [''])}", source=self.name)
         missing = [name for name in fields or () if name not in self.columns]

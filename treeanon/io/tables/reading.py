@@ -14,9 +14,10 @@ from treeanon.errors import DataError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.tables import ContainerRows
 from treeanon.io.options import ReadOptions
+from treeanon.io.tables.accounts import Accounts, Numbering, numbering
 from treeanon.io.tables.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.tables.moved import read_moved
-from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop, make_plan
+from treeanon.io.tables.plan import RECORD_COLUMN, Plan, Stop, make_plan
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.kernels.joins import group_rows, in_circles
@@ -27,6 +28,9 @@ from treeanon.schema.relational import resolve
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST_ROWS = 200_000_000
+"""The most rows that a path may lead to, where rows of a looked-up table's children belong to many persons."""
 
 Column = tuple[Ints, Sequence[str]]
 
@@ -61,7 +65,7 @@ class _Reader:
     sizes: dict[str, int] = field(default_factory=dict)
     owned: dict[str, np.ndarray] = field(default_factory=dict)
     persons: Ints | None = None
-    highest: dict[tuple[str, str], int] = field(default_factory=dict)
+    numberings: dict[tuple[str, str], Numbering] = field(default_factory=dict)
     primary: dict[str, dict[str, pa.ChunkedArray]] = field(default_factory=dict)
 
     def batch(self) -> Batch:
@@ -70,11 +74,15 @@ class _Reader:
         with system_memory():
             self.load()
         rows, owners = self.rows()
+        codes = {at: column for at, (column, _) in self.columns.items()}
+        accounts = Accounts(self.source, self.plan, codes, self.targets, self.numberings, self.sizes, rows)
+        accounts.give(self.report)
+        fresh = accounts.fresh()
         self.targets.clear()
-        self.count(rows)
+        del accounts, codes
         batch = self.assembled(rows, owners)
         give_back()
-        return read_moved(self.source, self.plan, batch, rows)
+        return read_moved(self.source, self.plan, batch, rows, fresh, self.report)
 
     def load(self) -> None:
         """Reads columns table by table; key columns are given up once the targets of their keys are known."""
@@ -100,7 +108,7 @@ class _Reader:
         """Keeps of a column what is needed of it."""
         primary = self.source.tables()[table].primary
         if name in primary:
-            self.highest[table, name] = _highest(column)
+            self.numberings[table, name] = numbering(column)
             parts = self.primary.setdefault(table, {})
             parts[name] = column
             if len(parts) == len(primary):
@@ -109,12 +117,20 @@ class _Reader:
         if name in self.plan.valued(table):
             self.columns[table, name] = self.coded(table, name, column)
         if name == RECORD_COLUMN and table == self.plan.stops[0].table:
-            self.persons = _rows_with(self.coded(table, name, column), "1")
+            self.persons = self.marked(table, self.coded(table, name, column))
         for key, sides in waiting.items():
             if key.table == table and name in key.columns:
                 sides[f"own {name}"] = column
             if key.target == table and name in key.target_columns:
                 sides[f"target {name}"] = column
+
+    def marked(self, table: str, column: Column) -> Ints:
+        """The rows of the record table that are persons."""
+        codes, texts = column
+        right = np.array([text in ("0", "1") for text in texts] + [False])
+        if len(wrong := np.flatnonzero(~right[codes])):
+            self.refuse("must be 1 for a person, and 0 for other rows", table, int(wrong[0]), [RECORD_COLUMN])
+        return _rows_with(column, "1")
 
     def coded(self, table: str, name: str, column: pa.ChunkedArray) -> Column:
         try:
@@ -161,7 +177,7 @@ class _Reader:
             what = f"has the same key as {first.place}; {key} needs it to be unique"
             self.refuse(what, key.target, rows.second, key.target_columns)
         for side, table, names in (("own", key.table, key.columns), ("target", key.target, key.target_columns)):
-            self.highest.update({(table, name): _highest(sides[f"{side} {name}"]) for name in names})
+            self.numberings.update({(table, name): numbering(sides[f"{side} {name}"]) for name in names})
         if key.of_itself:
             targets = self.without_circles(key, targets)
         self.check_dangling(key, targets)
@@ -232,34 +248,14 @@ class _Reader:
             return order, np.repeat(np.arange(len(above), dtype=np.int32), np.diff(starts))
         starts, order = group_rows(np.where(owner >= 0, targets, -1).astype(np.int32), size)
         counts = np.where(above >= 0, np.diff(starts)[above], 0)
+        if (total := int(counts.sum())) > MOST_ROWS:
+            what = (
+                f"leads to {total:,} rows, as many persons share them, and at most {MOST_ROWS:,} are read; leave it out"
+            )
+            raise DataError(what, source=self.source.name, path=stop.place.removesuffix("."))
         owner = np.repeat(np.arange(len(above), dtype=np.int32), counts)
         within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
         return order[starts[above[owner]] + within], owner
-
-    def count(self, rows: list[Ints]) -> None:
-        """Counts what is left out: columns without a class, where there are rows, and tables that no path names.
-
-        Keys are told apart from that, unless they are such as releases have, which say nothing: numbers from 1 up to
-        no more than the rows of a table.
-        """
-        tables = self.source.tables()
-        most = max(self.sizes.values(), default=0)
-        for stop, found in zip(self.plan.stops, rows, strict=True):
-            present = found[found >= 0]
-            named = {*stop.columns.values(), *(stop.fixed or ())[:1], RECORD_COLUMN}
-            for name in tables[stop.table].columns if len(present) else ():
-                at = stop.table, name
-                if at in self.highest and name not in named:
-                    if not 0 <= self.highest[at] <= most:
-                        self.report.keys[columns_text(stop.table, [name])] = self.sizes[stop.table]
-                elif name not in named:
-                    read = self.columns.get(at)
-                    times = len(present) if read is None else int(np.count_nonzero(read[0][present] >= 0))
-                    if times:
-                        self.report.dropped.add(stop.place, name, times)
-        visited = {stop.table for stop in self.plan.stops}
-        visited |= {MOVED_TABLE + stop.table for stop in self.plan.stops if stop.is_container}
-        self.report.unread_tables += [name for name in tables if name not in visited]
 
     def assembled(self, rows: list[Ints], owners: list[Ints]) -> Batch:
         """The rows of every container, with the codes of its classes."""
@@ -302,19 +298,6 @@ def give_back() -> None:
     """Gives what was freed back to the system, where the C library knows how: the trees will need as much again."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _highest(column: pa.ChunkedArray) -> int:
-    """The highest number of a column of whole numbers from 1; 0 where it is empty, -1 for any other column."""
-    import pyarrow.compute as pc
-    import pyarrow.types as of
-
-    if of.is_null(column.type) or column.null_count == len(column):
-        return 0
-    if not of.is_integer(column.type):
-        return -1
-    found = pc.min_max(column)
-    return found["max"].as_py() if found["min"].as_py() >= 1 else -1
 
 
 def _rows_with(column: Column, text: str) -> Ints:

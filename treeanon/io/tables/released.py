@@ -191,7 +191,7 @@ class _StopRows:
         is_apart = stop.is_container or stop.index in self.needs.apart or any(other.is_container for other in below)
         if not is_apart:
             columns = [*(self.labels[held] for held in stop.columns), *(self.row[other.index] for other in below)]
-            number, first = _distinct([column[chosen] for column in columns], len(chosen))
+            number, first = distinct_rows([column[chosen] for column in columns], len(chosen))
         row = np.full(len(present), -1, np.int32)
         row[chosen] = number.astype(np.int32)
         self.row[stop.index], self.at[stop.index] = row, chosen[first].astype(np.int32)
@@ -211,7 +211,7 @@ class _StopRows:
         return self.row[stop.above][self.at[stop.index]]
 
 
-def _distinct(columns: list[Ints], size: int) -> tuple[np.ndarray, np.ndarray]:
+def distinct_rows(columns: list[Ints], size: int) -> tuple[np.ndarray, np.ndarray]:
     """A number for every row, equal where all columns are, and a row for every number."""
     number = np.zeros(size, np.int64)
     first = np.arange(min(size, 1))

@@ -98,10 +98,11 @@ class SqliteSource:
                 self._connection = _connected(path, copied)
                 self._tables = self._described()
                 self._stated = self._declared()
+                hidden = self._hidden()
         except BaseException:
             self.close()
             raise
-        self.left_out = tuple(self._stated.left_out)
+        self.left_out = (*self._stated.left_out, *hidden)
 
     def __repr__(self) -> str:
         return f"SqliteSource({self.name!r})"
@@ -131,6 +132,13 @@ class SqliteSource:
             if not ascii_lower(name).startswith("sqlite_") and (info := self._info(name)):
                 tables[name] = info
         return tables
+
+    def _hidden(self) -> list[str]:
+        """What else the file holds: triggers, and what SQLite keeps of tables."""
+        listed = (
+            "SELECT type, name FROM sqlite_master WHERE type = 'trigger' OR (type = 'table' AND name LIKE 'sqlite_%')"
+        )
+        return [f"{kind} {name!r} is not looked at" for kind, name in self._open.execute(listed).fetchall()]
 
     def _info(self, name: str) -> TableInfo | None:
         """The columns of a table; None for a view that cannot be used any more."""
@@ -225,6 +233,8 @@ def _connected(path: Path, copied: bool) -> sqlite3.Connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
         for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
             connection.execute(f"PRAGMA {setting}")
+        # Lets signals be heard during a query that gives no row.
+        connection.set_progress_handler(lambda: 0, 1_000_000)
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:

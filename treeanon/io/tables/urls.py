@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from urllib.parse import unquote
 
 from treeanon.errors import UsageError
 
@@ -57,6 +59,30 @@ def refuse_other_urls(name: str) -> None:
     if found is not None and not is_database(name):
         example = "postgresql://user@host/database"
         raise UsageError(f"'{found[0]}…' is no file, and no URL of a database, such as {example}")
+
+
+def file_of(name: str) -> str:
+    """The file that a name means: that of a SQLite database, where it is the URL of one; else the name itself.
+
+    >>> file_of("sqlite:///data/a%20b.db?mode=ro"), file_of("sqlite+pysqlite:////tmp/a.db"), file_of("a.db")
+    ('data/a b.db', '/tmp/a.db', 'a.db')
+    """
+    if name.startswith(ENVIRONMENT):
+        name = os.environ.get(name.removeprefix(ENVIRONMENT), "")
+    found = re.match(r"sqlite(?:\+\w+)?:///(?:file:)?([^?]*)", name)
+    return unquote(found[1]) if found is not None else name
+
+
+def without_secrets(text: str) -> str:
+    """A message without what may be passwords: those in URLs, also in such as are none.
+
+    >>> without_secrets("postgresql:/ann:secret@db/x: there is no such file"), without_secrets("line 3: wrong")
+    ('postgresql:***@db/x: there is no such file', 'line 3: wrong')
+    >>> without_secrets("postgresql://ann:***@db/x: is away")
+    'postgresql://ann:***@db/x: is away'
+    """
+    # What is redacted already stays as it is.
+    return re.sub(r":(?![^\s@]*:\*\*\*@)[^\s@]+@(?=\S)", ":***@", text)
 
 
 def shown(name: str) -> str:
