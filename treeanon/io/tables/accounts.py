@@ -132,13 +132,14 @@ class Accounts:
     def unmerged(self, report: ReadReport) -> None:
         """Counts looked-up rows that are equal to others: which of them a row refers to says more than they do."""
         try:
-            apart = find_needs(self.plan).apart
+            needs = find_needs(self.plan)
         except UsageError:  # a release of ours cannot have this form
-            apart = frozenset()
+            needs = None
         numbers: dict[int, Ints] = {}
         for stop in reversed(self.plan.stops):
             if not stop.is_container:
-                numbers[stop.index] = self._numbered(stop, numbers, stop.index in apart, report)
+                is_apart = needs is not None and needs.keeps_apart(stop)
+                numbers[stop.index] = self._numbered(stop, numbers, is_apart, report)
 
     def _numbered(self, stop: Stop, numbers: dict[int, Ints], is_apart: bool, report: ReadReport) -> Ints:
         """A number for every row of a looked-up table, the same for equal rows; -1 for those not used at the stop."""

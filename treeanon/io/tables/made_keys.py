@@ -6,12 +6,12 @@ order's number in the key of its lines): then it holds what that row has there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from treeanon.io.tables.needs import Needs, followed_columns
+from treeanon.io.tables.needs import Column, Needs, followed_columns
 from treeanon.io.tables.plan import Plan, Stop
 from treeanon.io.tables.released import Rows
 from treeanon.kernels.trees import Longs
@@ -67,7 +67,7 @@ def make_keys(
     for stop in _in_order(plan):
         _refer(needs, rows, tables, stop)
     for table, made in tables.items():
-        _choose_primary(made)
+        _choose_primary(made, {key.target_columns for key in plan.followed() if key.target == table}, own)
         if not made.primary and (table == plan.stops[0].table or any(moved_from(plan, rows, table))):
             _give_id(made, set(plan.valued(table)))
     return tables
@@ -120,12 +120,16 @@ def _refer(needs: Needs, rows: Rows, tables: dict[str, KeyedTable], stop: Stop) 
         np.maximum(block, found, out=block)
 
 
-def _choose_primary(table: KeyedTable) -> None:
-    """Makes the first of the table's keys that every row has its primary key."""
+def _choose_primary(table: KeyedTable, referred: set[tuple[str, ...]], own: Collection[Column]) -> None:
+    """Makes the first of the table's keys that every row has its primary key; what nothing refers to is given up."""
     keys = list(dict.fromkeys(table.unique))
     whole = [columns for columns in keys if all((table.column(name) > 0).all() for name in columns)]
     table.primary = whole[0] if whole else ()
-    table.unique = [columns for columns in keys if columns != table.primary]
+    table.unique = [columns for columns in keys if columns != table.primary and columns in referred]
+    used = {name for columns in (table.primary, *table.unique) for name in columns}
+    for name in list(table.columns):
+        if name not in used and (table.name, name) not in own:
+            del table.columns[name]
 
 
 def _give_id(table: KeyedTable, taken: set[str]) -> None:

@@ -32,6 +32,11 @@ class Needs:
     single: frozenset[int]
     shared: frozenset[Column]
 
+    def keeps_apart(self, stop: Stop) -> bool:
+        """Whether equal rows of a looked-up table stay apart, as their keys, or those of what they look up, need it."""
+        below = (other for other in self.plan.below(stop) if not other.is_container)
+        return stop.index in self.apart or any(map(self.keeps_apart, below))
+
 
 def find_needs(plan: Plan) -> Needs:
     """What a release of this plan needs; UsageError where its rows could not have keys, whatever the data.
