@@ -12,7 +12,7 @@ from treeanon.kernels.jit import read_only
 from treeanon.kernels.trees import Ints, Longs, canonical, gather, group_by_record
 from treeanon.schema import Layout
 
-_BLOCK_RECORDS = 10_000
+_BLOCK_RECORDS = 5_000
 
 Trees = tuple[Longs, Ints, Ints]
 """Offsets, parents and labels."""
@@ -23,7 +23,7 @@ class Planter:
 
     def __init__(self, layout: Layout, labels: int, cells: int, jobs: int) -> None:
         self.layout, self.jobs = layout, jobs
-        self.rank = np.arange(labels, dtype=np.int32)
+        self.rank = np.empty(0, np.int32)
         self.parent, self.label = np.empty(cells, np.int32), np.empty(cells, np.int32)
         self.filled = 0
         self.starts: list[int] = []

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.kernels.jit import njit
-from treeanon.kernels.trees import Ints, Longs, canonical_record
-
-_SPACE = 7
+from treeanon.kernels.trees import ROWS, Ints, Longs, canonical_record
 
 
 @njit
@@ -42,7 +40,8 @@ def build_trees(
     room = 1024
     parent = np.empty(room, np.int32)
     label = np.empty(room, np.int32)
-    space = np.empty((_SPACE, room + 1), np.int32)
+    space = np.empty((ROWS, room + 1), np.int32)
+    work = np.empty(room, np.int64)
     offsets = np.zeros(records + 1, np.int64)
     filled = 0
     for r in range(records):
@@ -62,7 +61,8 @@ def build_trees(
             room = 2 * most
             parent = np.empty(room, np.int32)
             label = np.empty(room, np.int32)
-            space = np.empty((_SPACE, room + 1), np.int32)
+            space = np.empty((ROWS, room + 1), np.int32)
+            work = np.empty(room, np.int64)
         count = 0
         for c in range(classes):
             x = class_container[c]
@@ -84,7 +84,7 @@ def build_trees(
                     above = np.int32(count)
                     count += 1
                 anchors[code_first[c] + row] = above
-        filled = canonical_record(parent, label, 0, count, rank, space, out_parent, out_label, filled)
+        filled = canonical_record(parent, label, 0, count, rank, space, work, out_parent, out_label, filled)
         offsets[r + 1] = filled
     return offsets
 

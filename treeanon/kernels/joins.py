@@ -49,3 +49,13 @@ def in_circles(target: Ints) -> Ints:
             if at == first:
                 break
     return found[:count].copy()
+
+
+@njit
+def take_at(values: Ints, rows: Ints) -> Ints:
+    """The values at rows; -1 where there is no row (below 0), and where the value is below 0."""
+    found = np.empty(len(rows), np.int32)
+    for i in range(len(rows)):
+        row = rows[i]
+        found[i] = max(values[row], np.int32(-1)) if row >= 0 else np.int32(-1)
+    return found

@@ -20,24 +20,17 @@ _SMALL = 24
 
 
 @njit
-def _sort_by_rank(work: Ints, lo: int, hi: int, label: Ints, base: int, rank: Ints) -> None:
+def _sort(work: Longs, lo: int, hi: int) -> None:
     if hi - lo > _SMALL:
-        keys = np.empty(hi - lo, np.int64)
-        for i in range(lo, hi):
-            keys[i - lo] = rank[label[base + work[i]]]
-        order = np.argsort(keys)
-        copied = work[lo:hi].copy()
-        for i in range(hi - lo):
-            work[lo + i] = copied[order[i]]
+        work[lo:hi] = np.sort(work[lo:hi])
         return
     for i in range(lo + 1, hi):
-        node = work[i]
-        key = rank[label[base + node]]
+        key = work[i]
         j = i - 1
-        while j >= lo and rank[label[base + work[j]]] > key:
+        while j >= lo and work[j] > key:
             work[j + 1] = work[j]
             j -= 1
-        work[j + 1] = node
+        work[j + 1] = key
 
 
 @njit
@@ -53,7 +46,8 @@ def list_children(parent: Ints, base: int, size: int, first_child: Ints, next_si
 def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Longs, Ints, Ints]:
     """Offsets, parents and labels of the same trees in canonical form; parents may come in any order.
 
-    Equal siblings are merged together with what lies below them. `rank` must be unique for a label.
+    Equal siblings are merged together with what lies below them. `rank` must be unique for a label; an empty one stands
+    for the labels themselves.
     """
     return _canonical(*read_only(offsets, parent, label, rank))
 
@@ -67,18 +61,21 @@ def _canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[L
     out_offsets = np.zeros(records + 1, np.int64)
     out_parent = np.empty(len(label), np.int32)
     out_label = np.empty(len(label), np.int32)
-    work = np.empty((_ROWS, biggest + 1), np.int32)
+    space = np.empty((ROWS, biggest + 1), np.int32)
+    work = np.empty(biggest, np.int64)
     filled = 0
     for r in range(records):
         base = offsets[r]
         size = offsets[r + 1] - base
-        filled = canonical_record(parent, label, base, size, rank, work, out_parent, out_label, filled)
+        filled = canonical_record(parent, label, base, size, rank, space, work, out_parent, out_label, filled)
         out_offsets[r + 1] = filled
     return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
 
 
-_ROWS = 7
+ROWS = 6
 """The rows of the work space of `canonical_record`, each one longer than the largest record."""
+
+_NODE = (1 << 32) - 1
 
 
 @njit
@@ -89,6 +86,7 @@ def canonical_record(
     size: int,
     rank: Ints,
     space: npt.NDArray[np.int32],
+    work: Longs,
     out_parent: Ints,
     out_label: Ints,
     filled: int,
@@ -97,54 +95,53 @@ def canonical_record(
 
     (One function: its work arrays and their fill levels would have to go in and out of every part.)
     """
-    first_child, next_sibling, work = space[0], space[1], space[2]
-    # One frame for every open tree level: the segment of `work` with the raw children of one merged node.
-    frame_at, frame_end, frame_start, frame_parent = space[3], space[4], space[5], space[6]
+    first_child, next_sibling = space[0], space[1]
+    # One frame for every open tree level: the segment of `work` with the raw children of one merged node, as numbers
+    # that sort by rank: the rank of a node's label, then the node.
+    frame_at, frame_end, frame_start, frame_parent = space[2], space[3], space[4], space[5]
     list_children(parent, base, size, first_child, next_sibling)
-    top = 0
-    child = first_child[0]
-    while child >= 0:
-        work[top] = child
-        top += 1
-        child = next_sibling[child]
-    _sort_by_rank(work, 0 * top, top, label, base, rank)  # a literal 0 would be compiled as a type of its own
+    ranked = len(rank) > 0
     begin = filled
-    depth = 0
-    frame_start[0] = 0
-    frame_at[0] = 0
-    frame_end[0] = top
-    frame_parent[0] = -1
-    while depth >= 0:
-        at = frame_at[depth]
-        end = frame_end[depth]
-        if at == end:
-            top = frame_start[depth]
-            depth -= 1
-            continue
-        shared = label[base + work[at]]
-        last = at + 1
-        while last < end and label[base + work[last]] == shared:
-            last += 1
-        frame_at[depth] = last
-        out_label[filled] = shared
-        out_parent[filled] = frame_parent[depth]
-        merged = filled - begin
-        filled += 1
+    depth = -1
+    top = 0
+    merged = np.int32(-1)
+    at = 0
+    last = 1
+    while True:
+        # The children of nodes at:last of the frame above (first of all, of the record) make a new frame.
         start = top
         for i in range(at, last):
-            child = first_child[work[i] + 1]
+            child = first_child[(work[i] & _NODE) + 1 if depth >= 0 else 0]
             while child >= 0:
-                work[top] = child
+                key = label[base + child]
+                if ranked:
+                    key = rank[key]
+                work[top] = (np.int64(key) << 32) | child
                 top += 1
                 child = next_sibling[child]
         if top > start:
-            _sort_by_rank(work, start, top, label, base, rank)
+            _sort(work, start, top)
             depth += 1
             frame_start[depth] = start
             frame_at[depth] = start
             frame_end[depth] = top
             frame_parent[depth] = merged
-    return filled
+        while depth >= 0 and frame_at[depth] == frame_end[depth]:
+            top = frame_start[depth]
+            depth -= 1
+        if depth < 0:
+            return filled
+        at = frame_at[depth]
+        end = frame_end[depth]
+        shared = work[at] >> 32
+        last = at + 1
+        while last < end and work[last] >> 32 == shared:
+            last += 1
+        frame_at[depth] = last
+        out_label[filled] = label[base + (work[at] & _NODE)]
+        out_parent[filled] = frame_parent[depth]
+        merged = np.int32(filled - begin)
+        filled += 1
 
 
 @njit

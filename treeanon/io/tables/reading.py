@@ -20,7 +20,8 @@ from treeanon.io.tables.moved import read_moved
 from treeanon.io.tables.plan import RECORD_COLUMN, Plan, Stop, make_plan
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.texts import Unreadable, coded
-from treeanon.kernels.joins import group_rows, in_circles
+from treeanon.kernels.jit import read_only
+from treeanon.kernels.joins import group_rows, in_circles, take_at
 from treeanon.kernels.trees import Ints
 from treeanon.schema import Schema
 from treeanon.schema.keys import ForeignKey, columns_text
@@ -311,8 +312,7 @@ def _through(values: Ints, rows: Ints) -> Ints:
     """The values at rows; -1 where there is no row."""
     if len(rows) == len(values) and len(rows) and _is_identity(rows):
         return np.maximum(values, -1)
-    found = np.append(values, np.int32(-1))[np.maximum(rows, -1)]
-    return np.maximum(found, -1)
+    return take_at(*read_only(values, rows))
 
 
 def _is_identity(rows: Ints) -> bool:
