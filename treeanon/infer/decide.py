@@ -124,5 +124,10 @@ def _facts(values: Values, value_type: ValueType) -> str:
         if numbers[-1] > numbers[0]:
             width = nice_widths(int(numbers[-1] - numbers[0]) or 1, integer=True)[-1]
             low, high = numbers[0] // width * width, (numbers[-1] // width + 1) * width
-            told += f" between about {low:,.0f} and {high:,.0f}"
+            told += f" between about {_rounded(low)} and {_rounded(high)}"
     return told
+
+
+def _rounded(number: float) -> str:
+    """A whole number; without commas where it may be a year."""
+    return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:.0f}"
