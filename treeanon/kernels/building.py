@@ -38,7 +38,6 @@ def build_trees(
     # For every cell the node that what hangs under its class hangs under, as a position in the record.
     anchors = np.empty(len(codes), np.int32)
     room = 1024
-    parent = np.empty(room, np.int32)
     label = np.empty(room, np.int32)
     space = np.empty((ROWS, room + 1), np.int32)
     work = np.empty(room, np.int64)
@@ -59,11 +58,13 @@ def build_trees(
             most += end[class_container[c]] - start[class_container[c]]
         if most > room:
             room = 2 * most
-            parent = np.empty(room, np.int32)
             label = np.empty(room, np.int32)
             space = np.empty((ROWS, room + 1), np.int32)
             work = np.empty(room, np.int64)
         count = 0
+        # The children of each node, listed as they come: see `list_children`.
+        first_child, next_sibling = space[0], space[1]
+        first_child[0] = -1
         for c in range(classes):
             x = class_container[c]
             p = class_parent[c]
@@ -79,12 +80,14 @@ def build_trees(
                 code = codes[code_first[c] + row]
                 found = labels[label_first[c] + code] if code >= 0 else np.int32(-1)
                 if found >= 0:
-                    parent[count] = above
                     label[count] = found
+                    next_sibling[count] = first_child[above + 1]
+                    first_child[above + 1] = count
+                    first_child[count + 1] = -1
                     above = np.int32(count)
                     count += 1
                 anchors[code_first[c] + row] = above
-        filled = canonical_record(parent, label, 0, count, rank, space, work, out_parent, out_label, filled)
+        filled = canonical_record(label, 0, rank, space, work, out_parent, out_label, filled)
         offsets[r + 1] = filled
     return offsets
 

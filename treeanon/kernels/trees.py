@@ -67,7 +67,8 @@ def _canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[L
     for r in range(records):
         base = offsets[r]
         size = offsets[r + 1] - base
-        filled = canonical_record(parent, label, base, size, rank, space, work, out_parent, out_label, filled)
+        list_children(parent, base, size, space[0], space[1])
+        filled = canonical_record(label, base, rank, space, work, out_parent, out_label, filled)
         out_offsets[r + 1] = filled
     return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
 
@@ -80,10 +81,8 @@ _NODE = (1 << 32) - 1
 
 @njit
 def canonical_record(
-    parent: Ints,
     label: Ints,
     base: int,
-    size: int,
     rank: Ints,
     space: npt.NDArray[np.int32],
     work: Longs,
@@ -91,15 +90,15 @@ def canonical_record(
     out_label: Ints,
     filled: int,
 ) -> int:
-    """Writes one record, which lies from `base` on, in canonical form from `filled` on; returns where it ends.
+    """Writes one record, whose labels lie from `base` on, in canonical form from `filled` on; returns where it ends.
 
+    The first two rows of `space` list the children of each node, as `list_children` does.
     (One function: its work arrays and their fill levels would have to go in and out of every part.)
     """
     first_child, next_sibling = space[0], space[1]
     # One frame for every open tree level: the segment of `work` with the raw children of one merged node, as numbers
     # that sort by rank: the rank of a node's label, then the node.
     frame_at, frame_end, frame_start, frame_parent = space[2], space[3], space[4], space[5]
-    list_children(parent, base, size, first_child, next_sibling)
     ranked = len(rank) > 0
     begin = filled
     depth = -1

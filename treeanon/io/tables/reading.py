@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
@@ -88,20 +90,40 @@ class _Reader:
     def load(self) -> None:
         """Reads columns table by table; key columns are given up once the targets of their keys are known."""
         waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]] = {key: {} for key in self.plan.followed()}
+        for table, found in self.read_ahead(list(self.asked())):
+            self.sizes[table] = found.num_rows
+            for name in found.column_names:
+                self.take(table, name, found.column(name), waiting)
+            del found
+            for key in [key for key, sides in waiting.items() if len(sides) == 2 * len(key.columns)]:
+                self.targets[key] = self.target(key, waiting.pop(key))
+
+    def asked(self) -> Iterator[tuple[str, list[str]]]:
+        """The columns to read, in parts that are read at once."""
         for table, wanted in self.plan.tables().items():
             info = self.source.tables()[table]
             # Where no column is wanted, one tells how many rows there are.
             names = list(dict.fromkeys([*wanted, *info.primary])) or list(info.columns[:1])
             if table == self.plan.stops[0].table and RECORD_COLUMN in info.columns and RECORD_COLUMN not in names:
                 names.append(RECORD_COLUMN)
-            for part in [[name] for name in names] if self.source.by_column else [names]:
-                found = self.source.read(table, part)
-                self.sizes[table] = found.num_rows
-                for name in part:
-                    self.take(table, name, found.column(name), waiting)
+            yield from ((table, [name]) for name in names) if self.source.by_column else [(table, names)]
+
+    def read_ahead(self, asked: list[tuple[str, list[str]]]) -> Iterator[tuple[str, pa.Table]]:
+        """The parts, one after another; where they are columns, the next is decoded while one is worked on."""
+        if not self.source.by_column:
+            yield from ((table, self.source.read(table, names)) for table, names in asked)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            coming = deque((table, pool.submit(self.source.read, table, names)) for table, names in asked[:1])
+            for number in range(len(asked)):
+                table, found = coming.popleft()
+                done = found.result()
                 del found
-                for key in [key for key, sides in waiting.items() if len(sides) == 2 * len(key.columns)]:
-                    self.targets[key] = self.target(key, waiting.pop(key))
+                if number + 1 < len(asked):
+                    table_after, names = asked[number + 1]
+                    coming.append((table_after, pool.submit(self.source.read, table_after, names)))
+                yield table, done
+                del done
 
     def take(
         self, table: str, name: str, column: pa.ChunkedArray, waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]]
@@ -261,24 +283,23 @@ class _Reader:
     def assembled(self, rows: list[Ints], owners: list[Ints]) -> Batch:
         """The rows of every container, with the codes of its classes."""
         layout = self.plan.layout
-        codes: list[dict[int, Ints]] = [{} for _ in layout.containers]
         texts: list[Sequence[str]] = [[] for _ in layout.classes]
-        left = {key: sum(self.wants(stop, key) for stop in self.plan.stops) for key in self.columns}
+        wanted: list[tuple[int, int, Ints, Ints]] = []
         for stop, found in zip(self.plan.stops, rows, strict=True):
             for held, name in stop.columns.items():
                 column, texts[held] = self.columns[stop.table, name]
-                codes[stop.container][held] = _through(column, found)
-                left[stop.table, name] -= 1
-                if not left[stop.table, name]:
-                    del self.columns[stop.table, name]
+                wanted.append((stop.container, held, column, found))
+        self.columns.clear()
+        codes: list[dict[int, Ints]] = [{} for _ in layout.containers]
+        with ThreadPoolExecutor(self.options.jobs) as pool:
+            made = pool.map(lambda each: _through(each[2], each[3]), wanted)
+            for (container, held, _, _), column in zip(wanted, made, strict=True):
+                codes[container][held] = column
         tables = tuple(
             ContainerRows(owner, {held: found[held] for held in container.held})
             for container, owner, found in zip(layout.containers, owners, codes, strict=True)
         )
         return Batch.of(tables, tuple(texts))
-
-    def wants(self, stop: Stop, key: tuple[str, str]) -> int:
-        return sum((stop.table, name) == key for name in stop.columns.values())
 
 
 @contextmanager
