@@ -338,3 +338,21 @@ def test_progress(tmp_path: Path) -> None:
     source.read("b", ["a"])
     assert 0 < sum(told) < (tmp_path / "b.parquet").stat().st_size
     source.close()
+
+
+def test_a_file_without_a_header_shows_no_value(tmp_path: Path) -> None:
+    """Its first row is taken for the header; messages about headers must not tell it."""
+    secret = "Zoe Secret"
+    cases = {
+        "twice": {"p.csv": f"{secret},{secret}\n1,2\n"},
+        "package": {
+            "p.csv": f"{secret},7\n",
+            "datapackage.json": '{"resources": [{"name": "p", "path": "p.csv",'
+            ' "schema": {"fields": [{"name": "age"}]}}]}',
+        },
+        "parts": {"p/a.csv": "age,sex\n1,2\n", "p/b.csv": f"{secret},7\n1,2\n"},
+    }
+    for name, files in cases.items():
+        with pytest.raises(DataError) as caught:
+            open_tables(put(tmp_path / name, files), "tables")
+        assert secret not in str(caught.value) and "header" in str(caught.value)

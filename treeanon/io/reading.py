@@ -47,7 +47,7 @@ def read(
     jobs: int = 1,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Forest:
-    """The forest of a file, folder, glob or zip (`-`: standard input), read by a schema.
+    """The forest of a file, folder, glob, zip, database (its URL) or standard input (`-`), read by a schema.
 
     `format` overrides the schema's. With `on_error="skip"` broken records are counted and left out; `strict` makes
     repeated JSON keys errors. `jobs` is the number of cores to use: many files are read in several processes, so a

@@ -29,7 +29,8 @@ def build_trees(
     The owners of container x are owners[owner_first[x]:owner_first[x + 1]], ascending; the codes of class c lie
     likewise, one for each row of its container, and code y of it means labels[label_first[c] + y] (below 0: no node).
     Classes come after their parents. A node's parent is the nearest class up the class tree that is present in its
-    own row or the rows that own it.
+    own row or the rows that own it. (One function: the room for a record, and how far it is filled, would have to go in
+    and out of every part.)
     """
     containers = len(container_parent)
     classes = len(class_container)

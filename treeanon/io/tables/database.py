@@ -14,7 +14,8 @@ from treeanon.io.tables.checks import NO_TEXT, check_asked, wrong_row
 from treeanon.io.tables.database_url import Secret, open_engine, plain_reason
 from treeanon.io.tables.growing import GrowingColumn
 from treeanon.io.tables.source import Place, TableInfo
-from treeanon.io.tables.stated import StatedKeys, ascii_lower
+from treeanon.io.tables.sql_names import ascii_lower
+from treeanon.io.tables.stated import StatedKeys
 from treeanon.io.tables.urls import ENVIRONMENT, is_database, redacted
 from treeanon.schema.keys import ForeignKey
 

@@ -84,12 +84,16 @@ class DelimitedFile:
         if not all(columns):
             raise wrong(f"column {columns.index('') + 1} has no name in the header")
         if len(set(columns)) < len(columns):
-            seen: set[str] = set()
-            twice = [name for name in columns if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-            raise wrong(f"the header names columns twice: {listed(dict.fromkeys(twice))}")
+            # A file without a header begins with data: places are told, not names.
+            again = next(at for at, name in enumerate(columns) if name in columns[:at])
+            first = columns.index(columns[again]) + 1
+            raise wrong(f"columns {first} and {again + 1} have one name in the header (or there is no header)")
         missing = [name for name in self.rules.fields or () if name not in set(columns)]
         if missing:
-            raise wrong(f"the header has no column {listed(missing)} as in datapackage.json; it has: {listed(columns)}")
+            it_has = (
+                f"it has: {listed(columns)}" if len(missing) < len(self.rules.fields or ()) else "is there a header?"
+            )
+            raise wrong(f"the header has no column {listed(missing)} as in datapackage.json; {it_has}")
         return columns
 
     def read(

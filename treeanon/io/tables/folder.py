@@ -121,7 +121,9 @@ class FolderSource:
         for part in parts[1:]:
             if set(part.columns) != set(first.columns):
                 other = sorted(set(part.columns) ^ set(first.columns))
-                message = f"has other columns than the first part of table {resource.name!r}: {listed(other)}"
+                # Parts without a header begin with data.
+                told = f": {listed(other)}" if set(part.columns) & set(first.columns) else "; has each a header?"
+                message = f"has other columns than the first part of table {resource.name!r}{told}"
                 raise DataError(message, source=_name(part))
         return _Table(parts, resource.primary)
 

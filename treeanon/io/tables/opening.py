@@ -7,8 +7,7 @@ from pathlib import Path
 
 from treeanon.errors import UsageError
 from treeanon.io.tables.source import TableSource
-
-FORMATS = ("tables", "sqlite", "database")
+from treeanon.schema.model import RELATIONAL
 
 
 def open_tables(
@@ -42,4 +41,4 @@ def open_tables(
         from treeanon.io.tables.database import DatabaseSource
 
         return DatabaseSource(str(given))
-    raise UsageError(f"there is no format {format!r} of tables; there is: {', '.join(FORMATS)}")
+    raise UsageError(f"there is no format {format!r} of tables; there is: {', '.join(RELATIONAL)}")

@@ -135,7 +135,9 @@ class _Reader:
             parts = self.primary.setdefault(table, {})
             parts[name] = column
             if len(parts) == len(primary):
-                self.check_primary(table, [parts[name] for name in primary])
+                # What a key refers to is looked at when it is followed.
+                if not any((key.target, key.target_columns) == (table, primary) for key in self.plan.followed()):
+                    self.check_primary(table, [parts[name] for name in primary])
                 del self.primary[table]
         if name in self.plan.valued(table):
             self.columns[table, name] = self.coded(table, name, column)
@@ -200,7 +202,9 @@ class _Reader:
             what = f"has the same key as {first.place}; {key} needs it to be unique"
             self.refuse(what, key.target, rows.second, key.target_columns)
         for side, table, names in (("own", key.table, key.columns), ("target", key.target, key.target_columns)):
-            self.numberings.update({(table, name): numbering(sides[f"{side} {name}"]) for name in names})
+            for name in names:
+                if (table, name) not in self.numberings:
+                    self.numberings[table, name] = numbering(sides[f"{side} {name}"])
         if key.of_itself:
             targets = self.without_circles(key, targets)
         self.check_dangling(key, targets)

@@ -19,9 +19,10 @@ _AT_ONCE = 20_000
 
 @dataclass
 class StopRows:
-    """The rows of one stop: how many; for each the row of its link in the stop above, or for looked-up tables the
+    """The rows of one stop: how many they are, what they are linked to, and a label (-1: none) for each class.
 
-    row here of each row above (-1: none); and a label (-1: none) for each class read here.
+    `link` has for each row that of the stop above that it refers to; in looked-up tables, for each row above, its row
+    here (-1: none).
     """
 
     count: int
@@ -31,9 +32,10 @@ class StopRows:
 
 @dataclass
 class MovedRows:
-    """What was disassociated from the rows of one container, node after node: the row, the class that a topmost node
+    """What was disassociated from the rows of one container, node after node.
 
-    lies under (-1: the person), the node above it (-1: none), and its label.
+    Of each node: the row, the class that the topmost one lies under (-1: the person), the node above it (-1: none), and
+    its label.
     """
 
     row: list[int] = field(default_factory=list)

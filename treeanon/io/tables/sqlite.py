@@ -16,7 +16,8 @@ from treeanon.io.tables.checks import NO_TEXT, Wrong, check_asked, wrong_row
 from treeanon.io.tables.copies import Copies, lies_plain
 from treeanon.io.tables.growing import GrowingColumn
 from treeanon.io.tables.source import Place, TableInfo
-from treeanon.io.tables.stated import StatedKeys, ascii_lower
+from treeanon.io.tables.sql_names import ascii_lower, quoted
+from treeanon.io.tables.stated import StatedKeys
 from treeanon.schema.keys import ForeignKey
 
 ENDINGS = (".sqlite", ".sqlite3", ".db")
@@ -43,15 +44,6 @@ _FILE = {
     "SQLITE_IOERR": "cannot be read from disk",
     "SQLITE_NOMEM": "there is not enough memory to read it",
 }
-
-
-def quoted(name: str) -> str:
-    """A name as SQL has it.
-
-    >>> print(quoted('the "best" table'))
-    "the ""best"" table"
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 class _Text(bytes):

@@ -8,15 +8,6 @@ from treeanon.io.tables.source import TableInfo
 from treeanon.schema.keys import ForeignKey
 
 
-def ascii_lower(name: str) -> str:
-    """A name as SQLite compares names: only ASCII letters lose their case.
-
-    >>> ascii_lower("Käse ÄRA")
-    'käse Ära'
-    """
-    return name.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
-
-
 class StatedKeys:
     """Collects declared keys; `left_out` says of each key that leads nowhere why it does."""
 

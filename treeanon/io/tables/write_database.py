@@ -11,9 +11,9 @@ from treeanon.errors import FileError, UsageError
 from treeanon.io.tables.database import DatabaseSource, plainly
 from treeanon.io.tables.database_url import Secret, open_engine
 from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.sql_names import quoted
 from treeanon.io.tables.tables_out import TableOut
 from treeanon.io.tables.urls import ENVIRONMENT
-from treeanon.io.tables.write_sqlite import quoted
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table

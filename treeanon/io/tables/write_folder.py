@@ -11,13 +11,13 @@ from urllib.parse import quote
 import orjson
 
 from treeanon.io.output import Folder
+from treeanon.io.tables.shelf import PACKAGE
 from treeanon.io.tables.tables_out import TableOut
 from treeanon.io.values import number_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PACKAGE = "datapackage.json"
 _GENERATOR = "treeanon"
 _MEDIA = {"csv": "text/csv", "tsv": "text/tab-separated-values", "parquet": "application/vnd.apache.parquet"}
 _TYPES = {"integer": "integer", "number": "number", "text": "string"}

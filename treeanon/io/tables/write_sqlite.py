@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from treeanon.errors import FileError, UsageError
-from treeanon.io.tables.stated import ascii_lower
+from treeanon.io.tables.sql_names import ascii_lower, quoted
 from treeanon.io.tables.tables_out import TableOut
 
 _TYPES = {"integer": "INTEGER", "number": "REAL", "text": "TEXT"}
@@ -100,15 +100,6 @@ def definition(table: TableOut) -> str:
         for key in table.foreign
     ]
     return f"CREATE TABLE {quoted(table.name)} (\n  " + ",\n  ".join(lines) + "\n)"
-
-
-def quoted(name: str) -> str:
-    """A name as SQL has it.
-
-    >>> print(quoted('a "b" c'))
-    "a ""b"" c"
-    """
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _listed(names: Sequence[str]) -> str:

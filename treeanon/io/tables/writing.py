@@ -12,8 +12,9 @@ from treeanon.io.tables.made_keys import Shuffled, make_keys
 from treeanon.io.tables.needs import Needs, find_needs
 from treeanon.io.tables.plan import Plan, make_plan
 from treeanon.io.tables.released import lay_out
+from treeanon.io.tables.shelf import PACKAGE
 from treeanon.io.tables.tables_out import TableOut, tables_out
-from treeanon.io.tables.write_folder import PACKAGE, is_release, write_folder
+from treeanon.io.tables.write_folder import is_release, write_folder
 from treeanon.io.tables.write_sqlite import write_sqlite
 from treeanon.schema import Schema
 from treeanon.schema.relational import resolve
