@@ -19,6 +19,7 @@ LAYERS = [
     "schema",
     "forest",
     "io",
+    "table",
     "infer",
     "resources",
     "privacy",

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from treeanon.privacy import Guarantee, Verdict, verify
     from treeanon.release import Release, anonymize, apply
     from treeanon.schema import Schema
+    from treeanon.table import Table
+    from treeanon.table.build import read_table
+    from treeanon.table.frames import table_of
 
 __version__ = "0.1.0"
 
@@ -23,11 +26,14 @@ __all__ = [
     "Hierarchy",
     "Release",
     "Schema",
+    "Table",
     "TreeanonError",
     "Verdict",
     "anonymize",
     "apply",
     "read",
+    "read_table",
+    "table_of",
     "verify",
     "write",
 ]
@@ -39,11 +45,14 @@ _HOMES = {
     "Hierarchy": "treeanon.hierarchy",
     "Release": "treeanon.release",
     "Schema": "treeanon.schema",
+    "Table": "treeanon.table",
     "TreeanonError": "treeanon.errors",
     "Verdict": "treeanon.privacy",
     "anonymize": "treeanon.release",
     "apply": "treeanon.release",
     "read": "treeanon.io",
+    "read_table": "treeanon.table.build",
+    "table_of": "treeanon.table.frames",
     "verify": "treeanon.privacy",
     "write": "treeanon.io",
 }

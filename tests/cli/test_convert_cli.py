@@ -129,6 +129,6 @@ def test_schema_out_that_cannot_be(
 def test_an_ending_that_is_no_format(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert convert("in.ndjson -s s.toml -o out.csv", monkeypatch) == 2
-    assert "no format has the ending .csv" in capsys.readouterr().err
-    assert convert("in.ndjson -s s.toml -o out.csv --to xml", monkeypatch) == 0
+    assert convert("in.ndjson -s s.toml -o out.tab", monkeypatch) == 2
+    assert "no format has the ending .tab" in capsys.readouterr().err
+    assert convert("in.ndjson -s s.toml -o out.tab --to xml", monkeypatch) == 0

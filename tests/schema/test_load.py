@@ -86,14 +86,18 @@ BROKEN = {
     ),
     "format no text": Case(a_class("").replace('"ndjson"', "3"), ("line 3, [input]: format: must be a str",)),
     **{
-        f"format {later}": Case(
-            a_class("").replace("ndjson", later).replace("[[", "header = true\n[["),
+        f"what {flat} has not": Case(
+            "version = 1\n[input]\n"
+            f'format = "{flat}"\nrecord = "r"\nkey = ["a.b -> c.d"]\n'
+            '[[class]]\nname = "a"\npath = "v[].a"\n[[class]]\nname = "b"\npath = "b"\nunder = "a"\n',
             (
-                f"line 3, [input]: format: '{later}' is not read by this version yet; "
-                "it reads: json, ndjson, xml, trees, tables, sqlite, database",
+                f"line 4, [input]: record: is not for format {flat}, where each row is one person",
+                f"line 5, [input]: key: is only for tables (tables, sqlite, database), not for {flat}",
+                "line 8, class 'a': path: must be the name of one column; put it in quotes if it holds",
+                f"line 12, class 'b': under: is not for format {flat}: a row is flat, no class lies under another",
             ),
         )
-        for later in ("csv", "parquet")
+        for flat in ("csv", "parquet")
     },
     "record missing in tables": Case(
         a_class("").replace("ndjson", "tables"),

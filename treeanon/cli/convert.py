@@ -68,7 +68,7 @@ def command(
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
     from treeanon.schema.derive import for_trees
-    from treeanon.schema.model import RELATIONAL
+    from treeanon.schema.model import FLAT, RELATIONAL
 
     refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)
@@ -93,8 +93,9 @@ def command(
     say(_told(counts, output), quiet=quiet)
     if missing := _never_seen(forest):
         say(f"warning: nothing was found for: {', '.join(missing)} (are their paths right?)", quiet=quiet)
-    both_tables = {form.name, loaded.input.format} <= set(RELATIONAL)
-    if schema_out is None and not both_tables and forest.schema.for_format(form.name) is not forest.schema:
+    kinds = {form.name, loaded.input.format}
+    are_kin = kinds <= set(RELATIONAL) or kinds <= set(FLAT)
+    if schema_out is None and not are_kin and forest.schema.for_format(form.name) is not forest.schema:
         say("The paths differ in this format: --schema-out FILE writes the schema to read it by.", quiet=quiet)
     result(counts, as_json=as_json)
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "apply": "Do to new data what a solution file says, if its guarantee holds for them too.",
     "convert": "Convert records between XML, JSON, NDJSON, trees files and tables, keeping what a schema names.",
     "demo": "Write samples (documents and tables), their schemas and hierarchies to a folder.",
+    "flatten": "Make one table of records: a row for every person, a column for every class.",
     "hierarchy": "Build, show, check and convert generalization hierarchies.",
     "init": "Look at a sample of the input and write a commented schema for it.",
     "verify": "Check whether published trees keep a guarantee, and tell the largest k that holds.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -248,6 +249,14 @@ class Forest:
         trees = canonical(self.offsets, self.parent, mapping[self.label], rank)
         hashes = np.stack([hash_records(*trees, seed) for seed in (1, 2)])
         return hashes[:, np.lexsort(hashes)]
+
+    def flatten(self, reductions: Mapping[str, str] | None = None) -> Any:
+        """The `Table` of the records, a column a class; `reductions` say how several values of one become one.
+
+        See `treeanon.table.flatten.flatten`.
+        """
+        # Views are made by the layer above, which knows forests; this is its name here.
+        return import_module("treeanon.table.flatten").flatten(self, reductions)
 
     def to_networkx(self, index: int) -> nx.DiGraph[int]:
         """One record as a directed graph from its pseudo-root -1; nodes carry `cls` and `value`."""

@@ -20,7 +20,7 @@ from treeanon.io.sources import Source, Sources, find_sources, forget_archives
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.schema import Schema
-from treeanon.schema.model import RELATIONAL
+from treeanon.schema.model import FLAT, RELATIONAL
 
 _MANY_FILES = 1000
 _FILES_AT_ONCE = 250
@@ -31,7 +31,8 @@ def input_format(source: str | Path, schema: Schema, format: str | None = None) 
     if format is not None:
         return format_named(format)
     by_name = format_of_name(source)
-    if by_name is not None and (by_name.name == "trees" or (schema.input.is_relational and by_name.name in RELATIONAL)):
+    kin = RELATIONAL if schema.input.is_relational else FLAT if schema.input.is_flat else ()
+    if by_name is not None and by_name.name in ("trees", *kin):
         return by_name
     return format_named(schema.input.format)
 
@@ -103,8 +104,10 @@ def _read_relational(
     show_values: bool = False,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Forest:
+    from treeanon.io.tables.one_file import OneFile
     from treeanon.io.tables.opening import open_tables
     from treeanon.io.tables.reading import read_tables, resolved
+    from treeanon.io.tables.rows import read_rows
 
     done = 0
 
@@ -117,10 +120,15 @@ def _read_relational(
     if isinstance(source, str | Path):
         source = open_tables(source, form.name, called=called, advance=advance)
     with closing(source) as tables:
-        schema = resolved(schema, tables)
-        builder = ForestBuilder(schema)
-        builder.add(read_tables(tables, schema, options, builder.report))
         name = tables.name
+        if isinstance(tables, OneFile):
+            schema = replace(schema, input=replace(schema.input, delimiter=tables.delimiter))
+            builder = ForestBuilder(schema)
+            builder.add(read_rows(tables, schema, options, builder.report))
+        else:
+            schema = resolved(schema, tables)
+            builder = ForestBuilder(schema)
+            builder.add(read_tables(tables, schema, options, builder.report))
     if not builder.records:
         raise DataError(_nothing(schema, form), source=name)
     return builder.finish(show_values=show_values, jobs=options.jobs)
@@ -186,6 +194,8 @@ def _nothing(schema: Schema, form: Format) -> str:
     record = schema.input.record
     if schema.input.is_relational:
         return f"holds no row in its table {record.names[0] if record else ''!r}, of which each row is one person"
+    if schema.input.is_flat:
+        return "holds no row"
     if form.name in ("ndjson", "trees") or record is None or record.whole_file:
         return "holds no record"
     joint = "/" if form.name == "xml" else "."

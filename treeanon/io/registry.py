@@ -51,7 +51,10 @@ class Document:
 
 @dataclass(frozen=True)
 class Format:
-    """One format, and the endings of its files. Those that are no documents are tables tied by foreign keys."""
+    """One format, and the endings of its files.
+
+    Those that are no documents are tables: one of rows, or several tied by foreign keys.
+    """
 
     name: str
     endings: tuple[str, ...]
@@ -140,6 +143,8 @@ FORMATS: dict[str, Format] = {
             lambda forest, schema: TreeTexts(forest),
             lambda schema: Document("", "\n", "\n", _tree_line, lambda text: _tree_line(1, text) + "\n"),
         ),
+        Format("csv", (".csv", ".tsv")),
+        Format("parquet", (".parquet",)),
         Format("tables", ("datapackage.json",)),
         Format("sqlite", (".sqlite", ".sqlite3", ".db")),
         Format("database", ()),

@@ -17,6 +17,7 @@ from treeanon.io.sources import plain_name
 from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.kernels.trees import Longs
 from treeanon.schema import Schema
+from treeanon.schema.model import FLAT
 
 _AT_ONCE = 20_000
 _PART_RECORDS = 100_000
@@ -53,11 +54,11 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
         if found is not None:
             return found
     found = format_of_name(target)
+    if found is None and schema.input.is_flat and str(target).endswith(("/", ".zip")):
+        raise UsageError(f"{target}: {schema.input.format} is one file; name it, such as out.csv")
     ending = Path(plain_name(str(target))).suffix
     whole_file = schema.input.record is not None and schema.input.record.whole_file
     if found is None and ending not in ("", ".zip") and not whole_file and not os.path.isdir(target):  # noqa: PTH112
-        if schema.input.is_relational and ending in (".csv", ".tsv", ".parquet"):
-            raise UsageError(f"{target}: several tables go to a folder (name it, with / at the end) or a .zip")
         known = ", ".join(sorted({one for form in FORMATS.values() for one in form.endings if one.startswith(".")}))
         raise UsageError(f"{target}: no format has the ending {ending}; name one (--to), or end in {known}")
     return found or format_named(schema.input.format)
@@ -66,6 +67,11 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
 def _relational_format(target: str | Path, schema: Schema) -> Format | None:
     """What a target means where tables were read: a folder or zip of tables, a file like the input, a database."""
     named = format_of_name(target)
+    if named is not None and named.name in FLAT:
+        raise UsageError(
+            f"{target}: several tables go to a folder (name it, with / at the end) or a .zip; `treeanon flatten` makes"
+            " one table of them"
+        )
     if named is not None:
         return named
     name = str(target)
@@ -107,6 +113,11 @@ def write(
         from treeanon.io.tables.writing import write_tables
 
         numbers = _Numbers(seed)
+        if schema.input.is_flat:
+            from treeanon.io.tables.rows import write_forest
+
+            write_forest(forest, target, schema, numbers.shuffled, force=force, progress=progress, check=check)
+            return
         write_tables(forest, target, schema, numbers.shuffled, force=force, progress=progress, check=check)
         return
     texts, document = form.texts(forest, schema), form.document(schema)

@@ -8,7 +8,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
-from treeanon.schema.model import FORMATS, RELATIONAL
+from treeanon.schema.model import FLAT, FORMATS, RELATIONAL
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 from treeanon.schema.relational import nested
 
@@ -31,6 +31,13 @@ def derive(schema: Schema, name: str) -> Schema:
         if source not in RELATIONAL:
             raise UsageError(f"only what is read from tables can be written as tables; this schema reads {source}")
         return replace(schema, input=replace(schema.input, format=name))
+    if name in FLAT:
+        if source not in FLAT:
+            what = f"only rows of {' and '.join(FLAT)} are written as {name}; this schema reads {source}"
+            raise UsageError(f"{what}, of which `treeanon flatten` makes rows")
+        return replace(schema, input=replace(schema.input, format=name))
+    if source in FLAT:
+        schema = replace(schema, input=replace(schema.input, delimiter=""))
     if source in RELATIONAL:
         schema = nested(schema)
         source = schema.input.format

@@ -13,6 +13,7 @@ from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hie
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
+    FLAT,
     FORMATS,
     ON_UNKNOWN,
     RELATIONAL,
@@ -23,19 +24,29 @@ from treeanon.schema.model import (
     Schema,
     ValueType,
 )
-from treeanon.schema.paths import XML_NAME, FieldPath, PathError, RecordPath, parse_path, parse_record, parse_root
+from treeanon.schema.paths import (
+    XML_NAME,
+    FieldPath,
+    PathError,
+    RecordPath,
+    parse_column,
+    parse_path,
+    parse_record,
+    parse_root,
+)
 from treeanon.schema.places import Trouble, find_places, parse_toml
 from treeanon.schema.relational import check_relational
 
 TOP_KEYS = ("version", "input", "class")
 INPUT_KEYS = ("format", "record", "namespaces", "key")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym")
-LATER_FORMATS = ("csv", "parquet")
 
 _RECORD_EXAMPLES = {"json": 'record = "patients[]"', "xml": 'record = "patients/patient"'} | dict.fromkeys(
     RELATIONAL, 'record = "patient", the table of which each row is one person'
 )
-_NO_RECORD = {"ndjson": "each line is one person", "trees": "each line is one record"}
+_NO_RECORD = {"ndjson": "each line is one person", "trees": "each line is one record"} | dict.fromkeys(
+    FLAT, "each row is one person"
+)
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 
 T = TypeVar("T", bound=str)
@@ -130,9 +141,7 @@ class _Loader:
             self.trouble.add(f'{wrong} [input] and in it, for instance, format = "json"', "input")
             return InputSpec()
         self.format = self.read_format(table.get("format"))
-        # A format that is not read yet has keys of its own, which are no further mistake.
-        if table.get("format") not in LATER_FORMATS:
-            self.trouble.unknown_keys(table, INPUT_KEYS, "[input]", "input")
+        self.trouble.unknown_keys(table, INPUT_KEYS, "[input]", "input")
         namespaces = self.read_namespaces(table.get("namespaces"))
         record = self.read_record(table.get("record"))
         return InputSpec(self.format or "ndjson", record, namespaces, self.read_keys(table.get("key")))
@@ -143,9 +152,6 @@ class _Loader:
             return str(name)
         if name is None:
             self.trouble.add(f"is missing; it is one of: {readable}", *where)
-        elif name in LATER_FORMATS:
-            what = f"{name!r} is not read by this version yet; it reads: {readable}"
-            self.trouble.add(f"{what} (tables: folders of CSV, TSV and Parquet files)", *where)
         else:
             self.trouble.not_among(name, FORMATS, *where)
         return None
@@ -238,6 +244,11 @@ class _Loader:
         under, pseudonym = table.get("under"), table.get("pseudonym", False)
         if under is not None and not (isinstance(under, str) and under):
             self.trouble.add('must be the name of a class, or "/" for the root', *where, "under")
+        elif under is not None and self.format in FLAT:
+            self.trouble.add(
+                f"is not for format {self.format}: a row is flat, no class lies under another", *where, "under"
+            )
+            under = None
         if not isinstance(pseudonym, bool):
             self.trouble.add("must be true or false", *where, "pseudonym")
         elif "pseudonym" in table and role not in (None, "identifier"):
@@ -283,13 +294,15 @@ class _Loader:
         if not isinstance(text, str):
             wrong = "is missing" if text is None else "must be a string"
             example = "visit[]/@hospital" if slashed else "visits[].hospital"
-            example = "visit.hospital" if self.format in RELATIONAL else example
+            example = "visit.hospital" if self.format in RELATIONAL else "hospital" if self.format in FLAT else example
             self.trouble.add(f'{wrong}; for example path = "{example}"', *where)
             return None
         # Without a format nobody knows whether paths have dots or slashes.
         if self.format is None:
             return None
         try:
+            if self.format in FLAT:
+                return parse_column(text)
             path = parse_path(text, slashed=slashed, keyed=self.format in RELATIONAL)
         except PathError as error:
             self.trouble.add(str(error), *where)

@@ -21,8 +21,9 @@ ValueType = Literal["text", "integer", "number", "date"]
 ROLES: tuple[Role, ...] = ("quasi", "sensitive", "identifier", "keep", "drop")
 TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
 DOCUMENTS = ("json", "ndjson", "xml", "trees")
+FLAT = ("csv", "parquet")
 RELATIONAL = ("tables", "sqlite", "database")
-FORMATS = (*DOCUMENTS, *RELATIONAL)
+FORMATS = (*DOCUMENTS, *FLAT, *RELATIONAL)
 ON_UNKNOWN = ("error", "suppress")
 
 
@@ -84,7 +85,8 @@ class Relations:
 class InputSpec:
     """The `[input]` table of a schema: the format, where one person is, and the namespace prefixes.
 
-    Of tables it has the foreign keys that the schema gives, and `relations` once the keys of the input are known too.
+    Of tables it has the foreign keys that the schema gives, and `relations` once the keys of the input are known too;
+    of a file of rows the `delimiter` that its header was found to have, which is no key of schemas.
     """
 
     format: str = "ndjson"
@@ -92,6 +94,12 @@ class InputSpec:
     namespaces: Mapping[str, str] = field(default_factory=dict)
     keys: tuple[ForeignKey, ...] = ()
     relations: Relations | None = None
+    delimiter: str = ""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the input is one table of which each row is one person."""
+        return self.format in FLAT
 
     @property
     def is_relational(self) -> bool:

@@ -273,3 +273,19 @@ def parse_root(text: str) -> RecordPath:
     if len(steps) != 1 or steps[0].predicate or steps[0].key:
         raise PathError("must be the name of the table of which each row is one person, such as customer")
     return RecordPath((steps[0].name or "",), True)
+
+
+def parse_column(text: str) -> FieldPath:
+    """The path that is the name of one column; PathError says what is wrong with it.
+
+    >>> parse_column("'zip.code'").steps[0].name
+    'zip.code'
+    """
+    what = "must be the name of one column; put it in quotes if it holds dots, commas or brackets: 'zip.code'"
+    try:
+        path = parse_path(text, slashed=False, keyed=True)
+    except PathError:
+        raise PathError(what) from None
+    if len(path.steps) != 1 or path.steps[0] != Step(path.steps[0].name):
+        raise PathError(what)
+    return path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.csv as pcsv
@@ -13,7 +13,7 @@ from treeanon.errors import DataError
 from treeanon.io.sources import Source
 from treeanon.io.tables.checks import DICTIONARY, listed
 from treeanon.io.tables.delimited_bytes import Utf8Bytes, WatchedBytes
-from treeanon.io.tables.dialect import Dialect
+from treeanon.io.tables.dialect import Dialect, header_delimiter
 from treeanon.io.tables.exact_rows import LONGEST_ROW, RowForm, check_rows, exact_rows
 from treeanon.io.tables.integers import NoInteger, as_integers
 from treeanon.io.tables.source import Place
@@ -41,7 +41,10 @@ class DelimitedFile:
 
     def __init__(self, source: Source, dialect: Dialect, rules: Rules) -> None:
         self.source, self.dialect, self.rules = source, dialect, rules
-        self.form = RowForm(dialect)
+        if not dialect.delimiter:
+            with self._bytes() as stream:
+                self.dialect = replace(dialect, delimiter=header_delimiter(stream.read(_FEW)))
+        self.form = RowForm(self.dialect)
         # Where the rows begin: bytes of UTF-8 before them, and their first line.
         self.skipped, self.line = 0, 1
         self.columns: tuple[str, ...] = rules.fields or ()

@@ -108,7 +108,7 @@ class FolderSource:
         if len(kinds) > 1:
             raise DataError(f"folder {table!r} mixes {listed(sorted(kinds))} files", source=self.name)
         kind = kinds.pop()
-        dialect = Dialect("\t" if kind == "tsv" else ",")
+        dialect = Dialect("\t" if kind == "tsv" else "")
         return Resource(table, "", kind, tuple(name for _, name in files), dialect)
 
     def _table(self, resource: Resource) -> _Table:

@@ -1,4 +1,4 @@
-"""Opens relational inputs: SQLite files, folders of tables, databases."""
+"""Opens relational inputs: SQLite files, folders of tables, databases; and single files of rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treeanon.errors import UsageError
 from treeanon.io.tables.source import TableSource
-from treeanon.schema.model import RELATIONAL
+from treeanon.schema.model import FLAT, RELATIONAL
 
 
 def open_tables(
@@ -33,6 +33,10 @@ def open_tables(
         from treeanon.io.tables.sqlite import SqliteSource
 
         return SqliteSource(given, advance, called=called)
+    if format in FLAT:
+        from treeanon.io.tables.one_file import OneFile
+
+        return OneFile(given, format, advance, called=called)
     if format == "tables":
         from treeanon.io.tables.folder import FolderSource
 
@@ -41,4 +45,4 @@ def open_tables(
         from treeanon.io.tables.database import DatabaseSource
 
         return DatabaseSource(str(given))
-    raise UsageError(f"there is no format {format!r} of tables; there is: {', '.join(RELATIONAL)}")
+    raise UsageError(f"there is no format {format!r} of tables; there is: {', '.join((*FLAT, *RELATIONAL))}")

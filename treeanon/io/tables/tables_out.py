@@ -49,12 +49,17 @@ def tables_out(
     forest: Forest, plan: Plan, rows: Rows, keyed: dict[str, KeyedTable], shuffled: Shuffled
 ) -> list[TableOut]:
     """All tables of a release, the record's first."""
-    made = [_Maker(forest, plan, rows, keyed[name]).table() for name in keyed]
+    made = [table_out(forest, plan, rows, keyed[name]) for name in keyed]
     for name in keyed:
         containers = list(moved_from(plan, rows, name))
         if containers:
             made.append(_moved_table(forest, plan, rows, keyed[name], containers, shuffled))
     return made
+
+
+def table_out(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable) -> TableOut:
+    """One table of a release."""
+    return _Maker(forest, plan, rows, keyed).table()
 
 
 @dataclass
@@ -74,7 +79,7 @@ class _Maker:
         for name, values in self.keyed.columns.items():
             columns[name], kinds[name] = pa.array(values[order], mask=values[order] == 0), "integer"
         for name, (codes, texts, wanted) in self.valued().items():
-            columns[name], kinds[name] = _value_column(codes[order], texts, wanted)
+            columns[name], kinds[name] = value_column(codes[order], texts, wanted)
         if marks := self.persons():
             columns[RECORD_COLUMN], kinds[RECORD_COLUMN] = pa.array(marks[0][order]), "integer"
         own = tuple(key for key in self.plan.followed() if key.table == self.keyed.name)
@@ -120,7 +125,7 @@ class _Maker:
         return found.setdefault(name, (empty, [], set()))
 
 
-def _value_column(codes: Ints, texts: list[str], wanted: set[str]) -> tuple[pa.Array, Kind]:
+def value_column(codes: Ints, texts: Sequence[str], wanted: set[str]) -> tuple[pa.Array, Kind]:
     """A column of values: numbers where its classes are declared to be and all of them are, else texts."""
     import pyarrow as pa
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import orjson
@@ -13,10 +13,7 @@ import orjson
 from treeanon.io.output import Folder
 from treeanon.io.tables.shelf import PACKAGE
 from treeanon.io.tables.tables_out import TableOut
-from treeanon.io.values import number_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from treeanon.io.tables.write_rows import with_number_texts
 
 _GENERATOR = "treeanon"
 _MEDIA = {"csv": "text/csv", "tsv": "text/tab-separated-values", "parquet": "application/vnd.apache.parquet"}
@@ -36,24 +33,11 @@ def write_folder(tables: Sequence[TableOut], files: str, folder: Folder) -> None
                 from pyarrow import csv
 
                 options = csv.WriteOptions(delimiter="\t" if files == "tsv" else ",")
-                csv.write_csv(_with_number_texts(table), stream, options)
+                csv.write_csv(with_number_texts(table), stream, options)
         resources.append(_resource(table, name, files))
     package = {"profile": "data-package", "generator": _GENERATOR, "resources": resources}
     with folder.open(PACKAGE) as stream:
         stream.write(json.dumps(package, indent=2, ensure_ascii=False).encode() + b"\n")
-
-
-def _with_number_texts(table: TableOut) -> pa.Table:
-    """The columns with numbers that are no integers as texts: files have them in the form in which they are read."""
-    import pyarrow as pa
-
-    data = table.data
-    for at, (name, kind) in enumerate(table.kinds.items()):
-        if kind == "number":
-            coded = data.column(name).combine_chunks().dictionary_encode()
-            texts = pa.array([number_text(value) for value in coded.dictionary.to_pylist()], pa.string())
-            data = data.set_column(at, name, texts.take(coded.indices))
-    return data
 
 
 def _file_names(tables: Sequence[str], files: str) -> list[str]:

@@ -1,0 +1,133 @@
+"""`treeanon flatten`: records as one table, a row a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from treeanon.cli.common import (
+    force_option,
+    output_option,
+    printable,
+    read_records,
+    reading_options,
+    refuse_two_on_stdout,
+    result,
+    say,
+    schema_option,
+    seed_option,
+    talking_options,
+    told_reading,
+)
+from treeanon.cli.releasing import check_folder, refuse_own_input
+
+if TYPE_CHECKING:
+    from treeanon.table import Table
+
+
+@click.command()
+@click.argument("source", metavar="INPUT")
+@schema_option
+@output_option
+@click.option(
+    "--reduce",
+    "reduced",
+    multiple=True,
+    metavar="CLASS=HOW",
+    help="How several values of a class become one: count, min, max, mean, mode or set. May be repeated.",
+)
+@click.option("--to", "target_format", metavar="FORMAT", help="csv or parquet, if the output's name does not tell.")
+@force_option
+@seed_option
+@reading_options
+@talking_options
+def command(
+    source: str,
+    schema: str,
+    output: str,
+    reduced: tuple[str, ...],
+    target_format: str | None,
+    force: bool,
+    seed: int | None,
+    source_format: str | None,
+    on_error: Literal["error", "skip"],
+    strict: bool,
+    show_values: bool,
+    jobs: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Make one table of records: a row for every person, a column for every class of the schema.
+
+    A class that occurs several times in a record needs a reduction: nothing is chosen silently. Nothing is anonymized;
+    rows come in random order.
+
+    \b
+    treeanon flatten patients.xml -s schema.toml -o patients.csv --reduce disease=set --reduce cost=mean
+    """
+    refuse_two_on_stdout(output, as_json=as_json)
+    reductions = _reductions(reduced)
+    from treeanon.io.output import refuse_existing
+    from treeanon.schema import Schema
+    from treeanon.table.flatten import flatten
+    from treeanon.table.out import table_format, write_table
+
+    refuse_own_input([source, schema], [output])
+    loaded = Schema.load(schema)
+    _refuse_hierarchies(loaded, output)
+    refuse_existing(output, force=force)
+    check_folder(output)
+    form = table_format(output, target_format)
+    forest = read_records(
+        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
+        show_values=show_values, jobs=jobs,
+    )  # fmt: skip
+    table = flatten(forest, reductions)
+    write_table(table, output, format=form, delimiter=forest.schema.input.delimiter, force=force, seed=seed)
+    counts = _counts(table, reductions)
+    say(_told(counts, output), quiet=quiet)
+    result(counts, as_json=as_json)
+
+
+def _reductions(given: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        # Names of classes may hold `=`, those of reductions do not.
+        name, mark, how = text.rpartition("=")
+        if not (name and mark and how):
+            raise click.UsageError(f"--reduce {text}: write CLASS=HOW, such as disease=set")
+        if name in found:
+            raise click.UsageError(f"--reduce: class {name!r} has two reductions; choose one")
+        found[name] = how
+    return found
+
+
+def _refuse_hierarchies(schema: Any, output: str) -> None:
+    """Refuses to write over the schema's hierarchies."""
+    from pathlib import Path
+
+    home = Path(schema.source).resolve().parent
+    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
+    refuse_own_input([str(home / name) for name in files], [output])
+
+
+def _counts(table: Table, reductions: dict[str, str]) -> dict[str, Any]:
+    import numpy as np
+
+    columns = [
+        {
+            "name": column.name,
+            "reduction": reductions.get(column.name),
+            "missing": int(np.count_nonzero(column.codes < 0)),
+            "different": len(np.unique(column.codes[column.codes >= 0])),
+        }
+        for column in table.columns
+    ]
+    return {"rows": len(table), "columns": columns, **(table.report.as_dict() if table.report else {})}
+
+
+def _told(counts: dict[str, Any], output: str) -> str:
+    lines = [f"{counts['rows']:,} rows, {len(counts['columns'])} columns written to {output}"]
+    lines += told_reading(counts)
+    return "\n".join(map(printable, lines))

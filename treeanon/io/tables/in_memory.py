@@ -1,0 +1,94 @@
+"""A table in memory as a source of rows: whatever gives an Arrow C stream (pandas, polars, pyarrow, DuckDB)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from treeanon.errors import DataError, UsageError
+from treeanon.io.tables.checks import Wrong, check_asked, listed
+from treeanon.io.tables.plain_columns import check_kind, plain_column
+from treeanon.io.tables.source import Place, TableInfo
+from treeanon.schema.keys import ForeignKey
+
+
+def arrow_of(frame: Any) -> pa.Table:
+    """The Arrow table of a frame; UsageError if it has no Arrow C stream.
+
+    >>> arrow_of(pa.table({"age": [34]})).column_names
+    ['age']
+    """
+    if isinstance(frame, pa.Table):
+        return frame
+    if not hasattr(frame, "__arrow_c_stream__"):
+        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+        raise UsageError(
+            f"a {kind} has no Arrow C stream (__arrow_c_stream__), as frames of pandas, polars, pyarrow and DuckDB have"
+        )
+    try:
+        return pa.RecordBatchReader.from_stream(frame).read_all()
+    except MemoryError:
+        raise
+    except Exception:
+        # The message may show a value.
+        raise DataError("cannot be read as Arrow: does a column mix types?", source="the frame") from None
+
+
+class FrameSource:
+    """An Arrow table as the only table of a source, for as long as it is read."""
+
+    table = "frame"
+    name = "the frame"
+    files = ""
+    by_column = True
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, frame: Any) -> None:
+        self._data = arrow_of(frame)
+        names = self._data.column_names
+        twice = [name for name, times in Counter(names).items() if times > 1]
+        if twice or "" in names:
+            raise DataError(f"names columns twice or not at all: {listed(twice or [''])}", source=self.name)
+        self._info = TableInfo(tuple(names))
+
+    def tables(self) -> Mapping[str, TableInfo]:
+        """The one table."""
+        return {self.table: self._info}
+
+    def keys(self) -> Sequence[ForeignKey]:
+        """None."""
+        return ()
+
+    def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
+        """These columns of the table; see `TableSource`."""
+        check_asked(self.tables(), table, columns, self.name)
+        data = self._data if most is None else self._data.slice(0, most)
+        return pa.table({name: self._plain(name, data[name]) for name in columns}) if columns else data.select([])
+
+    def _plain(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        check_kind(name, column.type, self._wrong())
+        try:
+            return plain_column(name, column, self._wrong())
+        except (pa.ArrowException, ValueError, TypeError):
+            raise DataError("cannot be read", source=self.name, path=name) from None
+
+    def _wrong(self) -> Wrong:
+        def wrong(column: str, row: int, message: str) -> DataError:
+            place = f"row {row + 1}" if row >= 0 else ""
+            return DataError(message, source=self.name, place=place, path=column)
+
+        return wrong
+
+    def stars(self) -> None:
+        """None: a frame has no column that means `*`."""
+        return
+
+    def place(self, table: str, row: int) -> Place:
+        """Where a row is."""
+        return Place(self.name, f"row {row + 1}")
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,59 @@
+"""One table as a CSV or Parquet file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from treeanon.io.sources import plain_name
+from treeanon.io.tables.tables_out import TableOut
+from treeanon.io.values import number_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def delimiter_for(target: str | Path, found: str = "") -> str:
+    r"""The delimiter of a file of that name: a tab in .tsv, else the one that the input was found to have, or a comma.
+
+    >>> delimiter_for("a.TSV.gz"), delimiter_for("a.csv", ";"), delimiter_for("-")
+    ('\t', ';', ',')
+    """
+    return "\t" if plain_name(str(target)).endswith(".tsv") else found or ","
+
+
+def write_rows(table: TableOut, form: str, delimiter: str, stream: BinaryIO) -> None:
+    """Writes one table without its keys."""
+    if form == "parquet":
+        import pyarrow.parquet as pq
+
+        pq.write_table(table.data, stream)
+        return
+    from pyarrow import csv
+
+    data = with_number_texts(table)
+    if data.num_columns == 1:
+        data = _quoted(data)
+    csv.write_csv(data, stream, csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
+
+
+def with_number_texts(table: TableOut) -> pa.Table:
+    """The columns with numbers that are no integers as texts: files have them in the form in which they are read."""
+    import pyarrow as pa
+
+    data = table.data
+    for at, (name, kind) in enumerate(table.kinds.items()):
+        if kind == "number":
+            coded = data.column(name).combine_chunks().dictionary_encode()
+            texts = pa.array([number_text(value) for value in coded.dictionary.to_pylist()], pa.string())
+            data = data.set_column(at, name, texts.take(coded.indices))
+    return data
+
+
+def _quoted(data: pa.Table) -> pa.Table:
+    """A single column as texts, which are written in quotes: a line with nothing in it would be no row."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = data.column(0).cast(pa.string())
+    return pa.table({data.column_names[0]: pc.fill_null(column, "") if column.null_count else column})

@@ -1,0 +1,95 @@
+"""Tables out: as Arrow has them, and as CSV or Parquet files whose rows are in random order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.io.output import Check, open_output
+from treeanon.io.registry import FORMATS, format_named, format_of_name
+from treeanon.io.tables.tables_out import Kind, TableOut, value_column
+from treeanon.io.tables.write_rows import delimiter_for, write_rows
+from treeanon.io.writing import shuffled
+from treeanon.kernels.trees import Longs
+from treeanon.schema.model import FLAT
+from treeanon.table.table import Column, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def to_arrow(table: Table, order: Longs | None = None) -> pa.Table:
+    """The table as Arrow has it, missing values as null, its rows as they are or in an order.
+
+    Columns of integers and numbers are numbers where all of their values are, else texts. Persons are not in it.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> to_arrow(Table.of_texts({"sex": (["F", None], Hierarchy.flat(["F", "M"]))})).to_pylist()
+    [{'sex': 'F'}, {'sex': None}]
+    """
+    return _table_out(table, order).data
+
+
+def write_table(
+    table: Table,
+    target: str | Path,
+    *,
+    format: str | None = None,
+    delimiter: str = "",
+    force: bool = False,
+    seed: int | None = None,
+    check: Check | None = None,
+) -> None:
+    """Writes the table as what the target's name means (.csv, .tsv, .parquet, with .gz or .zst), or as `format`.
+
+    Rows are in random order, which only a `seed` makes repeatable, for tests. The file appears whole or not at all;
+    `check` is given the path of what was written before it appears, and keeps it from appearing by raising.
+
+    >>> import tempfile
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> path = Path(tempfile.mkdtemp(), "out.csv")
+    >>> write_table(Table.of_texts({"sex": ([None], Hierarchy.flat(["F", "M"]))}), path)
+    >>> path.read_text()
+    '"sex"\\n""\\n'
+    """
+    form = table_format(target, format)
+    with open_output(target, force=force, check=check) as stream:
+        if not table.columns:
+            raise UsageError("a table without a column cannot be written")
+        out = _table_out(table, shuffled(len(table), seed))
+        write_rows(out, form, delimiter_for(target, delimiter), stream)
+
+
+def table_format(target: str | Path, format: str | None = None) -> str:
+    """The format of a table's file: the one asked for, what its name means, or csv for standard output."""
+    known = ", ".join(ending for name in FLAT for ending in FORMATS[name].endings)
+    found = format_named(format) if format is not None else format_of_name(target)
+    if found is None and str(target) == "-":
+        return "csv"
+    if found is None or found.name not in FLAT:
+        raise UsageError(f"{target}: a table is written as {' or '.join(FLAT)}; end in {known} (and .gz or .zst)")
+    return found.name
+
+
+def _table_out(table: Table, order: Longs | None) -> TableOut:
+    import pyarrow as pa
+
+    made = {column.name: _column_out(column, order) for column in table.columns}
+    data = pa.table({name: array for name, (array, _) in made.items()})
+    return TableOut("table", data, {name: kind for name, (_, kind) in made.items()}, (), (), ())
+
+
+def _column_out(column: Column, order: Longs | None) -> tuple[pa.Array, Kind]:
+    """A column's values and their kind; only texts that occur are made."""
+    codes = column.codes if order is None else column.codes[order]
+    used = np.zeros(len(column.hierarchy) + 1, bool)
+    used[codes] = True
+    used[-1] = False
+    nodes = np.flatnonzero(used)
+    number = np.full(len(used), -1, np.int32)
+    number[nodes] = np.arange(len(nodes))
+    texts = column.hierarchy.texts
+    return value_column(number[codes], [texts[node] for node in nodes.tolist()], {column.spec.type})

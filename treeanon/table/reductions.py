@@ -1,0 +1,260 @@
+"""Reductions: one value for all that a class has in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import orjson
+
+from treeanon.errors import UsageError
+from treeanon.hierarchy import Flat, Hierarchy, Intervals
+from treeanon.hierarchy.numbers import decimals_of, parse_number
+from treeanon.hierarchy.periods import read_periods
+from treeanon.io.values import number_text
+from treeanon.kernels.trees import Ints, Longs
+from treeanon.schema.model import ClassSpec, ValueType
+from treeanon.table.table import MISSING, Column
+
+_FEW = 8
+"""So many different numbers need no intervals."""
+
+_SAFE = 2**62
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """The nodes of one class: the record of each, in ascending order, and its code in the hierarchy."""
+
+    spec: ClassSpec
+    hierarchy: Hierarchy
+    record: Longs
+    code: Ints
+    records: int
+
+    @cached_property
+    def counts(self) -> Longs:
+        """How many there are in each record."""
+        return np.bincount(self.record, minlength=self.records).astype(np.int64)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a record has several."""
+        return bool((self.counts > 1).any())
+
+    @cached_property
+    def used(self) -> Ints:
+        """The codes that occur, ascending."""
+        return np.unique(self.code)
+
+    def texts(self) -> list[str]:
+        """The texts of `used`."""
+        texts = self.hierarchy.texts
+        return [texts[code] for code in self.used.tolist()]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """One reduction: the types of classes that it fits, and what it makes of one."""
+
+    types: tuple[ValueType, ...]
+    reduce: Callable[[Occurrences], Column]
+
+
+def fitting(kind: ValueType) -> list[str]:
+    """The names of the reductions that fit a type.
+
+    >>> fitting("text"), fitting("date")
+    (['count', 'mode', 'set'], ['count', 'min', 'max', 'mode', 'set'])
+    """
+    return [name for name, reduction in REDUCTIONS.items() if kind in reduction.types]
+
+
+def _count(found: Occurrences) -> Column:
+    """How many there are; 0 is a value."""
+    values, codes = np.unique(found.counts, return_inverse=True)
+    return _numbers(found.spec, [str(value) for value in values.tolist()], codes, is_integer=True)
+
+
+def _mean(found: Occurrences) -> Column:
+    """The mean of the numbers, each as often as it occurs, as the float nearest to it."""
+    numbers = _parsed(found)
+    decimals = max(map(decimals_of, numbers), default=0)
+    steps = [int(number * 10**decimals) for number in numbers]
+    most = int(found.counts.max(initial=0))
+    is_safe = max(map(abs, steps), default=0) * max(most, 1) < _SAFE
+    of_node = np.array(steps, np.int64 if is_safe else object)[np.searchsorted(found.used, found.code)]
+    sums = np.zeros(found.records, of_node.dtype)
+    np.add.at(sums, found.record, of_node)
+    means: dict[tuple[int, int], float] = {}
+    there = np.flatnonzero(found.counts)
+    pairs = list(zip(sums[there].tolist(), found.counts[there].tolist(), strict=True))
+    for total, count in set(pairs):
+        try:
+            means[total, count] = float(Fraction(total, count * 10**decimals))
+        except OverflowError:
+            raise UsageError(f"class {found.spec.name!r}: its mean is too large for a number") from None
+    values = sorted(set(means.values()))
+    place = {value: at for at, value in enumerate(values)}
+    codes = np.full(found.records, MISSING, np.int64)
+    codes[there] = [place[means[pair]] for pair in pairs]
+    return _numbers(found.spec, [number_text(value) for value in values], codes, is_integer=False)
+
+
+def _extreme(sign: int) -> Callable[[Occurrences], Column]:
+    def reduce(found: Occurrences) -> Column:
+        """The least or the largest; of equal ones written in several ways the first of the hierarchy."""
+        rank = _ranks(found)[np.searchsorted(found.used, found.code)]
+        return _first(found, np.lexsort((found.code, sign * rank, found.record)))
+
+    return reduce
+
+
+def _mode(found: Occurrences) -> Column:
+    """The most frequent; of several the first of the hierarchy."""
+    size = len(found.hierarchy)
+    pairs, times = np.unique(found.record * size + found.code, return_counts=True)
+    record, code = pairs // size, (pairs % size).astype(np.int32)
+    once = replace(found, record=record, code=code)
+    return _first(once, np.lexsort((code, -times, record)))
+
+
+def _first(found: Occurrences, order: Longs) -> Column:
+    """The first of each record in an order that is sorted by records."""
+    record, code = found.record[order], found.code[order]
+    is_first = np.append(True, record[1:] != record[:-1])[: len(record)]
+    codes = np.full(found.records, MISSING, np.int32)
+    codes[record[is_first]] = code[is_first]
+    return Column(found.spec, found.hierarchy, codes)
+
+
+def _set(found: Occurrences) -> Column:
+    """The different values, as the JSON array of their texts in ascending order; none at all is missing."""
+    size = len(found.hierarchy)
+    pairs = np.unique(found.record * size + found.code)
+    record, code = pairs // size, (pairs % size).astype(np.int32)
+    there, starts = np.unique(record, return_index=True)
+    sets = [tuple(part.tolist()) for part in np.split(code, starts[1:])] if len(there) else []
+    hierarchy, place = set_hierarchy(found.hierarchy, set(sets))
+    codes = np.full(found.records, MISSING, np.int32)
+    codes[there] = [place[one] for one in sets]
+    return Column(replace(found.spec, type="text", hierarchy=hierarchy, hierarchy_source=None), hierarchy, codes)
+
+
+def set_hierarchy(hierarchy: Hierarchy, sets: set[tuple[int, ...]]) -> tuple[Hierarchy, dict[tuple[int, ...], int]]:
+    """The hierarchy of sets of nodes, and the code of each of them in it.
+
+    One step up, the deepest members of a set become their parents; the root alone is the root, by its own text.
+
+    >>> ills = Hierarchy.from_paths([["flu", "lung", "any"], ["cold", "lung", "any"], ["acne", "skin", "any"]])
+    >>> made, place = set_hierarchy(ills, {(2, 5), (2, 3)})
+    >>> made.texts
+    ('any', '["lung"]', '["cold","flu"]', '["lung","skin"]', '["acne","flu"]')
+    """
+    depth, parent = hierarchy.depth.tolist(), hierarchy.parent.tolist()
+    above: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for one in sorted(sets):
+        while one != (0,) and one not in above:
+            deepest = max(depth[node] for node in one)
+            above[one] = tuple(sorted({parent[node] if depth[node] == deepest else node for node in one}))
+            one = above[one]
+    texts = {one: orjson.dumps(sorted(hierarchy.texts[node] for node in one)).decode() for one in above}
+    root = hierarchy.root
+    while root in texts.values():
+        root += " "
+    texts[0,] = root
+    made = (
+        Hierarchy.from_parents({texts[one]: texts[up] for one, up in above.items()}, root=root)
+        if above
+        else (Hierarchy.flat([], root))
+    )
+    return made, {one: made.code(text) for one, text in texts.items()}
+
+
+def _numbers(spec: ClassSpec, texts: Sequence[str], codes: Longs, *, is_integer: bool) -> Column:
+    """A column of new numbers, with a hierarchy that is made of them."""
+    hierarchy = number_hierarchy(texts, is_integer=is_integer)
+    nodes = np.append(hierarchy.encode(texts), MISSING)
+    kind: ValueType = "integer" if is_integer else "number"
+    made = replace(spec, type=kind, hierarchy=hierarchy, hierarchy_source=None, on_unknown="error", path=spec.path)
+    return Column(made, hierarchy, nodes[codes].astype(np.int32))
+
+
+def number_hierarchy(texts: Sequence[str], *, is_integer: bool) -> Hierarchy:
+    """Few numbers right under the root; more of them in some thirty intervals, these by four, and by four again.
+
+    >>> number_hierarchy(["1", "2"], is_integer=True).height
+    1
+    >>> hierarchy = number_hierarchy([str(number) for number in range(100)], is_integer=True)
+    >>> [hierarchy.texts[node] for node in hierarchy.ancestors(hierarchy.code("7"))]
+    ['7', '5-9', '0-19', '0-79', '*']
+    """
+    numbers = [float(text) for text in texts]
+    if len(numbers) <= _FEW:
+        return Flat().build(texts)
+    width = _nice((max(numbers) - min(numbers)) / 32, is_integer=is_integer)
+    if width is None:
+        return Flat().build(texts)
+    hierarchy = Intervals((width, 4 * width, 16 * width), integer=is_integer).build(texts)
+    # What finds no place in an interval, as a number of too many digits, would be lost.
+    return hierarchy if (hierarchy.encode(texts) >= 0).all() else Flat().build(texts)
+
+
+def _nice(least: float, *, is_integer: bool) -> int | float | None:
+    """The least width of one digit 1, 2 or 5 that is no smaller; None where floats have none that is exact."""
+    exponent = 0
+    if is_integer:
+        width = 2
+        while width < least:
+            exponent += 1
+            width = (1, 2, 5)[(exponent + 1) % 3] * 10 ** ((exponent + 1) // 3)
+        return width
+    if not 1e-9 < least < 1e12:
+        return None
+    steps = (digit * Fraction(10) ** power for power in range(-9, 14) for digit in (1, 2, 5))
+    found = next(step for step in steps if step >= Fraction(least))
+    return int(found) if found.denominator == 1 else float(found)
+
+
+def _parsed(found: Occurrences) -> list[Fraction]:
+    """The numbers of the codes that occur; UsageError if some are none."""
+    numbers = [parse_number(text, integer=False) for text in found.texts()]
+    known = [Fraction(number) for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        raise _no_order(found, len(numbers) - len(known), "numbers")
+    return known
+
+
+def _ranks(found: Occurrences) -> Longs:
+    """The place of each code that occurs in the order of what their texts mean."""
+    if found.spec.type == "date":
+        texts = found.texts()
+        days, starts, ranks = read_periods(texts)
+        wrong = len(texts) - len(days) + int(np.count_nonzero(ranks > 0))
+        if wrong:
+            raise _no_order(found, wrong, "days")
+        return starts.astype(np.int64)
+    numbers = _parsed(found)
+    place = {number: at for at, number in enumerate(sorted(set(numbers)))}
+    return np.array([place[number] for number in numbers], np.int64)
+
+
+def _no_order(found: Occurrences, wrong: int, what: str) -> UsageError:
+    return UsageError(
+        f"class {found.spec.name!r}: {wrong:,} of its {len(found.used):,} different values are no {what}, which this"
+        " reduction needs; take count, mode or set"
+    )
+
+
+REDUCTIONS: dict[str, Reduction] = {
+    "count": Reduction(("text", "integer", "number", "date"), _count),
+    "min": Reduction(("integer", "number", "date"), _extreme(1)),
+    "max": Reduction(("integer", "number", "date"), _extreme(-1)),
+    "mean": Reduction(("integer", "number"), _mean),
+    "mode": Reduction(("text", "integer", "number", "date"), _mode),
+    "set": Reduction(("text", "integer", "number", "date"), _set),
+}
+"""The reductions by their names."""

@@ -1,0 +1,153 @@
+"""A table: columns of codes, each with the hierarchy whose nodes they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.forest.report import ReadReport
+from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.trees import Ints
+from treeanon.schema.model import ClassSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MISSING = -1
+"""The code of a value that is not there, which is a value of its own."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Column:
+    """One column: what the schema says of it, its hierarchy, and a node of that (or MISSING) for every row."""
+
+    spec: ClassSpec
+    hierarchy: Hierarchy
+    codes: Ints
+
+    @property
+    def name(self) -> str:
+        """The column's name, that of its class."""
+        return self.spec.name
+
+    @property
+    def role(self) -> str:
+        """quasi, sensitive, keep, …"""
+        return self.spec.role
+
+    def texts(self) -> list[str | None]:
+        """The value of every row; None where it is missing."""
+        texts = [*self.hierarchy.texts, None]
+        return [texts[code] for code in self.codes.tolist()]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Rows as columns of codes. `person` numbers the person of each row where a person may have several (None: one).
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> table = Table.of_texts({"age": (["34", "41", None], ages)})
+    >>> len(table), table.column("age").codes.tolist(), list(table.rows())
+    (3, [2, 4, -1], [('34',), ('41',), (None,)])
+    """
+
+    columns: tuple[Column, ...]
+    person: Ints | None = None
+    report: ReadReport | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        sizes = {len(column.codes) for column in self.columns}
+        if len(sizes) > 1 or (self.person is not None and {len(self.person)} != sizes):
+            raise ValueError("all columns of a table must have one length")
+        names = [column.name for column in self.columns]
+        if len(set(names)) < len(names):
+            raise ValueError("all columns of a table must have names of their own")
+
+    @classmethod
+    def of_texts(
+        cls,
+        columns: Mapping[str, tuple[Sequence[str | None], Hierarchy]],
+        roles: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """The table of texts (None: missing), each column with its hierarchy; roles are quasi unless given."""
+        found = []
+        for name, (texts, hierarchy) in columns.items():
+            codes = hierarchy.encode("" if text is None else text for text in texts)
+            if any(code < 0 and text is not None for code, text in zip(codes.tolist(), texts, strict=True)):
+                raise UsageError(f"column {name!r}: its hierarchy does not know all of its values")
+            spec = ClassSpec(name, role=(roles or {}).get(name, "quasi"), hierarchy=hierarchy)
+            found.append(Column(spec, hierarchy, codes))
+        return cls(tuple(found))
+
+    def __len__(self) -> int:
+        return len(self.columns[0].codes) if self.columns else 0
+
+    def __repr__(self) -> str:
+        return f"<Table: {len(self):,} rows, {len(self.columns)} columns>"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same columns and the same rows, in whatever order."""
+        if not isinstance(other, Table):
+            return NotImplemented
+        names = [column.name for column in self.columns]
+        if names != [column.name for column in other.columns]:
+            return False
+        return sorted(map(repr, self.rows())) == sorted(map(repr, other.rows()))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def column(self, name: str) -> Column:
+        """The column of that name; UsageError lists what there is."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise UsageError(f"there is no column {name!r}; there is: {', '.join(c.name for c in self.columns)}")
+
+    @property
+    def quasi(self) -> tuple[Column, ...]:
+        """The columns that an attacker is taken to know."""
+        return tuple(column for column in self.columns if column.role == "quasi")
+
+    @property
+    def sensitive(self) -> tuple[Column, ...]:
+        """The columns that nobody must learn of a person."""
+        return tuple(column for column in self.columns if column.role == "sensitive")
+
+    def take(self, rows: Ints) -> Table:
+        """The table of these rows."""
+        columns = tuple(Column(c.spec, c.hierarchy, c.codes[rows]) for c in self.columns)
+        return Table(columns, None if self.person is None else self.person[rows], self.report)
+
+    def with_codes(self, codes: Mapping[str, Ints]) -> Table:
+        """The table with other codes in the columns named."""
+        columns = tuple(Column(c.spec, c.hierarchy, codes.get(c.name, c.codes)) for c in self.columns)
+        return Table(columns, self.person, self.report)
+
+    def rows(self) -> Iterator[tuple[str | None, ...]]:
+        """The rows as texts."""
+        return zip(*(column.texts() for column in self.columns), strict=True)
+
+    def to_arrow(self) -> pa.Table:
+        """The table as Arrow has it, its rows as they are; missing values are null."""
+        from treeanon.table.out import to_arrow
+
+        return to_arrow(self)
+
+    def write(
+        self, target: str | Path, *, format: str | None = None, force: bool = False, seed: int | None = None
+    ) -> None:
+        """Writes the table as a CSV or Parquet file, its rows in random order; see `treeanon.table.out`."""
+        from treeanon.table.out import write_table
+
+        write_table(self, target, format=format, force=force, seed=seed)
+
+    @property
+    def persons(self) -> int:
+        """The number of persons."""
+        return len(self) if self.person is None else len(np.unique(self.person))
