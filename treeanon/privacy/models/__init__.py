@@ -1,0 +1,28 @@
+"""Privacy models of flat tables: what a group of rows that look alike must satisfy. One file each."""
+
+from treeanon.privacy.models.alpha_k import AlphaKAnonymity
+from treeanon.privacy.models.check import Checked, check
+from treeanon.privacy.models.k_anonymity import KAnonymity
+from treeanon.privacy.models.l_diversity import (
+    DistinctDiversity,
+    EntropyDiversity,
+    FrequencyDiversity,
+    RecursiveDiversity,
+)
+from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.p_sensitive_k import PSensitiveKAnonymity
+from treeanon.privacy.models.t_closeness import TCloseness
+
+__all__ = [
+    "AlphaKAnonymity",
+    "Checked",
+    "DistinctDiversity",
+    "EntropyDiversity",
+    "FrequencyDiversity",
+    "KAnonymity",
+    "Model",
+    "PSensitiveKAnonymity",
+    "RecursiveDiversity",
+    "TCloseness",
+    "check",
+]

@@ -1,0 +1,60 @@
+"""(α,k)-anonymity: Wong, Li, Fu, Wang, KDD 2006, for one value; the general form asks it of every value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.kernels.trees import Longs
+from treeanon.privacy.models.limits import Number, at_most, exact, most_in, shown, total_in, whole_number
+from treeanon.privacy.models.model import Flags, SensitiveModel
+from treeanon.table import Histogram
+
+
+@dataclass(frozen=True)
+class AlphaKAnonymity(SensitiveModel):
+    """Every group has at least k persons, and a share of at most alpha of them has the value, or any one value.
+
+    The value may be one of the hierarchy's inner nodes: then whoever has a value below it counts. Names do not show it.
+    Monotone, as both parts are (see FrequencyDiversity).
+
+    >>> AlphaKAnonymity(0.4, 3).name, AlphaKAnonymity(0.4, 3, column="disease", value="HIV").name
+    ('(0.4, 3)-anonymity', '(0.4, 3)-anonymity for one value of disease')
+    """
+
+    alpha: Number
+    k: int = 1
+    value: str | None = None
+
+    def __post_init__(self) -> None:
+        exact("alpha", self.alpha, 0, 1)
+        whole_number("k", self.k)
+        if self.value is not None and self.column is None:
+            raise UsageError("(alpha, k)-anonymity for one value needs the column that has it")
+
+    @property
+    def name(self) -> str:
+        """(0.4, 3)-anonymity, say."""
+        if self.value is None:
+            return super().name
+        return f"{self._short} for one value of {self.column}"
+
+    @property
+    def _short(self) -> str:
+        return f"({shown(self.alpha)}, {self.k})-anonymity"
+
+    def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
+        enough = np.asarray(sizes >= self.k, np.bool_)
+        return enough & at_most(self._having(histogram), sizes, exact("alpha", self.alpha))
+
+    def _having(self, histogram: Histogram) -> Longs:
+        """How many persons of each group have the value, or the value that most have."""
+        if self.value is None:
+            return most_in(histogram, histogram.counts)
+        node = histogram.hierarchy.find(self.value)
+        if node is None:
+            raise UsageError(f"{self.name}: the hierarchy of {histogram.name} does not know the value")
+        below = (histogram.values >= node) & (histogram.values < histogram.hierarchy.end[node])
+        return total_in(histogram, np.where(below, histogram.counts, 0))

@@ -1,0 +1,49 @@
+"""k-anonymity (SAM; CHAP §1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeanon.privacy.models.limits import whole_number
+from treeanon.privacy.models.model import Flags
+from treeanon.table import Groups
+
+
+@dataclass(frozen=True)
+class KAnonymity:
+    """Every group has at least k persons.
+
+    >>> KAnonymity(3).name, KAnonymity(3).holds(Groups(np.array([2, 3]))).tolist()
+    ('3-anonymity', [False, True])
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        whole_number("k", self.k)
+
+    @property
+    def name(self) -> str:
+        """3-anonymity, say."""
+        return f"{self.k}-anonymity"
+
+    @property
+    def is_monotone(self) -> bool:
+        """True: a union is no smaller."""
+        return True
+
+    @property
+    def holds_when_grown(self) -> bool:
+        """True: more persons are more."""
+        return True
+
+    @property
+    def sensitive(self) -> None:
+        """None: it speaks of no values."""
+        return None
+
+    def holds(self, groups: Groups) -> Flags:
+        """Whether each group is large enough."""
+        return np.asarray(groups.sizes >= self.k, np.bool_)

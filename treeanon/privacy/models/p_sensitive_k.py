@@ -1,0 +1,43 @@
+"""p-sensitive k-anonymity: Truta and Vinay, ICDE workshops 2006."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.kernels.trees import Longs
+from treeanon.privacy.models.limits import whole_number
+from treeanon.privacy.models.model import Flags, SensitiveModel
+from treeanon.table import Histogram
+
+
+@dataclass(frozen=True)
+class PSensitiveKAnonymity(SensitiveModel):
+    """Every group has at least k persons and at least p different values.
+
+    >>> PSensitiveKAnonymity(2, 3).name
+    '2-sensitive 3-anonymity'
+    """
+
+    p: int
+    k: int
+
+    def __post_init__(self) -> None:
+        whole_number("p", self.p)
+        whole_number("k", self.k)
+        if self.p > self.k:
+            raise UsageError("p must not be above k")
+
+    @property
+    def _short(self) -> str:
+        return f"{self.p}-sensitive {self.k}-anonymity"
+
+    @property
+    def holds_when_grown(self) -> bool:
+        """True: neither persons nor values go away."""
+        return True
+
+    def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
+        return np.asarray((sizes >= self.k) & (np.diff(histogram.starts) >= self.p), np.bool_)

@@ -1,0 +1,133 @@
+"""t-closeness: Li, Li, Venkatasubramanian, ICDE 2007; the earth mover's distance with three ground distances.
+
+With c of a group's n values, and w of the whole table's N, being v, all is counted in units of 1/(n·N): c·N - w·n is a
+whole number, and so is every distance. Only where these would be too large for 64 bits are they doubles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.closeness import Numbers, add_over_edges, add_over_gaps
+from treeanon.kernels.trees import Longs
+from treeanon.privacy.models.limits import ROOM, Number, at_most, exact, shown, total_in
+from treeanon.privacy.models.model import Flags, SensitiveModel
+from treeanon.privacy.models.ordering import places_in_order
+from treeanon.table import Histogram
+
+Distance = Literal["equal", "ordered", "hierarchical"]
+Order = Literal["auto", "numbers", "leaves"]
+DISTANCES: tuple[Distance, ...] = ("equal", "ordered", "hierarchical")
+ORDERS: tuple[Order, ...] = ("auto", "numbers", "leaves")
+
+
+@dataclass(frozen=True)
+class TCloseness(SensitiveModel):
+    """The values of every group are distributed as in the whole table, up to a distance of t.
+
+    How far one value is from another: `equal`: 1. `ordered`: how many of the values of the table lie between them, as
+    a share; in the order of numbers or of the hierarchy's leaves (`auto`: of numbers if all of them are).
+    `hierarchical`: the level of their lowest common ancestor, as a share of the hierarchy's height. A missing value is
+    one more: after the last, and directly below the root.
+
+    Monotone: the distance is convex, so that of a mixture is no more than the larger of two.
+
+    >>> TCloseness(0.2, "ordered", column="salary").name
+    '0.2-closeness (ordered distance) of salary'
+    """
+
+    t: Number
+    distance: Distance = "equal"
+    order: Order = "auto"
+
+    def __post_init__(self) -> None:
+        exact("t", self.t, 0, 1)
+        if self.distance not in DISTANCES:
+            raise UsageError(f"the distance must be one of {', '.join(DISTANCES)}")
+        if self.order not in ORDERS:
+            raise UsageError(f"the order must be one of {', '.join(ORDERS)}")
+
+    @property
+    def _short(self) -> str:
+        return f"{shown(self.t)}-closeness ({self.distance} distance)"
+
+    def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
+        if self.distance == "ordered":
+            far, whole = ordered_distance(histogram, places_in_order(histogram, self.order))
+        else:
+            far, whole = tree_distance(histogram, _steps(histogram.hierarchy, self.distance == "equal"))
+        return at_most(far, whole, exact("t", self.t))
+
+
+Steps = tuple[tuple[Longs, Longs], ...]
+"""Of a tree, from its leaves up: the node over whose edge upwards a value goes, by value; and its length, by node."""
+
+
+@lru_cache(maxsize=16)
+def _steps(hierarchy: Hierarchy, equal: bool) -> Steps:
+    """The tree on whose paths the distances lie, in units of 1/(2·height): every value is a leaf of its own.
+
+    Li et al. move mass at a common ancestor at the cost of its level: the two paths to it have half of that each. As in
+    level_maps a level counts from the hierarchy's height downwards: leaves near the root are not nearer to others.
+    """
+    size, height = len(hierarchy), max(hierarchy.height, 1)
+    itself = np.arange(size + 1)
+    if equal:
+        return ((itself, np.full(size + 1, height)),)
+    is_inner = np.append(hierarchy.end != itself[1:], False)
+    depth = np.append(hierarchy.depth.astype(np.int64), 1)
+    parent = np.append(np.maximum(hierarchy.parent, 0), 0)
+    # A value that is an inner node hangs below it, and a missing one, or the only one there is, below the root.
+    level = height - depth
+    steps = [(itself, np.where(is_inner | (depth == 0), level, level[parent]))]
+    node = itself
+    for far in range(height - 1, 0, -1):
+        node = np.where(depth[node] > far, parent[node], node)
+        steps.append((node, np.where(is_inner & (depth == far), 1, 0)))
+    return tuple(steps)
+
+
+def tree_distance(histogram: Histogram, steps: Steps) -> tuple[Numbers, Numbers]:
+    """The distance of each group from the whole as a part, and of what: how far all mass moves if it moves all the way.
+
+    On a tree the distance is the sum over the edges of their length times what has to go over them.
+    """
+    height = max(histogram.hierarchy.height, 1)
+    persons, everybody = _scaled(histogram, 2 * height)
+    far = np.zeros_like(persons)
+    for above, length in steps:
+        there = np.zeros(len(histogram.whole), persons.dtype)
+        np.add.at(there, above, histogram.whole)
+        far += (there * length).sum() * persons
+        add_over_edges(
+            histogram.starts, histogram.values, histogram.counts, above, length, there, persons, everybody, far
+        )
+    return far, 2 * height * everybody * persons
+
+
+def ordered_distance(histogram: Histogram, places: Longs) -> tuple[Numbers, Numbers]:
+    """The same for values in a row, of which `places` says where they are: the sum of what goes over the gaps."""
+    gaps = max(int(places.max()), 0)
+    persons, everybody = _scaled(histogram, gaps + 1)
+    far = np.zeros_like(persons)
+    counted = np.zeros(gaps + 1, persons.dtype)
+    known = places >= 0
+    np.add.at(counted, places[known], histogram.whole[known])
+    seen = np.cumsum(counted)[:-1]
+    sums = np.append(np.zeros(1, persons.dtype), np.cumsum(seen))
+    add_over_gaps(histogram.starts, places[histogram.values], histogram.counts, seen, sums, persons, everybody, far)
+    return far, max(gaps, 1) * everybody * persons
+
+
+def _scaled(histogram: Histogram, longest: int) -> tuple[Numbers, Numbers]:
+    """How many values each group has, and the whole; as doubles if products with the longest way leave no room."""
+    persons, everybody = total_in(histogram, histogram.counts), histogram.whole.sum(keepdims=True)
+    largest = int(persons.max()) if len(persons) else 0
+    kind = np.int64 if 2 * longest * int(everybody[0]) * largest < ROOM else np.float64
+    return persons.astype(kind), everybody.astype(kind)
