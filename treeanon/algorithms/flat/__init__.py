@@ -1,0 +1,1 @@
+"""Searches for releases of flat tables, one file each."""

@@ -1,0 +1,63 @@
+"""Which of several k-minimal vectors is preferred (Samarati 2001, Section 3), and by what weights of the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from treeanon.algorithms.flat.lattice import Lattice
+from treeanon.algorithms.flat.rollup import Vector
+from treeanon.errors import UsageError
+
+Rank = Callable[[Lattice, Vector, Sequence[float]], float]
+
+
+def _absolute(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
+    return sum(w * level for w, level in zip(weights, vector, strict=True))
+
+
+def _relative(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
+    return sum(w * level / max(h, 1) for w, level, h in zip(weights, vector, lattice.heights, strict=True))
+
+
+def _distribution(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
+    return -lattice.evaluate(vector).groups
+
+
+def _suppression(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
+    return lattice.evaluate(vector).suppressed
+
+
+PREFERENCES: dict[str, Rank] = {
+    "minimum_absolute_distance": _absolute,
+    "minimum_relative_distance": _relative,
+    "maximum_distribution": _distribution,
+    "minimum_suppression": _suppression,
+}
+"""The smallest sum of levels; of their shares of the heights; the most groups published; the fewest suppressed."""
+
+
+def preferred(
+    lattice: Lattice, minimal: Sequence[Vector], preference: str, weights: Mapping[str, float] | None = None
+) -> list[Vector]:
+    """All of these vectors that are best by a preference; `weights` multiply the levels in the two distances."""
+    if preference not in PREFERENCES:
+        raise UsageError(f"there is no preference {preference!r}; there is: {', '.join(PREFERENCES)}")
+    if weights and "distance" not in preference:
+        raise UsageError(f"the preference {preference!r} takes no weights; the distances do")
+    for name, weight in (weights or {}).items():
+        if name not in lattice.names:
+            raise UsageError(f"there is no quasi column {name!r} to weigh; there is: {', '.join(lattice.names)}")
+        if not 0 <= weight < float("inf"):
+            raise UsageError(f"the weight of column {name!r} must be a number that is not negative")
+    factors = [(weights or {}).get(name, 1.0) for name in lattice.names]
+    ranks = [PREFERENCES[preference](lattice, vector, factors) for vector in minimal]
+    least = min(ranks)
+    return [vector for vector, rank in zip(minimal, ranks, strict=True) if rank <= least + 1e-9]
+
+
+def choose(
+    lattice: Lattice, minimal: Sequence[Vector], preference: str, weights: Mapping[str, float] | None = None
+) -> Vector:
+    """The one of the preferred vectors that suppresses the fewest, then is lowest, then comes first."""
+    best = preferred(lattice, minimal, preference, weights)
+    return min(best, key=lambda vector: (lattice.evaluate(vector).suppressed, sum(vector), vector))

@@ -1,0 +1,36 @@
+"""What a search of a table is asked for: which models must hold, and how many persons may be left out for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treeanon.errors import UsageError
+from treeanon.privacy.models.model import Model
+from treeanon.table import Column, Table
+
+
+@dataclass(frozen=True, repr=False)
+class Problem:
+    """A table, the models that every published group must satisfy, and the number of persons that may be suppressed."""
+
+    table: Table
+    models: tuple[Model, ...]
+    max_suppressed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "models", tuple(self.models))
+        if not self.table.quasi:
+            raise UsageError("the table has no quasi column: there is nothing to generalise")
+        if self.max_suppressed < 0:
+            raise UsageError("the number of persons to suppress must not be negative")
+        for model in self.models:
+            self.columns_of(model)
+
+    def columns_of(self, model: Model) -> tuple[Column, ...]:
+        """The sensitive columns that a model looks at."""
+        if model.sensitive is None:
+            return ()
+        columns = tuple(map(self.table.column, model.sensitive)) if model.sensitive else self.table.sensitive
+        if not columns or any(column.role != "sensitive" for column in columns):
+            raise UsageError(f"{model.name} needs columns with the role sensitive")
+        return columns

@@ -1,0 +1,97 @@
+"""Loops of cell suppression: the forest of nearest neighbours, and where its trees are cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.trees import Ints, Longs
+
+Flags = npt.NDArray[np.bool_]
+
+
+@njit
+def _top(up: Longs, v: int) -> int:
+    """The root of v's tree; what lies on the way there points further up from now on."""
+    while up[v] != v:
+        up[v] = up[up[v]]
+        v = up[v]
+    return v
+
+
+@njit
+def grow_forest(values: Ints, counts: Longs, k: int) -> Longs:
+    """For each distinct row the one it is linked to, or -1: trees of at least k rows, each row of `counts` equal ones.
+
+    A link goes from the one row of a tree of fewer than k that has none yet to the nearest row outside of the tree.
+    There must be k rows.
+    """
+    rows, columns = values.shape
+    link = np.full(rows, -1, np.int64)
+    up = np.arange(rows)
+    size = counts.copy()
+    for first in range(rows):
+        u = _top(up, first)
+        while size[u] < k:
+            best, near = -1, columns + 1
+            for v in range(rows):
+                apart = 0
+                for c in range(columns):
+                    apart += values[u, c] != values[v, c]
+                    if apart >= near:
+                        break
+                if apart < near and _top(up, v) != u:
+                    best, near = v, apart
+                    if near == 1:
+                        break
+            link[u] = best
+            up[u] = _top(up, best)
+            size[up[u]] += size[u]
+            u = up[u]
+    return link
+
+
+@njit
+def cut_trees(parent: Longs, k: int) -> tuple[Longs, Longs, Longs, Longs]:
+    """The trees cut at every edge that leaves at least k nodes on both sides.
+
+    Gives the parents that are left, the nodes in an order in which children come before their parents, how many nodes
+    each has below and with it, and for each its tree, which has the number of its root.
+    """
+    nodes = len(parent)
+    up = np.where(parent < 0, np.arange(nodes), parent)
+    rest = np.zeros(nodes, np.int64)
+    waits = np.zeros(nodes, np.int64)
+    for v in range(nodes):
+        rest[_top(up, v)] += 1
+        if parent[v] >= 0:
+            waits[parent[v]] += 1
+    order = np.empty(nodes, np.int64)
+    done = 0
+    for v in range(nodes):
+        if waits[v] == 0:
+            order[done] = v
+            done += 1
+    left = parent.copy()
+    below = np.ones(nodes, np.int64)
+    for at in range(nodes):
+        v = order[at]
+        p = parent[v]
+        if p < 0:
+            continue
+        root = _top(up, v)
+        if below[v] >= k and rest[root] - below[v] >= k:
+            rest[root] -= below[v]
+            left[v] = -1
+        else:
+            below[p] += below[v]
+        waits[p] -= 1
+        if waits[p] == 0:
+            order[done] = p
+            done += 1
+    tree = np.empty(nodes, np.int64)
+    for at in range(nodes - 1, -1, -1):
+        v = order[at]
+        tree[v] = v if left[v] < 0 else tree[left[v]]
+    return left, order, below, tree

@@ -1,0 +1,89 @@
+"""NCP, the normalised certainty penalty of a published value, and GCP, its mean over all values of a table.
+
+After 1D (Ghinita et al., TODS 2009) for the form `taxonomy` and FREE for the form `set`. 1D weighs columns by weights
+that add up to 1 and divides by their number as well, which would count it twice: our weights average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.errors import UsageError
+from treeanon.hierarchy import Intervals
+from treeanon.loss.flat.ranges import node_ranges
+from treeanon.table import Column, Table
+
+Form = Literal["taxonomy", "set"]
+Weights = Mapping[str, float]
+Floats = npt.NDArray[np.float64]
+
+
+def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:
+    """The NCP of every node of a column's hierarchy, by code; the last one, of a missing value, is 0.
+
+    `taxonomy`: 0 for a single value, else the share of the column's values that the node covers; where the hierarchy
+    was built from intervals of numbers, the share of their range. `set`: (values covered - 1) / (all values - 1). The
+    values are all leaves of the hierarchy, whether they occur or not.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> column = Table.of_texts({"age": (["34"], ages)}).columns[0]
+    >>> [x.tolist() for x in (node_ncp(column)[:3].round(3), node_ncp(column, "set")[:3])]
+    [[1.0, 0.667, 0.0], [1.0, 0.5, 0.0]]
+    """
+    if form not in ("taxonomy", "set"):
+        raise UsageError("the form of NCP must be taxonomy or set")
+    leaves = column.hierarchy.leaf_count.astype(np.float64)
+    if form == "set":
+        shares = (leaves - 1) / max(leaves[0] - 1, 1)
+    elif column.spec.type in ("integer", "number") and isinstance(column.spec.hierarchy, Intervals):
+        shares = node_ranges(column.hierarchy, column.spec.hierarchy)
+    else:
+        shares = np.where(leaves > 1, leaves / leaves[0], 0.0)
+    return np.append(shares, 0.0)
+
+
+def ncp(column: Column, form: Form = "taxonomy", suppressed: int = 0) -> float:
+    """The mean NCP of a published column, 0 to 1, where suppressed rows have lost it entirely.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> sexes = Hierarchy.flat(["f", "m"])
+    >>> ncp(Table.of_texts({"sex": (["f", "*", None], sexes)}).columns[0], suppressed=1)
+    0.5
+    """
+    rows = len(column.codes) + suppressed
+    if not rows:
+        return 0.0
+    size = len(column.hierarchy)
+    counts = np.bincount(np.where(column.codes < 0, size, column.codes), minlength=size + 1)
+    return float((counts @ node_ncp(column, form) + suppressed) / rows)
+
+
+def gcp(released: Table, suppressed: int = 0, *, form: Form = "taxonomy", weights: Weights | None = None) -> float:
+    """The GCP of a release: the mean NCP of its quasi columns, 0 to 1, where suppressed rows are lost entirely.
+
+    `weights` says what a column counts for in the mean (1 if silent).
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> sexes = Hierarchy.flat(["f", "m"])
+    >>> table = Table.of_texts({"a": (["f", "*"], sexes), "b": (["m", "f"], sexes)})
+    >>> gcp(table), gcp(table, weights={"a": 3}), gcp(table, suppressed=2)
+    (0.25, 0.375, 0.625)
+    """
+    return mean_of({column.name: ncp(column, form, suppressed) for column in released.quasi}, weights)
+
+
+def mean_of(values: Mapping[str, float], weights: Weights | None = None) -> float:
+    """The weighted mean of a number per column; 0 without columns, or where no column weighs anything."""
+    for name, weight in (weights or {}).items():
+        if name not in values:
+            raise UsageError(f"there is no quasi column {name!r} to weigh; there is: {', '.join(values)}")
+        if not 0 <= weight < float("inf"):
+            raise UsageError(f"the weight of column {name!r} must be a number that is not negative")
+    weight_of = [(weights or {}).get(name, 1.0) for name in values]
+    whole = sum(weight_of)
+    return sum(w * x for w, x in zip(weight_of, values.values(), strict=True)) / whole if whole else 0.0
