@@ -85,11 +85,11 @@ def _table_out(table: Table, order: Longs | None) -> TableOut:
 def _column_out(column: Column, order: Longs | None) -> tuple[pa.Array, Kind]:
     """A column's values and their kind; only texts that occur are made."""
     codes = column.codes if order is None else column.codes[order]
-    used = np.zeros(len(column.hierarchy) + 1, bool)
+    used = np.zeros(column.size + 1, bool)
     used[codes] = True
     used[-1] = False
     nodes = np.flatnonzero(used)
     number = np.full(len(used), -1, np.int32)
     number[nodes] = np.arange(len(nodes))
-    texts = column.hierarchy.texts
+    texts = column.values
     return value_column(number[codes], [texts[node] for node in nodes.tolist()], {column.spec.type})

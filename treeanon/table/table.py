@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from treeanon.errors import UsageError
 from treeanon.forest.report import ReadReport
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.trees import Ints
 from treeanon.schema.model import ClassSpec
+from treeanon.table.covers import Covers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,11 +26,15 @@ MISSING = -1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
-    """One column: what the schema says of it, its hierarchy, and a node of that (or MISSING) for every row."""
+    """One column: what the schema says of it, its hierarchy, and a node of that (or MISSING) for every row.
+
+    Of a release that has ranges or sets of values, `covers` has these, and the codes are their numbers instead.
+    """
 
     spec: ClassSpec
     hierarchy: Hierarchy
     codes: Ints
+    covers: Covers | None = None
 
     @property
     def name(self) -> str:
@@ -42,8 +48,18 @@ class Column:
 
     def texts(self) -> list[str | None]:
         """The value of every row; None where it is missing."""
-        texts = [*self.hierarchy.texts, None]
+        texts = [*self.values, None]
         return [texts[code] for code in self.codes.tolist()]
+
+    @property
+    def values(self) -> Sequence[str]:
+        """The texts that codes stand for."""
+        return self.hierarchy.texts if self.covers is None else self.covers.texts
+
+    @property
+    def size(self) -> int:
+        """How many values there can be: codes are less."""
+        return len(self.hierarchy if self.covers is None else self.covers)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,14 +135,14 @@ class Table:
         """The columns that nobody must learn of a person."""
         return tuple(column for column in self.columns if column.role == "sensitive")
 
-    def take(self, rows: Ints) -> Table:
+    def take(self, rows: npt.NDArray[np.integer]) -> Table:
         """The table of these rows."""
-        columns = tuple(Column(c.spec, c.hierarchy, c.codes[rows]) for c in self.columns)
+        columns = tuple(replace(c, codes=c.codes[rows]) for c in self.columns)
         return Table(columns, None if self.person is None else self.person[rows], self.report)
 
     def with_codes(self, codes: Mapping[str, Ints]) -> Table:
         """The table with other codes in the columns named."""
-        columns = tuple(Column(c.spec, c.hierarchy, codes.get(c.name, c.codes)) for c in self.columns)
+        columns = tuple(replace(c, codes=codes.get(c.name, c.codes)) for c in self.columns)
         return Table(columns, self.person, self.report)
 
     def rows(self) -> Iterator[tuple[str | None, ...]]:

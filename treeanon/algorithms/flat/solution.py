@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from treeanon.algorithms.flat.found import scattered
 from treeanon.algorithms.flat.lattice import Lattice
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.rollup import Vector
+from treeanon.kernels.trees import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
 from treeanon.table.levels import level_maps
@@ -52,17 +54,10 @@ class FlatSolution:
 
         Rows come in random order, and persons are numbered anew: neither says where a row was.
         """
-        rows, generalised = self._kept(table)
-        np.random.default_rng().shuffle(rows)
-        released = table.with_codes(generalised).take(rows)
-        person = released.person
-        if person is not None:
-            numbers, first, of = np.unique(person, return_index=True, return_inverse=True)
-            person = None if len(numbers) == len(person) else np.argsort(np.argsort(first))[of].astype(np.int32)
-        return Table(released.columns, person)
+        return scattered(self.recoded(table)[0])
 
-    def _kept(self, table: Table) -> tuple[Any, dict[str, Any]]:
-        """The rows to publish, and the generalised codes of all rows."""
+    def recoded(self, table: Table) -> tuple[Table, Longs]:
+        """The rows of a table that are published, generalised; and their numbers in the table."""
         lattice = Lattice(Problem(table, self.models))
         _, number, holds = lattice.groups(tuple(self.vector[name] for name in lattice.names))
         generalised = {}
@@ -70,4 +65,9 @@ class FlatSolution:
             # The last entry of a level's map is of a missing value, which is code -1 in a table.
             codes = level_maps(column.hierarchy)[self.vector[column.name]][column.codes]
             generalised[column.name] = np.where(codes == len(column.hierarchy), -1, codes).astype(np.int32)
-        return np.flatnonzero(holds[number[lattice.tuples.tuple_of]]), generalised
+        rows = np.flatnonzero(holds[number[lattice.tuples.tuple_of]])
+        return table.with_codes(generalised).take(rows), rows
+
+    def as_dict(self) -> dict[str, Any]:
+        """The level of every column."""
+        return {"levels": dict(self.vector)}

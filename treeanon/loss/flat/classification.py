@@ -25,7 +25,7 @@ def classification(released: Table, label: str, suppressed: int = 0) -> float:
         return 0.0
     column = released.column(label)
     group, groups = groups_of(released, [c for c in released.quasi if c.name != label])
-    sizes = [groups, len(column.hierarchy) + 1]
+    sizes = [groups, column.size + 1]
     pair, pairs = group_numbers([group.astype(np.int32), shifted(column)], sizes, len(released))
     commonest = np.zeros(groups, np.int64)
     group_of = np.zeros(pairs, np.int64)

@@ -18,8 +18,7 @@ def shifted(column: Column) -> Ints:
     >>> shifted(Table.of_texts({"sex": (["f", None], Hierarchy.flat(["f", "m"]))}).columns[0]).tolist()
     [1, 3]
     """
-    size = len(column.hierarchy)
-    return np.where(column.codes < 0, size, column.codes).astype(np.int32)
+    return np.where(column.codes < 0, column.size, column.codes).astype(np.int32)
 
 
 def groups_of(table: Table, columns: Sequence[Column] | None = None) -> tuple[Longs, int]:
@@ -31,7 +30,7 @@ def groups_of(table: Table, columns: Sequence[Column] | None = None) -> tuple[Lo
     (array([1, 2, 0, 1]), 3)
     """
     used = table.quasi if columns is None else columns
-    return group_numbers([shifted(c) for c in used], [len(c.hierarchy) + 1 for c in used], len(table))
+    return group_numbers([shifted(c) for c in used], [c.size + 1 for c in used], len(table))
 
 
 def row_counts(table: Table) -> Longs:

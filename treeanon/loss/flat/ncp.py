@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.errors import UsageError
-from treeanon.hierarchy import Intervals
-from treeanon.loss.flat.ranges import node_ranges
+from treeanon.hierarchy import Hierarchy, Intervals
+from treeanon.kernels.trees import Ints
+from treeanon.loss.flat.ranges import node_ranges, rank_places
 from treeanon.table import Column, Table
+from treeanon.table.covers import Covers, ranked_nodes
 
 Form = Literal["taxonomy", "set"]
 Weights = Mapping[str, float]
@@ -58,9 +60,69 @@ def ncp(column: Column, form: Form = "taxonomy", suppressed: int = 0) -> float:
     rows = len(column.codes) + suppressed
     if not rows:
         return 0.0
-    size = len(column.hierarchy)
+    size = column.size
     counts = np.bincount(np.where(column.codes < 0, size, column.codes), minlength=size + 1)
-    return float((counts @ node_ncp(column, form) + suppressed) / rows)
+    shares = node_ncp(column, form) if column.covers is None else cover_ncp(column, column.covers, form)
+    return float((counts @ shares + suppressed) / rows)
+
+
+def cover_ncp(column: Column, covers: Covers, form: Form = "taxonomy") -> Floats:
+    """The NCP of ranges and sets of a column's values, and at the end of a missing value: 0.
+
+    `taxonomy`: of a column of integers or numbers how far it is from the least to the greatest value, as a share of
+    the whole range; of another column 0 for a single value, else the share of the values below the lowest node that
+    covers all of it. `set`: (values - 1) / (all values - 1). What may also be missing has lost everything.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table.covers import Covers
+    >>> hierarchy = Hierarchy.flat(["1", "2", "3", "5"])
+    >>> column = Table.of_texts({"x": (["1"], hierarchy)}).columns[0]
+    >>> covers = Covers.of(hierarchy, [(0, 2), (1,)], [False, False], is_range=True)
+    >>> cover_ncp(column, covers).tolist(), cover_ncp(column, covers, "set").round(3).tolist()
+    ([1.0, 0.0, 0.0], [0.667, 0.0, 0.0])
+    """
+    if form not in ("taxonomy", "set"):
+        raise UsageError("the form of NCP must be taxonomy or set")
+    counts = covers.counts.astype(np.float64)
+    leaves = column.hierarchy.leaf_count.astype(np.float64)
+    if form == "set":
+        shares = (counts - 1) / max(leaves[0] - 1, 1)
+    else:
+        places = rank_places(column)
+        if places is not None:
+            shares = places[covers.high] - places[covers.low]
+        else:
+            nodes = ranked_nodes(column.hierarchy)
+            above = lowest_common(column.hierarchy, *cover_ends(covers, nodes))
+            shares = np.where(counts > 1, leaves[above] / leaves[0], 0.0)
+    return np.append(np.where(covers.missing, 1.0, shares), 0.0)
+
+
+def cover_ends(covers: Covers, nodes: Ints) -> tuple[Ints, Ints]:
+    """The first and the last node in preorder of what each value stands for."""
+    low, high = nodes[covers.low].copy(), nodes[covers.high].copy()
+    for v in np.flatnonzero((covers.counts > 1) & (np.diff(nodes).min(initial=1) < 0)).tolist():
+        # Ranks that are not in preorder: the ends are not those of the range.
+        own = covers.members[covers.starts[v] : covers.starts[v + 1]]
+        held = nodes[own] if len(own) else nodes[covers.low[v] : covers.high[v] + 1]
+        low[v], high[v] = held.min(), held.max()
+    return low, high
+
+
+def lowest_common(hierarchy: Hierarchy, low: Ints, high: Ints) -> Ints:
+    """The lowest node that covers two nodes, of which the first does not come after the second in preorder.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> [ages.texts[i] for i in lowest_common(ages, np.array([2, 2, 3]), np.array([2, 3, 5]))]
+    ['34', '30-39', '*']
+    """
+    found = low.copy()
+    open_ = np.flatnonzero(hierarchy.end[found] <= high)
+    while len(open_):
+        found[open_] = hierarchy.parent[found[open_]]
+        open_ = open_[hierarchy.end[found[open_]] <= high[open_]]
+    return found
 
 
 def gcp(released: Table, suppressed: int = 0, *, form: Form = "taxonomy", weights: Weights | None = None) -> float:

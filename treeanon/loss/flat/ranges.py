@@ -11,6 +11,8 @@ import numpy.typing as npt
 from treeanon.hierarchy import Hierarchy, Intervals
 from treeanon.hierarchy.number_hierarchy import NumberHierarchy
 from treeanon.hierarchy.numbers import DECIMAL, INTEGER, Number, exact, parse_number
+from treeanon.table.covers import ranked_texts
+from treeanon.table.table import Column
 
 _INTEGER_LABEL = re.compile(f"({INTEGER})-({INTEGER})")
 _DECIMAL_LABEL = re.compile(rf"\[({DECIMAL}), ({DECIMAL})[)\]]")
@@ -39,6 +41,31 @@ def node_ranges(hierarchy: Hierarchy, built: Intervals) -> npt.NDArray[np.float6
         out[code] = float((Fraction(stop) - Fraction(start)) / whole)
     out[0] = 1.0
     return out
+
+
+def rank_places(column: Column) -> npt.NDArray[np.float64] | None:
+    """Where the number of each rank lies between the least of the column's range (0) and the greatest (1).
+
+    None for a column that is not of integers or numbers, or has values that are none.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.schema.model import ClassSpec
+    >>> hierarchy = Hierarchy.flat(["10", "5", "7"])
+    >>> rank_places(Column(ClassSpec("x", type="integer"), hierarchy, np.zeros(0, np.int32))).tolist()
+    [0.0, 0.4, 1.0]
+    """
+    built = column.spec.hierarchy
+    if column.spec.type not in ("integer", "number"):
+        return None
+    numbers = [parse_number(text, False) for text in ranked_texts(column.hierarchy)]
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        return None
+    bounds = (built.min, built.max) if isinstance(built, Intervals) else (None, None)
+    low = min(known, default=0) if bounds[0] is None else exact(bounds[0])
+    high = max(known, default=0) if bounds[1] is None else exact(bounds[1])
+    whole = Fraction(high) - Fraction(low)
+    return np.array([float((number - low) / whole) if whole > 0 else 0.0 for number in known])
 
 
 def _labels(hierarchy: Hierarchy, integer: bool) -> tuple[Bounds, Number | None, Number | None]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.kernels.trees import Ints
+from treeanon.loss.flat.ncp import cover_ends, lowest_common
 from treeanon.table import Column, Table
+from treeanon.table.covers import ranked_nodes
 
 
 def node_levels(column: Column) -> Ints:
@@ -37,7 +39,7 @@ def precision(released: Table, suppressed: int = 0) -> float:
     columns = [column for column in released.quasi if column.hierarchy.height]
     if not rows or not columns:
         return 1.0
-    lost = [(node_levels(c)[c.codes].sum() / c.hierarchy.height + suppressed) / rows for c in columns]
+    lost = [(_levels(c).sum() / c.hierarchy.height + suppressed) / rows for c in columns]
     return 1.0 - float(np.mean(lost))
 
 
@@ -54,4 +56,15 @@ def height(released: Table) -> int:
     """
     if not len(released):
         return sum(column.hierarchy.height for column in released.quasi)
-    return sum(int(node_levels(column)[column.codes].max()) for column in released.quasi)
+    return sum(int(_levels(column).max()) for column in released.quasi)
+
+
+def _levels(column: Column) -> Ints:
+    """The level of every row's value: of a range or set that of the lowest node that covers it."""
+    levels = node_levels(column)
+    if column.covers is None:
+        return levels[column.codes]
+    covers = column.covers
+    low, high = cover_ends(covers, ranked_nodes(column.hierarchy))
+    of_covers = np.where(covers.missing, column.hierarchy.height, levels[lowest_common(column.hierarchy, low, high)])
+    return np.append(of_covers, 0)[column.codes].astype(np.int32)

@@ -112,7 +112,7 @@ def numbers_of(table: Table, columns: Sequence[Column]) -> Longs:
     """
     numbers, values = np.zeros(len(table), np.int64), 1
     for column in columns:
-        width = len(column.hierarchy) + 1
+        width = column.size + 1
         if values * width >= _ROOM:
             known, numbers = np.unique(numbers, return_inverse=True)
             values = len(known)

@@ -1,0 +1,146 @@
+"""Published values that need be no nodes of a hierarchy: ranges of values, and sets of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from treeanon.hierarchy import Hierarchy
+from treeanon.hierarchy.numbers import parse_number
+from treeanon.kernels.trees import Flags, Ints, Longs
+
+DOTS = " … "
+OR_MISSING = " or missing"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Covers:
+    """Values v that each stand for some leaves of a hierarchy, and perhaps for a missing value.
+
+    Leaves are told by their rank in `value_ranks`. Those of v are members[starts[v]:starts[v + 1]], ascending; where
+    that is empty, v is a range: all from low[v] to high[v] (none if low[v] > high[v]).
+
+    >>> hierarchy = Hierarchy.flat(["1", "2", "3", "4"])
+    >>> covers = Covers.of(hierarchy, [(0, 2), (1, 3)], [False, False], is_range=True)
+    >>> covers.texts, covers.counts.tolist()
+    (('1 … 3', '2 … 4'), [3, 3])
+    >>> Covers.of(hierarchy, [(0, 2), (1, 3)], [False, True], is_range=False).texts
+    ('["1","3"]', '["2","4",null]')
+    """
+
+    texts: tuple[str, ...]
+    low: Ints
+    high: Ints
+    starts: Longs
+    members: Ints
+    missing: Flags
+
+    @classmethod
+    def of(
+        cls, hierarchy: Hierarchy, held: Sequence[Sequence[int]], missing: Sequence[bool], *, is_range: bool
+    ) -> Covers:
+        """The covers of these ranks of leaves, each list ascending: of all between the ends where they are ranges."""
+        names = ranked_texts(hierarchy)
+        texts: list[str] = []
+        members: list[int] = []
+        sizes: list[int] = []
+        for ranks, with_missing in zip(held, missing, strict=True):
+            spread = is_range and len(ranks) > 1
+            text = _range_text(hierarchy, names, ranks, with_missing) if spread else None
+            own = () if text is not None else tuple(range(ranks[0], ranks[-1] + 1)) if spread else tuple(ranks)
+            texts.append(text if text is not None else _set_text(hierarchy, names, own, with_missing))
+            members.extend(own)
+            sizes.append(len(own))
+        low = np.array([ranks[0] if len(ranks) else 0 for ranks in held], np.int32)
+        high = np.array([ranks[-1] if len(ranks) else -1 for ranks in held], np.int32)
+        starts = np.append(0, np.cumsum(np.array(sizes, np.int64))).astype(np.int64)
+        return cls(tuple(texts), low, high, starts, np.array(members, np.int32), np.array(missing, np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def counts(self) -> Longs:
+        """How many leaves each value stands for."""
+        listed = np.diff(self.starts)
+        return np.where(listed > 0, listed, self.high.astype(np.int64) - self.low + 1)
+
+
+def _set_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], missing: bool) -> str:
+    """One value as it is; several, or one that may be missing, as a JSON array."""
+    if len(ranks) == 1 and not missing:
+        return names[ranks[0]]
+    text = json.dumps([*(names[rank] for rank in ranks), *([None] if missing else [])], ensure_ascii=False)
+    text = text.replace('", "', '","').replace('", null', '",null')
+    while hierarchy.find(text) is not None:
+        # White space that JSON does not care for.
+        text += " "
+    return text
+
+
+def _range_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], missing: bool) -> str | None:
+    """The two ends; None where a reader could take them for something else."""
+    low, high = names[ranks[0]], names[ranks[-1]]
+    text = f"{low}{DOTS}{high}{OR_MISSING if missing else ''}"
+    unclear = any(DOTS in end or end.endswith(OR_MISSING) or end[:1] == "[" for end in (low, high))
+    return None if unclear or hierarchy.find(text) is not None else text
+
+
+def parsed(text: str) -> tuple[list[str], bool, bool] | None:
+    """What a published text that is no node says: the values, whether they are the ends of a range, and whether a value
+    may be missing. None if it says nothing of the kind.
+
+    >>> parsed("20 … 34"), parsed('["a",null]'), parsed("20")
+    ((['20', '34'], True, False), (['a'], False, True), None)
+    """
+    if text[:1] == "[":
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(found, list) or not all(one is None or isinstance(one, str) for one in found) or not found:
+            return None
+        return [one for one in found if one is not None], False, None in found
+    missing = text.endswith(OR_MISSING)
+    ends = (text.removesuffix(OR_MISSING) if missing else text).split(DOTS)
+    return (ends, True, missing) if len(ends) == 2 and all(ends) else None
+
+
+@lru_cache(maxsize=64)
+def value_ranks(hierarchy: Hierarchy) -> Ints:
+    """For every node that is a leaf its rank, and -1 for others: of their numbers if all leaves are, else of preorder.
+
+    >>> value_ranks(Hierarchy.flat(["10", "9"])).tolist(), value_ranks(Hierarchy.flat(["b", "a"])).tolist()
+    ([-1, 1, 0], [-1, 0, 1])
+    """
+    leaves = hierarchy.leaf_nodes
+    texts = hierarchy.texts
+    numbers = [parse_number(texts[leaf], False) for leaf in leaves.tolist()]
+    order = np.arange(len(leaves))
+    if all(number is not None for number in numbers):
+        order = np.array(sorted(range(len(leaves)), key=lambda i: (numbers[i], texts[leaves[i]])), np.int64)
+    ranks = np.full(len(hierarchy), -1, np.int32)
+    ranks[leaves[order]] = np.arange(len(leaves), dtype=np.int32)
+    ranks.flags.writeable = False
+    return ranks
+
+
+@lru_cache(maxsize=64)
+def ranked_nodes(hierarchy: Hierarchy) -> Ints:
+    """The node of every rank."""
+    ranks = value_ranks(hierarchy)
+    nodes = np.empty(len(hierarchy.leaf_nodes), np.int32)
+    known = np.flatnonzero(ranks >= 0)
+    nodes[ranks[known]] = known
+    nodes.flags.writeable = False
+    return nodes
+
+
+def ranked_texts(hierarchy: Hierarchy) -> list[str]:
+    """The text of every rank."""
+    texts = hierarchy.texts
+    return [texts[node] for node in ranked_nodes(hierarchy).tolist()]
