@@ -1,0 +1,1 @@
+"""Searches of tables over rows in a one-dimensional order."""
