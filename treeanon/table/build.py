@@ -11,15 +11,17 @@ from typing import Literal
 import numpy as np
 
 from treeanon.errors import DataError
-from treeanon.forest.build import ForestBuilder
+from treeanon.forest.build import ForestBuilder, hierarchy_for
+from treeanon.hierarchy import Hierarchy
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format, read
 from treeanon.io.tables.one_file import OneFile
 from treeanon.io.tables.rows import RowSource, read_rows
 from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.kernels.trees import Ints
-from treeanon.schema import Schema
+from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.model import FLAT
+from treeanon.table.covers import Covers, Held, covers_of, parsed, value_ranks
 from treeanon.table.flatten import flatten
 from treeanon.table.table import Column, Table
 
@@ -34,12 +36,15 @@ def read_table(
     show_values: bool = False,
     jobs: int = 1,
     progress: Callable[[int, int | None], None] | None = None,
+    published: bool = False,
+    called: str | None = None,
 ) -> Table:
     """The table of a CSV or Parquet file, or of any other input that has each class at most once a person.
 
     Every published class is a column of nodes of its hierarchy (built from the values where the schema has a builder),
     rows as they are stored. Options are those of `read`. UsageError where a class occurs several times: `flatten` with
-    reductions.
+    reductions. Of a release, which is `published`, quasi values may also be ranges ("20 … 34") and sets ('["a","b"]').
+    `called` is the file's name, if that is to be another.
 
     >>> import tempfile, pathlib, treeanon as ta
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -65,14 +70,17 @@ def read_table(
         if progress is not None:
             progress(done, None)
 
-    with closing(OneFile(source, form.name, advance)) as file:
+    with closing(OneFile(source, form.name, advance, called=called)) as file:
         found = replace(schema, input=replace(schema.input, format=form.name, delimiter=file.delimiter))
-        return table_of_rows(file, found, ReadOptions(on_error, strict, jobs), show_values=show_values)
+        options = ReadOptions(on_error, strict, jobs)
+        return table_of_rows(file, found, options, show_values=show_values, published=published)
 
 
-def table_of_rows(source: RowSource, schema: Schema, options: ReadOptions, *, show_values: bool = False) -> Table:
-    """The table of a source of rows, by a schema of rows."""
-    builder = _Columns(schema)
+def table_of_rows(
+    source: RowSource, schema: Schema, options: ReadOptions, *, show_values: bool = False, published: bool = False
+) -> Table:
+    """The table of a source of rows, by a schema of rows; `published` as for `read_table`."""
+    builder = _Published(schema) if published else _Columns(schema)
     builder.add(read_rows(source, schema, options, builder.report))
     if not builder.records:
         raise DataError("holds no row", source=source.name)
@@ -91,5 +99,61 @@ class _Columns(ForestBuilder):
                 for own, batch in zip(nodes, self._parts(), strict=True)
             ]
             codes: Ints = np.concatenate(parts)
-            found.append(Column(published.spec, hierarchy, codes))
+            found.append(self._column(index, published.spec, hierarchy, codes))
         return Table(tuple(found), report=self.report)
+
+    def _column(self, index: int, spec: ClassSpec, hierarchy: Hierarchy, codes: Ints) -> Column:
+        return Column(spec, hierarchy, codes)
+
+
+class _Published(_Columns):
+    """Makes columns of a release, whose values may be ranges and sets of values."""
+
+    def __init__(self, schema: Schema) -> None:
+        super().__init__(schema)
+        self.covers: dict[int, Covers] = {}
+
+    def _resolve(self, index: int, show_values: bool) -> tuple[Hierarchy, list[Ints]]:
+        spec = self.layout.classes[index].spec
+        parts = list(self._parts())
+        texts = dict.fromkeys(text for part in parts for text in part.texts[index] if text)
+        fixed = spec.hierarchy if isinstance(spec.hierarchy, Hierarchy) else None
+        said = {
+            text: found
+            for text in texts
+            if (fixed is None or fixed.find(text) is None) and (found := parsed(text)) is not None
+        }
+        if spec.role != "quasi" or not said:
+            return super()._resolve(index, show_values)
+        single = [text for text in texts if text not in said]
+        members = [value for values, _, _ in said.values() for value in values]
+        hierarchy = fixed or hierarchy_for(spec, [list(dict.fromkeys([*single, *members]))])
+        ranks = value_ranks(hierarchy)
+        plain = {text: ([text], False, False) for text in single}
+        held = {text: _held(hierarchy, ranks, what) for text, what in (said | plain).items()}
+        known = {text: one for text, one in held.items() if one is not None}
+        if len(known) < len(held):
+            # What is strange is told as for any other input.
+            return super()._resolve(index, show_values)
+        self.covers[index] = covers_of(hierarchy, known)
+        code = {text: i for i, text in enumerate(known)} | {"": -1}
+        return hierarchy, [np.array([code[text] for text in part.texts[index]], np.int32) for part in parts]
+
+    def _column(self, index: int, spec: ClassSpec, hierarchy: Hierarchy, codes: Ints) -> Column:
+        return Column(spec, hierarchy, codes, self.covers.get(index))
+
+
+def _held(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, bool]) -> Held | None:
+    """What a published text stands for; None if it names what the hierarchy does not know."""
+    values, is_range, missing = said
+    nodes = [hierarchy.find(value) for value in values]
+    if any(node is None for node in nodes):
+        return None
+    if len(nodes) == 1 and ranks[nodes[0]] < 0:
+        start, count = int(hierarchy.leaf_start[nodes[0]]), int(hierarchy.leaf_count[nodes[0]])
+        held = np.sort(ranks[hierarchy.leaf_nodes[start : start + count]]).tolist()
+        return Held(tuple(held), False, missing or nodes[0] == 0)
+    own = [int(ranks[node]) for node in nodes if node is not None]
+    if min(own, default=0) < 0 or (is_range and own[0] >= own[1]):
+        return None
+    return Held(tuple(own if is_range else sorted(own)), is_range, missing)

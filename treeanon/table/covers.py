@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -68,6 +68,29 @@ class Covers:
         """How many leaves each value stands for."""
         listed = np.diff(self.starts)
         return np.where(listed > 0, listed, self.high.astype(np.int64) - self.low + 1)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The ranks that a published text stands for, or the first and the last of a range; and perhaps a missing value."""
+
+    ranks: tuple[int, ...]
+    is_range: bool
+    missing: bool
+
+
+def covers_of(hierarchy: Hierarchy, said: Mapping[str, Held]) -> Covers:
+    """The covers with these texts, as they were read.
+
+    >>> covers_of(Hierarchy.flat(["1", "2", "3"]), {"1 … 3": Held((0, 2), True, False)}).counts.tolist()
+    [3]
+    """
+    low = np.array([held.ranks[0] if held.ranks else 0 for held in said.values()], np.int32)
+    high = np.array([held.ranks[-1] if held.ranks else -1 for held in said.values()], np.int32)
+    own = [() if held.is_range else held.ranks for held in said.values()]
+    starts = np.append(0, np.cumsum([len(ranks) for ranks in own])).astype(np.int64)
+    members = np.array([rank for ranks in own for rank in ranks], np.int32)
+    return Covers(tuple(said), low, high, starts, members, np.array([held.missing for held in said.values()], np.bool_))
 
 
 def _set_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], missing: bool) -> str:

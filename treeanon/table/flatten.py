@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.kernels.trees import Ints
+from treeanon.schema.paths import FieldPath, Step
 from treeanon.table.reductions import REDUCTIONS, Occurrences, fitting
 from treeanon.table.table import MISSING, Column, Table
 
@@ -39,7 +41,12 @@ def flatten(forest: Forest, reductions: Mapping[str, str] | None = None) -> Tabl
             codes = np.full(len(forest), MISSING, np.int32)
             codes[occurrences.record] = occurrences.code
             columns.append(Column(occurrences.spec, occurrences.hierarchy, codes))
-    return Table(tuple(columns), report=forest.report)
+    return Table(tuple(map(_of_its_own, columns)), report=forest.report)
+
+
+def _of_its_own(column: Column) -> Column:
+    """The column as one that a file of rows has, called as its class."""
+    return replace(column, spec=replace(column.spec, path=FieldPath((Step(column.name),)), under=None))
 
 
 def _occurrences(forest: Forest, index: int) -> Occurrences:

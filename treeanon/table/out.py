@@ -77,7 +77,9 @@ def table_format(target: str | Path, format: str | None = None) -> str:
 def _table_out(table: Table, order: Longs | None) -> TableOut:
     import pyarrow as pa
 
-    made = {column.name: _column_out(column, order) for column in table.columns}
+    made = {column.header: _column_out(column, order) for column in table.columns}
+    if len(made) < len(table.columns):
+        raise UsageError("two classes are of one column, so they cannot be written as two")
     data = pa.table({name: array for name, (array, _) in made.items()})
     return TableOut("table", data, {name: kind for name, (_, kind) in made.items()}, (), (), ())
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from treeanon.errors import UsageError
 from treeanon.forest.report import ReadReport
 from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.trees import Ints
 from treeanon.schema.model import ClassSpec
 from treeanon.table.covers import Covers
@@ -40,6 +41,12 @@ class Column:
     def name(self) -> str:
         """The column's name, that of its class."""
         return self.spec.name
+
+    @property
+    def header(self) -> str:
+        """The column's name in files and frames: that of the column which the class was read from."""
+        path = self.spec.path
+        return self.name if path is None else path.steps[-1].name or self.name
 
     @property
     def role(self) -> str:
@@ -112,9 +119,14 @@ class Table:
         if not isinstance(other, Table):
             return NotImplemented
         names = [column.name for column in self.columns]
-        if names != [column.name for column in other.columns]:
+        if names != [column.name for column in other.columns] or len(self) != len(other):
             return False
-        return sorted(map(repr, self.rows())) == sorted(map(repr, other.rows()))
+        pairs = list(zip(self.columns, other.columns, strict=True))
+        both = [_same_codes(*pair) for pair in pairs]
+        sizes = [int(codes.max(initial=0)) + 1 for codes in both]
+        numbers, groups = group_numbers(both, sizes, 2 * len(self))
+        here, there = (np.bincount(part, minlength=groups) for part in np.split(numbers, 2))
+        return bool((here == there).all())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -167,3 +179,18 @@ class Table:
     def persons(self) -> int:
         """The number of persons."""
         return len(self) if self.person is None else len(np.unique(self.person))
+
+
+def _same_codes(one: Column, other: Column) -> Ints:
+    """The values of two columns one after the other, as numbers that are the same for the same texts; 0 for missing."""
+    codes = np.concatenate([one.codes, other.codes]).astype(np.int32) + 1
+    if one.values is other.values:
+        return codes
+    number: dict[str, int] = {}
+    parts = []
+    for column in (one, other):
+        found = np.zeros(column.size + 1, np.int32)
+        for code in np.unique(column.codes[column.codes >= 0]).tolist():
+            found[code] = number.setdefault(column.values[code], len(number) + 1)
+        parts.append(found[column.codes])
+    return np.concatenate(parts)

@@ -48,7 +48,9 @@ def recoded_groups(table: Table, numbers: Longs, style: Style = "auto") -> Table
 
 
 def recoded_members(table: Table, offsets: Longs, members: Longs, style: Style = "auto") -> tuple[Column, ...]:
-    """The quasi columns of the groups themselves, a value a group: group g has the rows members[offsets[g]:offsets[g+1]].
+    """The quasi columns of the groups themselves, a value a group.
+
+    Group g has the rows members[offsets[g]:offsets[g + 1]].
 
     Groups may share rows; none is empty.
     """
@@ -133,6 +135,8 @@ def _covered(column: Column, held: list[tuple[int, ...]], missing: Flags, of: Lo
     """The column of covers; where nothing but missing values is held, that is what is published."""
     empty = np.array([not ranks for ranks in held], np.bool_)
     kept = [ranks for ranks in held if ranks]
+    if not kept:
+        return Column(column.spec, column.hierarchy, np.full(len(of), MISSING, np.int32))
     covers = Covers.of(column.hierarchy, kept, missing[~empty].tolist(), is_range=is_range)
     number = np.where(empty, MISSING, np.cumsum(~empty) - 1)
     return Column(column.spec, column.hierarchy, number[of].astype(np.int32), covers)

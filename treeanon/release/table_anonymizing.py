@@ -1,0 +1,192 @@
+"""From a table to a release: search, check by other code than the search's, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.flat.found import Found, scattered
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.registry import FLAT_DEFAULT
+from treeanon.errors import GuaranteeError
+from treeanon.kernels.trees import Longs
+from treeanon.loss.flat import measure
+from treeanon.privacy.models import KAnonymity
+from treeanon.privacy.models.asked import Asked, Form, models_of
+from treeanon.privacy.models.limits import Number, exact
+from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.t_closeness import Distance, TCloseness
+from treeanon.privacy.table_verdict import TableVerdict, verify_table
+from treeanon.release.table_release import TableRelease
+from treeanon.release.table_request import TableRequest
+from treeanon.table import Column, Table
+from treeanon.table.covers import value_ranks
+
+_CLOSER = 8
+"""How often a search is repeated with a smaller t before t-closeness is given up."""
+
+
+def anonymize_table(
+    table: Table,
+    *,
+    k: int | None = None,
+    l: Asked | None = None,  # noqa: E741 - its name in the literature
+    diversity: Form = "distinct",
+    c: Number | None = None,
+    alpha: Asked | None = None,
+    p: Asked | None = None,
+    t: Asked | None = None,
+    emd: Distance = "equal",
+    models: Sequence[Model] = (),
+    algorithm: str = FLAT_DEFAULT,
+    max_suppressed: int | float | str = 0,
+    weights: Mapping[str, float] | None = None,
+    seed: int | None = None,
+    **options: Any,
+) -> TableRelease:
+    """A release of a table in which every group of rows that look alike satisfies all models; checked.
+
+    The models are those that the parameters ask for (see `models_of`) and those in `models`. `max_suppressed` persons
+    (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own.
+    GuaranteeError if there is no such release.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> release = anonymize_table(Table.of_texts({"age": (["34", "35", "41"], ages)}), k=2, max_suppressed=1)
+    >>> release.verdict.holds, list(release.table.rows())
+    (True, [('30-39',), ('30-39',)])
+    """
+    asked = (*models_of(k, l=l, diversity=diversity, c=c, alpha=alpha, p=p, t=t, emd=emd), *models)
+    given = {name: value for name, value in {"weights": weights, **options}.items() if value is not None}
+    request = TableRequest(asked, algorithm, max_suppressed, given, unprotected=l == 1)
+    return fulfil_table(request, table, seed=seed)
+
+
+def fulfil_table(request: TableRequest, table: Table, *, seed: int | None = None) -> TableRelease:
+    """The release of a table that a request asks for; `seed` orders its rows, for tests."""
+    problem = request.problem(table)
+    refuse_too_few(table, problem.models)
+    for models in _closer(problem):
+        found = request.search.search(replace(problem, models=models), **request.options)
+        recoded, rows = found.recoded(table)
+        check_recoding(table, recoded, rows, problem.max_suppressed)
+        released = scattered(recoded, seed)
+        verdict = verify_table(released, problem.models)
+        if not _only_closeness_fails(verdict, problem.models):
+            break
+    return release_of(table, released, found, verdict, problem.models, request.options)
+
+
+def release_of(
+    table: Table,
+    released: Table,
+    found: Found,
+    verdict: TableVerdict,
+    models: tuple[Model, ...],
+    options: Mapping[str, Any],
+) -> TableRelease:
+    """The release of what was found and checked; GuaranteeError unless it holds."""
+    if not len(released):
+        raise GuaranteeError("every person would have to be left out, so there is nothing to publish")
+    if _only_closeness_fails(verdict, models):
+        raise GuaranteeError(
+            "t-closeness does not hold among the rows that are left, which an attacker compares with: give a larger t,"
+            " or let fewer persons be left out"
+        )
+    if not verdict.holds:
+        raise GuaranteeError("what the search found did not pass the check, so nothing is published: please report it")
+    losses = measure(table, released, k=largest_k(models))
+    counts: dict[str, Any] = {
+        "rows": len(table),
+        "persons": table.persons,
+        "published_rows": len(released),
+        "published_persons": released.persons,
+    }
+    counts |= {} if table.report is None else table.report.as_dict()
+    return TableRelease(released, models, found, losses, verdict, counts, dict(options))
+
+
+def refuse_too_few(table: Table, models: Sequence[Model]) -> None:
+    """GuaranteeError if there are not as many persons as a group must have."""
+    if not len(table):
+        raise GuaranteeError("there are no rows, so there is nothing to publish")
+    k = largest_k(models)
+    if table.persons < k:
+        raise GuaranteeError(f"there are {table.persons:,} persons, fewer than k = {k:,}: nobody can be hidden")
+
+
+def largest_k(models: Sequence[Model]) -> int:
+    """The largest k of k-anonymity that is asked for; 1 if none is.
+
+    >>> largest_k([KAnonymity(3), KAnonymity(5)])
+    5
+    """
+    return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
+
+
+def _closer(problem: Problem) -> Iterator[tuple[Model, ...]]:
+    """The models to search by, one after the other until the release holds.
+
+    A search compares with the values of the whole table, an attacker with those of the rows published. Where rows may
+    be left out these differ, and a release that is near to the one need not be as near to the other.
+    """
+    yield problem.models
+    compared = any(isinstance(model, TCloseness) for model in problem.models)
+    for step in range(1, _CLOSER if problem.max_suppressed and compared else 1):
+        yield tuple(
+            replace(model, t=exact("t", model.t) * (_CLOSER - step) / _CLOSER)
+            if isinstance(model, TCloseness)
+            else model
+            for model in problem.models
+        )
+
+
+def _only_closeness_fails(verdict: TableVerdict, models: Sequence[Model]) -> bool:
+    names = {model.name for model in models if isinstance(model, TCloseness)}
+    failing = {one.model for one in verdict.checked if not one.holds}
+    return bool(failing) and failing <= names
+
+
+def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) -> None:
+    """GuaranteeError unless the rows published are those of the input made more general, and enough of them.
+
+    Shares nothing with the searches: a value published must stand for the value that the row had, in every column; and
+    the persons who lose a row must be as many as may, if `most` says how many.
+    """
+    wrong = GuaranteeError("the rows found are not those of the input made more general: please report it")
+    if len(np.unique(rows)) < len(rows) or len(recoded) != len(rows):
+        raise wrong
+    if [c.name for c in recoded.columns] != [c.name for c in table.columns]:
+        raise wrong
+    for before, after in zip(table.take(rows).columns, recoded.columns, strict=True):
+        same = after.covers is None and np.array_equal(before.codes, after.codes)
+        if before.hierarchy != after.hierarchy or not (same or (before.role == "quasi" and _stands_for(before, after))):
+            raise wrong
+    left = np.ones(len(table), np.bool_)
+    left[rows] = False
+    gone = int(left.sum()) if table.person is None else len(np.unique(table.person[left]))
+    if most is not None and gone > most:
+        raise GuaranteeError("more persons are left out than was allowed: please report it")
+
+
+def _stands_for(before: Column, after: Column) -> bool:
+    """Whether every value published covers the value that the row had."""
+    own, codes, hierarchy = before.codes, after.codes, before.hierarchy
+    if after.covers is None:
+        end = np.append(hierarchy.end, 0)
+        below = (codes >= 0) & (own >= codes) & (own < end[codes])
+        # A missing value stays missing, or becomes the root, as anything may.
+        return bool((below | ((own < 0) & (codes <= 0))).all())
+    covers = after.covers
+    rank = np.append(value_ranks(hierarchy), -1)[own]
+    inside = (codes >= 0) & (rank >= covers.low[codes]) & (rank <= covers.high[codes])
+    listed = np.flatnonzero(inside & (np.diff(covers.starts)[codes] > 0))
+    # Members ascend within a value, and values are numbered: one sorted array of pairs says what is a member of what.
+    size = len(hierarchy) + 1
+    pairs = np.repeat(np.arange(len(covers)), np.diff(covers.starts)) * size + covers.members
+    inside[listed] = np.isin(codes[listed].astype(np.int64) * size + rank[listed], pairs)
+    missing = (own < 0) & ((codes < 0) | covers.missing[codes])
+    return bool((inside | missing).all())

@@ -1,0 +1,133 @@
+"""A release of a table: the rows to publish, how they were made, what that cost, and the check that they passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treeanon.algorithms.flat.found import Found
+from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.io.output import Written
+from treeanon.loss.flat import FlatLosses
+from treeanon.privacy.models.asked import plain_model
+from treeanon.privacy.models.model import Model
+from treeanon.privacy.table_verdict import TableVerdict, verify_table
+from treeanon.schema import Schema
+from treeanon.schema.model import ClassSpec, InputSpec, Role
+from treeanon.schema.paths import FieldPath, Step
+from treeanon.table import Column, Table
+from treeanon.table.build import read_table
+from treeanon.table.frames import to_frame_like
+from treeanon.table.out import table_format, write_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, repr=False)
+class TableRelease:
+    """A published table that satisfies all `models`, which `verdict` has found by counting.
+
+    `table` has its rows in random order. `counts` has the rows and persons of the input and of the release, and what
+    reading left out; `options` are those that the search was given.
+    """
+
+    table: Table
+    models: tuple[Model, ...]
+    found: Found
+    loss: FlatLosses
+    verdict: TableVerdict
+    counts: Mapping[str, Any]
+    options: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        names = ", ".join(model.name for model in self.models)
+        return f"<TableRelease: {len(self.table):,} rows, {names} by {self.found.algorithm}>"
+
+    def write(
+        self,
+        target: str | Path,
+        *,
+        format: str | None = None,
+        delimiter: str = "",
+        force: bool = False,
+        seed: int | None = None,
+    ) -> TableVerdict:
+        """Writes the release as a CSV or Parquet file, and returns the verdict on what was written.
+
+        Before the file appears, what was written is read again; unless that gives exactly the published rows, and they
+        satisfy all models, GuaranteeError is raised and nothing appears. Rows come in random order; `seed` makes it
+        repeatable, for tests.
+        """
+        form = table_format(target, format)
+        verdicts: list[TableVerdict] = []
+
+        def check(written: Written) -> None:
+            verdicts.append(self._check(written, str(target), form))
+
+        write_table(self.table, target, format=form, delimiter=delimiter, force=force, seed=seed, check=check)
+        return verdicts[-1]
+
+    def _check(self, written: Written, target: str, format: str) -> TableVerdict:
+        """The verdict on what was written, which is to become `target`."""
+        assert isinstance(written, Path)
+        name = "standard output" if target == "-" else target
+        try:
+            again = read_table(written, self._schema(format), format=format, published=True, called=name)
+        except (DataError, HierarchyError) as problem:
+            raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
+        if again != Table(self.table.columns):
+            raise GuaranteeError(f"{name}: not published, for reading it again does not give the published rows")
+        # Which rows are of one person is not in the file.
+        verdict = verify_table(Table(again.columns, None), self.models) if self.table.person is None else None
+        if verdict is not None and not verdict.holds:
+            raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
+        return verdict or self.verdict
+
+    def _schema(self, format: str) -> Schema:
+        """The schema by which the published rows are read: with the hierarchies that they were made by."""
+        return Schema(InputSpec(format), tuple(map(_as_published, self.table.columns)))
+
+    def to_arrow(self) -> pa.Table:
+        """The published rows as Arrow has them, in random order; missing values are null."""
+        return self.table.to_arrow()
+
+    def to_frame(self, like: Any) -> Any:
+        """The published rows as a frame of the same library as another frame."""
+        return to_frame_like(self.table, like, shuffle=False)
+
+    def unprotected(self) -> dict[str, list[str]]:
+        """The columns whose values are published as they are, by their role."""
+        out: dict[str, list[str]] = {}
+        for column in self.table.columns:
+            if column.role != "quasi":
+                out.setdefault("pseudonym" if column.spec.pseudonym else column.role, []).append(column.name)
+        return out
+
+    def as_dict(self) -> dict[str, Any]:
+        """What there is to tell about the release, as plain data, without a value of the data."""
+        return {
+            "models": [model.name for model in self.models],
+            "verification": self.verdict.as_dict(),
+            "algorithm": self.found.algorithm,
+            "options": dict(self.options),
+            "losses": self.loss.as_dict(),
+            "counts": dict(self.counts),
+            "suppressed": self.found.suppressed,
+            "published_as_they_are": self.unprotected(),
+            **{name: value for name, value in self.found.as_dict().items() if name == "levels"},
+            "search": dict(self.found.counts),
+        }
+
+    def solution(self) -> dict[str, Any]:
+        """How the release was made, as plain data for a solution file: this may name values."""
+        return {"models": [plain_model(model) for model in self.models], **self.found.as_dict()}
+
+
+def _as_published(column: Column) -> ClassSpec:
+    """What a schema says of a column of a release."""
+    role: Role = "keep" if column.spec.pseudonym else column.spec.role
+    path = FieldPath((Step(column.header),))
+    return replace(column.spec, path=path, hierarchy=column.hierarchy, under=None, role=role, pseudonym=False)
