@@ -30,12 +30,12 @@ def spread(
     >>> spread(lines, np.array([0.5, 1.0]), starts, low, high, cells, child, 2).tolist()
     [0.5, 0.0]
     """
-    return _spread(*read_only(lines, weights, starts, low, high, cell, child), last)
+    return _spread(last, *read_only(lines, weights, starts, low, high, cell, child))
 
 
 @njit
 def _spread(
-    lines: Longs, weights: Floats, starts: Longs, low: Ints, high: Ints, cell: Ints, child: Longs, last: int
+    last: int, lines: Longs, weights: Floats, starts: Longs, low: Ints, high: Ints, cell: Ints, child: Longs
 ) -> Floats:
     columns = lines.shape[1]
     # What is no child of another is at the top; of a single level that is all.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from treeanon.errors import UsageError
 from treeanon.kernels.flat_losses import group_numbers
-from treeanon.kernels.queries import Floats, spread
+from treeanon.kernels.queries import spread
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.runs import Runs, runs_of
 from treeanon.table import Column, Table
