@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treeanon.errors import GuaranteeError, TreeanonError
     from treeanon.forest import Forest
+    from treeanon.front import anonymize, apply, verify
     from treeanon.hierarchy import Hierarchy
     from treeanon.io import read, write
-    from treeanon.privacy import Guarantee, Verdict, verify
-    from treeanon.release import Release, anonymize, apply
+    from treeanon.privacy import Guarantee, Verdict
+    from treeanon.privacy.table_verdict import TableVerdict
+    from treeanon.release import Release, TableRelease
     from treeanon.schema import Schema
     from treeanon.table import Table
     from treeanon.table.build import read_table
@@ -27,6 +29,8 @@ __all__ = [
     "Release",
     "Schema",
     "Table",
+    "TableRelease",
+    "TableVerdict",
     "TreeanonError",
     "Verdict",
     "anonymize",
@@ -46,14 +50,16 @@ _HOMES = {
     "Release": "treeanon.release",
     "Schema": "treeanon.schema",
     "Table": "treeanon.table",
+    "TableRelease": "treeanon.release",
+    "TableVerdict": "treeanon.privacy.table_verdict",
     "TreeanonError": "treeanon.errors",
     "Verdict": "treeanon.privacy",
-    "anonymize": "treeanon.release",
-    "apply": "treeanon.release",
+    "anonymize": "treeanon.front",
+    "apply": "treeanon.front",
     "read": "treeanon.io",
     "read_table": "treeanon.table.build",
     "table_of": "treeanon.table.frames",
-    "verify": "treeanon.privacy",
+    "verify": "treeanon.front",
     "write": "treeanon.io",
 }
 

@@ -1,9 +1,26 @@
-"""From a forest to a checked release: search, verify, measure, write."""
+"""From a forest or a table to a checked release: search, verify, measure, write."""
 
 from treeanon.release.anonymizing import anonymize, fulfil
 from treeanon.release.reapply import apply
 from treeanon.release.release import Release
 from treeanon.release.request import Request
 from treeanon.release.solution_file import SolutionFile
+from treeanon.release.table_anonymizing import anonymize_table, fulfil_table
+from treeanon.release.table_reapply import TableSolution, apply_table
+from treeanon.release.table_release import TableRelease
+from treeanon.release.table_request import TableRequest
 
-__all__ = ["Release", "Request", "SolutionFile", "anonymize", "apply", "fulfil"]
+__all__ = [
+    "Release",
+    "Request",
+    "SolutionFile",
+    "TableRelease",
+    "TableRequest",
+    "TableSolution",
+    "anonymize",
+    "anonymize_table",
+    "apply",
+    "apply_table",
+    "fulfil",
+    "fulfil_table",
+]

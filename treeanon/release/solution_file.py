@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from treeanon.release.release import Release
 
 VERSION = 1
-KEYS = ("version", "treeanon", *PARTS, "losses", "counts", "verification")
+TOLD = ("losses", "counts", "verification")
+KEYS = ("version", "treeanon", *PARTS, *TOLD)
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class SolutionFile:
     def of(cls, release: Release) -> SolutionFile:
         """The solution file of a release."""
         told = release.as_dict()
-        return cls(release.solution, _version(), told["losses"], told["counts"], told["verification"])
+        return cls(release.solution, version(), told["losses"], told["counts"], told["verification"])
 
     def as_dict(self) -> dict[str, Any]:
         """The file as plain data."""
@@ -50,26 +51,12 @@ class SolutionFile:
 
     def write(self, target: str | Path, *, force: bool = False) -> None:
         """Writes the file, whole or not at all; an existing one is replaced only with `force`."""
-        text = json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
-        with open_output(target, force=force) as stream:
-            # A lone surrogate, which no reader lets in, must not become an error that shows it.
-            stream.write((text + "\n").encode(errors="backslashreplace"))
+        write_plain(self.as_dict(), target, force=force)
 
     @classmethod
     def load(cls, path: str | Path) -> SolutionFile:
         """The solution file at a path; UsageError says what is wrong with it, without a value of the data."""
-        try:
-            text = Path(path).read_bytes().decode("utf-8-sig")
-        except OSError as problem:
-            raise FileError(f"{path}: cannot be read: {problem.strerror}") from None
-        except UnicodeDecodeError:
-            raise UsageError(f"{path}: is not UTF-8, so it is no solution file") from None
-        try:
-            plain = json.loads(text)
-        except json.JSONDecodeError as problem:
-            raise UsageError(f"{path}, line {problem.lineno}: is not JSON, so it is no solution file") from None
-        except RecursionError:
-            raise UsageError(f"{path}: is nested too deep to be a solution file") from None
+        plain = read_plain(path)
         try:
             return cls.from_dict(plain)
         except UsageError as problem:
@@ -78,20 +65,50 @@ class SolutionFile:
     @classmethod
     def from_dict(cls, plain: object) -> SolutionFile:
         """The solution file of plain data; UsageError says what is wrong with it."""
-        if not isinstance(plain, dict) or "version" not in plain:
-            raise UsageError("is no solution file: it must be an object with a version")
-        if type(plain["version"]) is not int or plain["version"] != VERSION:
-            raise UsageError(f"its version is not known; this treeanon reads version {VERSION}")
-        if unknown := [key for key in plain if key not in KEYS]:
-            raise UsageError(f"{len(unknown)} keys of it are unknown; there is: {', '.join(KEYS)}")
+        plain = checked_plain(plain, KEYS)
         made_by = plain.get("treeanon", "")
-        told = {name: plain.get(name, {}) for name in ("losses", "counts", "verification")}
-        for name, value in told.items():
-            if not isinstance(value, dict):
-                raise UsageError(f"{name}: must be an object")
+        told = {name: plain.get(name, {}) for name in TOLD}
         return cls(Solution.from_dict(plain), made_by if isinstance(made_by, str) else "", **told)
 
 
-def _version() -> str:
+def write_plain(plain: Mapping[str, Any], target: str | Path, *, force: bool) -> None:
+    """Writes plain data as JSON, whole or not at all."""
+    text = json.dumps(plain, indent=1, ensure_ascii=False)
+    with open_output(target, force=force) as stream:
+        # A lone surrogate, which no reader lets in, must not become an error that shows it.
+        stream.write((text + "\n").encode(errors="backslashreplace"))
+
+
+def read_plain(path: str | Path) -> object:
+    """What a file of JSON holds; UsageError if it cannot be a solution file, without a value of it."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as problem:
+        raise FileError(f"{path}: cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{path}: is not UTF-8, so it is no solution file") from None
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise UsageError(f"{path}, line {problem.lineno}: is not JSON, so it is no solution file") from None
+    except RecursionError:
+        raise UsageError(f"{path}: is nested too deep to be a solution file") from None
+
+
+def checked_plain(plain: object, keys: Sequence[str]) -> dict[str, Any]:
+    """The plain data of a solution file with these keys; UsageError says what is wrong with it."""
+    if not isinstance(plain, dict) or "version" not in plain:
+        raise UsageError("is no solution file: it must be an object with a version")
+    if type(plain["version"]) is not int or plain["version"] != VERSION:
+        raise UsageError(f"its version is not known; this treeanon reads version {VERSION}")
+    if unknown := [key for key in plain if key not in keys]:
+        raise UsageError(f"{len(unknown)} keys of it are unknown; there is: {', '.join(keys)}")
+    for name in TOLD:
+        if not isinstance(plain.get(name, {}), dict):
+            raise UsageError(f"{name}: must be an object")
+    return plain
+
+
+def version() -> str:
     """The version of this package."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)

@@ -77,7 +77,7 @@ def fulfil_table(request: TableRequest, table: Table, *, seed: int | None = None
         verdict = verify_table(released, problem.models)
         if not _only_closeness_fails(verdict, problem.models):
             break
-    return release_of(table, released, found, verdict, problem.models, request.options)
+    return release_of(table, released, found, verdict, problem.models, request.options, request.max_suppressed)
 
 
 def release_of(
@@ -87,6 +87,7 @@ def release_of(
     verdict: TableVerdict,
     models: tuple[Model, ...],
     options: Mapping[str, Any],
+    max_suppressed: int | float | str = 0,
 ) -> TableRelease:
     """The release of what was found and checked; GuaranteeError unless it holds."""
     if not len(released):
@@ -106,7 +107,7 @@ def release_of(
         "published_persons": released.persons,
     }
     counts |= {} if table.report is None else table.report.as_dict()
-    return TableRelease(released, models, found, losses, verdict, counts, dict(options))
+    return TableRelease(released, models, found, losses, verdict, counts, dict(options), max_suppressed)
 
 
 def refuse_too_few(table: Table, models: Sequence[Model]) -> None:

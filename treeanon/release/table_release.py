@@ -11,7 +11,6 @@ from treeanon.algorithms.flat.found import Found
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.io.output import Written
 from treeanon.loss.flat import FlatLosses
-from treeanon.privacy.models.asked import plain_model
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
 from treeanon.schema import Schema
@@ -41,6 +40,7 @@ class TableRelease:
     verdict: TableVerdict
     counts: Mapping[str, Any]
     options: Mapping[str, Any]
+    max_suppressed: int | float | str = 0
 
     def __repr__(self) -> str:
         names = ", ".join(model.name for model in self.models)
@@ -121,9 +121,11 @@ class TableRelease:
             "search": dict(self.found.counts),
         }
 
-    def solution(self) -> dict[str, Any]:
-        """How the release was made, as plain data for a solution file: this may name values."""
-        return {"models": [plain_model(model) for model in self.models], **self.found.as_dict()}
+    def write_solution(self, target: str | Path, *, force: bool = False) -> None:
+        """Writes the solution file, by which `apply` makes the same of other data. It is not for publishing."""
+        from treeanon.release.table_reapply import TableSolution
+
+        TableSolution.of(self).write(target, force=force)
 
 
 def _as_published(column: Column) -> ClassSpec:

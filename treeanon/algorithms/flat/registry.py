@@ -1,6 +1,7 @@
 """The searches of tables by name: where each lives, what it does in a line, and which options it takes.
 
-A new search is a module with a function `search(problem, *, …) -> FlatSolution`, and one entry here.
+A new search is a module with a function `search(problem, *, …) -> Found`, and one entry here; what its options are is
+said in `options.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from treeanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.flat.solution import FlatSolution
+    from treeanon.algorithms.flat.found import Found
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class FlatAlgorithm:
     options: tuple[str, ...] = ()
 
     @property
-    def search(self) -> Callable[..., FlatSolution]:
+    def search(self) -> Callable[..., Found]:
         """The function; its module is loaded when this is asked for."""
-        found: Callable[..., FlatSolution] = importlib.import_module(self.module).search
+        found: Callable[..., Found] = importlib.import_module(self.module).search
         return found
 
     def check(self, options: Iterable[str]) -> None:
@@ -71,9 +72,9 @@ def flat_algorithm_named(name: str) -> FlatAlgorithm:
 
     >>> flat_algorithm_named("optimal").options
     ('loss', 'weights')
-    >>> flat_algorithm_named("magic")
+    >>> flat_algorithm_named("magic")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    treeanon.errors.UsageError: there is no algorithm 'magic'; there is: optimal, samarati, incognito, datafly
+    treeanon.errors.UsageError: there is no algorithm 'magic'; there is: optimal, samarati, ...
     """
     if name not in FLAT_ALGORITHMS:
         raise UsageError(f"there is no algorithm {name!r}; there is: {', '.join(FLAT_ALGORITHMS)}")

@@ -1,0 +1,57 @@
+"""The options that searches of tables take, as data: what each is called, what it may be, and what it is for.
+
+An option that a search takes needs an entry here to be one of the command line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from treeanon.algorithms.flat.recoding import STYLES
+
+Kind = Literal["choice", "whole", "number", "text", "flag"]
+
+
+@dataclass(frozen=True)
+class FlatOption:
+    """One option: its name in the library; on the command line it has dashes for underscores."""
+
+    name: str
+    kind: Kind
+    help: str
+    choices: tuple[str, ...] = ()
+    metavar: str = ""
+
+    @property
+    def flag(self) -> str:
+        """The option on the command line.
+
+        >>> OPTIONS["max_loss"].flag
+        '--max-loss'
+        """
+        return "--" + self.name.replace("_", "-")
+
+
+OPTIONS: dict[str, FlatOption] = {
+    option.name: option
+    for option in (
+        FlatOption("loss", "choice", "what is made least", ("height", "gcp", "gcp_set", "precision")),
+        FlatOption(
+            "preference",
+            "choice",
+            "which k-minimal vector is taken",
+            (
+                "minimum_absolute_distance",
+                "minimum_relative_distance",
+                "maximum_distribution",
+                "minimum_suppression",
+            ),
+        ),
+        FlatOption("matrix", "flag", "build the matrix of distance vectors, as published"),
+        FlatOption("metric", "choice", "cost of a group: discernibility, or wrong labels", ("dm", "cm")),
+        FlatOption("label", "text", "the column that somebody may want to learn to tell (metric cm)", metavar="CLASS"),
+        FlatOption("seconds", "number", "stop after so long with the best found", metavar="S"),
+        FlatOption("style", "choice", "how values are published", STYLES),
+    )
+}

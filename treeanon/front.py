@@ -1,0 +1,103 @@
+"""The package's own functions: one name each for trees, tables and frames of other libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, overload
+
+from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.registry import ALGORITHMS, DEFAULT
+from treeanon.algorithms.tree.solution import Solution
+from treeanon.errors import UsageError
+from treeanon.forest import Forest
+from treeanon.privacy.models.asked import models_of
+from treeanon.privacy.table_verdict import TableVerdict, verify_table
+from treeanon.privacy.verdict import Verdict
+from treeanon.privacy.verify import verify as verify_forest
+from treeanon.release.anonymizing import anonymize as anonymize_forest
+from treeanon.release.reapply import apply as apply_forest
+from treeanon.release.release import Release
+from treeanon.release.table_anonymizing import anonymize_table
+from treeanon.release.table_reapply import TableSolution, apply_table
+from treeanon.release.table_release import TableRelease
+from treeanon.schema import Schema
+from treeanon.table import Table
+from treeanon.table.frames import table_of
+
+
+@overload
+def anonymize(data: Forest, *, algorithm: str | None = None, **asked: Any) -> Release: ...
+@overload
+def anonymize(data: Table, *, algorithm: str | None = None, **asked: Any) -> TableRelease: ...
+@overload
+def anonymize(data: Any, *, schema: Schema, algorithm: str | None = None, **asked: Any) -> Any: ...
+def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None = None, **asked: Any) -> Any:
+    """A checked release of persons; GuaranteeError if there cannot be one.
+
+    - A `Forest` (trees) gives a `Release` that is k^(m,n)-anonymous: parameters of `treeanon.release.anonymize`.
+    - A `Table` gives a `TableRelease` in which all models asked for hold: parameters of
+      `treeanon.release.anonymize_table`.
+    - A frame of pandas, polars, pyarrow or DuckDB, with its schema, gives the published rows as a frame of that kind,
+      in random order.
+
+    >>> import pyarrow as pa, treeanon as ta
+    >>> schema = '''
+    ... version = 1
+    ... [input]
+    ... format = "csv"
+    ... [[class]]
+    ... name = "age"
+    ... path = "age"
+    ... hierarchy = { prefix = [1] }
+    ... '''
+    >>> frame = pa.table({"age": ["34", "35", "41", "42"]})
+    >>> sorted(anonymize(frame, schema=Schema.loads(schema), k=2)["age"].to_pylist())
+    ['3*', '3*', '4*', '4*']
+    """
+    named: dict[str, Any] = {} if algorithm is None else {"algorithm": algorithm}
+    if isinstance(data, Forest):
+        if algorithm in FLAT_ALGORITHMS:
+            raise UsageError(f"{algorithm} is a search of tables: anonymize(forest.flatten(), …), a row a person")
+        return anonymize_forest(data, **named, **asked)
+    if algorithm in ALGORITHMS:
+        raise UsageError(
+            f"{algorithm} is a search of trees: read the input with treeanon.read; the default is {DEFAULT}"
+        )
+    if isinstance(data, Table):
+        return anonymize_table(data, **named, **asked)
+    if schema is None:
+        raise UsageError("a frame needs a schema that says what its columns are: anonymize(frame, schema=…)")
+    return anonymize_table(table_of(data, schema), **named, **asked).to_frame(data)
+
+
+@overload
+def verify(data: Forest, *args: Any, **asked: Any) -> Verdict: ...
+@overload
+def verify(data: Table, *args: Any, **asked: Any) -> TableVerdict: ...
+def verify(data: Forest | Table, *args: Any, **asked: Any) -> Verdict | TableVerdict:
+    """Whether published trees or rows keep a guarantee, whoever made them.
+
+    Of a `Forest` by the parameters of `treeanon.privacy.verify`: k, m, n. Of a `Table` every model asked for, by those
+    of `treeanon.privacy.models.asked.models_of`: k, l, t and so on; or `models`.
+
+    >>> import treeanon as ta
+    >>> table = ta.Table.of_texts({"age": (["34", "34", "41"], ta.Hierarchy.flat(["34", "41"]))})
+    >>> verify(table, k=2).holds
+    False
+    """
+    if isinstance(data, Forest):
+        return verify_forest(data, *args, **asked)
+    models = tuple(asked.pop("models", ()))
+    return verify_table(data, (*models_of(*args, **asked), *models))
+
+
+@overload
+def apply(solution: Solution | str | Path, data: Forest) -> Release: ...
+@overload
+def apply(solution: TableSolution | str | Path, data: Table) -> TableRelease: ...
+def apply(solution: Any, data: Any) -> Any:
+    """The release that a solution, or the file of one, makes of other data; checked for its guarantee.
+
+    GuaranteeError if the guarantee does not hold for these data: the solution was found for others.
+    """
+    return apply_table(solution, data) if isinstance(data, Table) else apply_forest(solution, data)

@@ -1,0 +1,153 @@
+"""Solution files of tables, and their use on other data: nothing comes out that does not hold there too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treeanon.algorithms.flat.found import scattered
+from treeanon.algorithms.flat.lattice import Lattice
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.solution import FlatSolution
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.privacy.models.asked import model_of, plain_model
+from treeanon.privacy.models.model import Model
+from treeanon.privacy.table_verdict import verify_table
+from treeanon.release.reapply import SEARCH_ANEW
+from treeanon.release.request import persons
+from treeanon.release.solution_file import TOLD, VERSION, checked_plain, read_plain, version, write_plain
+from treeanon.release.table_anonymizing import check_recoding, refuse_too_few, release_of
+from treeanon.release.table_release import TableRelease
+from treeanon.table import Table
+
+KIND = "table"
+KEYS = ("version", "treeanon", "kind", "models", "algorithm", "options", "max_suppressed", "levels", *TOLD)
+
+
+@dataclass(frozen=True)
+class TableSolution:
+    """What was done to a table: the models, the search, and the level of every column (None: rows one by one)."""
+
+    models: tuple[Model, ...]
+    algorithm: str
+    levels: Mapping[str, int] | None
+    max_suppressed: int | float | str = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, release: TableRelease) -> TableSolution:
+        """The solution of a release."""
+        plain = release.as_dict()
+        levels = release.found.as_dict().get("levels")
+        told = {name: plain[name] for name in TOLD}
+        return cls(release.models, release.found.algorithm, levels, release.max_suppressed, release.options, told)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The file as plain data; it may name values, as parameters of models or of the search."""
+        return {
+            "version": VERSION,
+            "treeanon": version(),
+            "kind": KIND,
+            "models": [plain_model(model) for model in self.models],
+            "algorithm": self.algorithm,
+            "options": dict(self.options),
+            "max_suppressed": self.max_suppressed,
+            "levels": None if self.levels is None else dict(self.levels),
+            **self.told,
+        }
+
+    def write(self, target: str | Path, *, force: bool = False) -> None:
+        """Writes the solution file, whole or not at all; an existing one is replaced only with `force`."""
+        write_plain(self.as_dict(), target, force=force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> TableSolution:
+        """The solution of a table in a file; UsageError says what is wrong with it, without a value of the data."""
+        plain = read_plain(path)
+        try:
+            return cls.from_dict(plain)
+        except UsageError as problem:
+            raise UsageError(f"{path}: {problem}") from None
+
+    @classmethod
+    def from_dict(cls, plain: object) -> TableSolution:
+        """The solution of plain data; UsageError says what is wrong with it.
+
+        >>> plain = {"version": 1, "kind": "table", "models": [{"model": "k-anonymity", "k": 2}], "levels": {"age": 1}}
+        >>> TableSolution.from_dict(plain).levels
+        {'age': 1}
+        """
+        if not isinstance(plain, dict) or plain.get("kind") != KIND:
+            raise UsageError("is no solution file of a table")
+        plain = checked_plain(plain, KEYS)
+        models = plain.get("models")
+        if not isinstance(models, list) or not models:
+            raise UsageError("models: must be a list of models")
+        levels = plain.get("levels")
+        if levels is not None and not (
+            isinstance(levels, dict) and all(type(level) is int and level >= 0 for level in levels.values())
+        ):
+            raise UsageError("levels: must be a whole number for each column")
+        allowed = plain.get("max_suppressed", 0)
+        if not isinstance(allowed, int | float | str):
+            raise UsageError("max_suppressed: must be a number of persons or a share")
+        persons(allowed, 1)
+        options = plain.get("options", {})
+        if not isinstance(options, dict):
+            raise UsageError("options: must be an object")
+        told = {name: plain.get(name, {}) for name in TOLD}
+        return cls(tuple(map(model_of, models)), str(plain.get("algorithm", "")), levels, allowed, options, told)
+
+
+def is_of_table(path: str | Path) -> bool:
+    """Whether a file is a solution file of a table, and not of trees."""
+    plain = read_plain(path)
+    return isinstance(plain, dict) and plain.get("kind") == KIND
+
+
+def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRelease:
+    """The release that a solution (or the file of one) makes of another table, checked for the solution's models.
+
+    Rows of groups that fail are left out; GuaranteeError if these are of more persons than the solution allows for.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> solution = TableSolution((KAnonymity(2),), "optimal", {"age": 1}, 1)
+    >>> list(apply_table(solution, Table.of_texts({"age": (["34", "35", "41"], ages)})).table.rows())
+    [('30-39',), ('30-39',)]
+    """
+    if not isinstance(solution, TableSolution):
+        solution = TableSolution.load(solution)
+    if solution.levels is None:
+        raise UsageError(
+            f"a solution of {solution.algorithm} recodes every row by itself: it has no levels to apply to other data"
+        )
+    refuse_too_few(table, solution.models)
+    allowed = persons(solution.max_suppressed, table.persons)
+    lattice = Lattice(Problem(table, solution.models, allowed))
+    vector = _fitted(solution.levels, lattice)
+    found = FlatSolution.of(lattice, solution.algorithm, vector)
+    recoded, rows = found.recoded(table)
+    verdict = verify_table(recoded, solution.models)
+    if found.suppressed > allowed or not verdict.holds:
+        raise GuaranteeError(f"the guarantee of the solution does not hold for these data: {SEARCH_ANEW}")
+    check_recoding(table, recoded, rows, allowed)
+    return release_of(
+        table, scattered(recoded), found, verdict, solution.models, solution.options, solution.max_suppressed
+    )
+
+
+def _fitted(levels: Mapping[str, int], lattice: Lattice) -> tuple[int, ...]:
+    """The vector of these levels; UsageError if they are not of this table."""
+    if set(levels) != set(lattice.names):
+        raise UsageError(
+            f"the solution has levels for other columns than the schema's of role quasi: {', '.join(lattice.names)}"
+        )
+    for name, height in zip(lattice.names, lattice.heights, strict=True):
+        if levels[name] > height:
+            raise UsageError(f"the solution's level of {name!r} is above what its hierarchy has here: {height}")
+    return tuple(levels[name] for name in lattice.names)
