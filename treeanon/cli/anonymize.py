@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import click
 
+from treeanon.algorithms.flat.options import OPTIONS
+from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, FLAT_DEFAULT
 from treeanon.algorithms.registry import ALGORITHMS, CLOSED, DEFAULT, OBJECTIVES, RECODINGS, SCOPES
+from treeanon.cli.anonymize_table import anonymize_table
 from treeanon.cli.common import (
     force_option,
     output_option,
@@ -29,11 +32,44 @@ from treeanon.cli.releasing import (
     refuse_own_input,
     told_release,
 )
+from treeanon.cli.table_options import (
+    MODEL_PARAMETERS,
+    Sectioned,
+    asks_for_table,
+    model_options,
+    reduce_option,
+    search_options,
+)
 
 KERNELS = {"maximal": "rare_sets", "miracle": "miracle"}
 """A module of kernels that a search needs; those of TREE share theirs."""
 
-SEARCHES = "; ".join(f"{algorithm.name}: {algorithm.help}" for algorithm in ALGORITHMS.values())
+SHARED = ("weights", "effort", "seed", "max_suppressed", "max_loss")
+"""Options that searches of trees have too."""
+
+
+class _Anonymize(Sectioned):
+    """The options by what they are about."""
+
+    sections: ClassVar = {
+        "What must hold": ("k", *MODEL_PARAMETERS),
+        "The search": ("algorithm", "max_suppressed", "max_loss", "weights", "effort"),
+        "Trees": (
+            "m", "n", "attacker", "negative", "recoding", "objective", "g", "closed", "scope", "complete", "mining",
+        ),
+        "Tables (CSV and Parquet, or records made one row a person)": (
+            "reduced", "release", *(name for name in OPTIONS if name not in SHARED),
+        ),
+        "Input and output": ("schema", "output", "target_format", "source_format", "solution", "force"),
+    }  # fmt: skip
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options, then the searches."""
+        super().format_options(ctx, formatter)
+        with formatter.section(f"Searches of trees (-a; {DEFAULT} unless named)"):
+            formatter.write_dl([(one.name, one.help) for one in ALGORITHMS.values()])
+        with formatter.section(f"Searches of tables (-a; {FLAT_DEFAULT} unless named)"):
+            formatter.write_dl([(one.name, one.help) for one in FLAT_ALGORITHMS.values()])
 
 
 def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, float] | None:
@@ -50,15 +86,13 @@ def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     return weights or None
 
 
-@click.command()
+@click.command(cls=_Anonymize)
 @click.argument("source", metavar="INPUT")
 @schema_option
 @output_option
 @click.option("-k", type=int, metavar="N", help="Nobody can be told from fewer than N persons (--max-loss: the least).")
-@click.option(
-    "-m", type=int, default=2, show_default=True, metavar="N", help="Values an attacker may know of a person."
-)
-@click.option("-n", type=int, default=1, show_default=True, metavar="N", help="Relations between them they may know.")
+@click.option("-m", type=int, metavar="N", help="Values an attacker may know of a person.  [default: 2]")
+@click.option("-n", type=int, metavar="N", help="Relations between them they may know.  [default: 1]")
 @click.option(
     "--attacker",
     type=click.Choice(["independent", "joint"]),
@@ -66,17 +100,14 @@ def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     show_default=True,
     help="joint: they also know that relations speak of the same nodes.",
 )
-@click.option("--l", "l", type=int, metavar="N", help="Diversity in sensitive classes; 1: none is wanted.")
-@click.option(
-    "--diversity",
-    type=click.Choice(["distinct", "frequency"]),
-    default="distinct",
-    show_default=True,
-    help="What --l counts: N values, or none more frequent than 1/N.",
-)
+@model_options
 @click.option("--negative", multiple=True, metavar="CLASS", help="They may also know what of CLASS a person lacks.")
 @click.option(
-    "--algorithm", "-a", type=click.Choice(list(ALGORITHMS)), default=DEFAULT, show_default=True, help=SEARCHES
+    "--algorithm",
+    "-a",
+    type=click.Choice([*ALGORITHMS, *FLAT_ALGORITHMS]),
+    metavar="NAME",
+    help="How the release is found: one of the searches below.",
 )
 @click.option("--recoding", type=click.Choice(RECODINGS), help="sibling: let frequent values out of a general one.")
 @click.option("--objective", type=click.Choice(OBJECTIVES), help="What the search makes as small as it can.")
@@ -88,6 +119,15 @@ def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
 @click.option("--closed", type=click.Choice(CLOSED), help="acs, gcs, ocs: what is not tried again.")
 @click.option("--scope", type=click.Choice(SCOPES), help="acs, gcs, ocs: where RPDa counts the nodes of a level.")
 @click.option("--complete", is_flag=True, help="acs, gcs, ocs: carry the cut on to a maximal one.")
+@reduce_option
+@click.option(
+    "--release",
+    type=click.Choice(["table", "documents"]),
+    default="table",
+    show_default=True,
+    help="documents: the records again, with what the table has made of the classes of the person.",
+)
+@search_options(*SHARED)
 @click.option("--max-suppressed", default="0", metavar="N|N%", help="Persons that may be left out as outliers.")
 @click.option("--max-loss", type=float, metavar="X", help="The largest k whose value loss (0 to 1) is at most X.")
 @click.option("--solution", metavar="FILE", help="Also write what was done, for `treeanon apply`. Not for publishing.")
@@ -102,13 +142,11 @@ def command(
     schema: str,
     output: str,
     k: int | None,
-    m: int,
-    n: int,
+    m: int | None,
+    n: int | None,
     attacker: Literal["independent", "joint"],
-    l: int | None,  # noqa: E741
-    diversity: Literal["distinct", "frequency"],
     negative: tuple[str, ...],
-    algorithm: str,
+    algorithm: str | None,
     recoding: str | None,
     objective: str | None,
     weights: dict[str, float] | None,
@@ -131,6 +169,7 @@ def command(
     jobs: int | None,
     quiet: bool,
     as_json: bool,
+    **of_tables: Any,
 ) -> None:
     """Publish records so that nobody can be singled out, and check what was written before it appears.
 
@@ -138,14 +177,36 @@ def command(
     finds no person in the output, or at least K. Values become more general, and relations are taken apart, as little
     as the search can. If that cannot be reached, or the check fails, there is no output and the exit code is 1.
 
+    Of a table (CSV, Parquet; or any records with one of the searches of tables) a row is a person, and whoever knows
+    all of the quasi columns finds at least K rows alike. Sensitive columns can be protected by more models.
+
     \b
     treeanon anonymize patients.xml -s schema.toml -k 5 -m 2 -n 1 -o out.xml
     treeanon anonymize patients.xml -s schema.toml -k 5 -o out.xml --solution out.solution.json
+    treeanon anonymize people.csv -s schema.toml -k 5 --l 3 --max-suppressed 1% -o out.csv
+    treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --reduce disease=set -o out.csv
     """
     if k is None and max_loss is None:
         raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([source, schema], [output, solution])
+    from treeanon.schema import Schema
+
+    loaded = Schema.load(schema)
+    if _is_table(source, loaded, source_format, algorithm, of_tables, trees=(m, n, *negative)):
+        anonymize_table(
+            source, loaded, output, k=k, algorithm=algorithm, max_suppressed=max_suppressed, solution=solution,
+            target_format=target_format, force=force, seed=seed, quiet=quiet, as_json=as_json,
+            options={**of_tables, "weights": weights, "effort": effort, "max_loss": max_loss},
+            rest=(m, n), mining=mining,
+            reading={
+                "format": source_format, "on_error": on_error, "strict": strict, "show_values": show_values,
+                "jobs": jobs,
+            },
+        )  # fmt: skip
+        return
+    l, diversity = _of_trees(of_tables)  # noqa: E741
+    algorithm = algorithm or DEFAULT
     if compiles_first() or compiles_first(KERNELS.get(algorithm, "structure")):
         say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
     from treeanon.io import output_format
@@ -154,7 +215,6 @@ def command(
     from treeanon.loss import ml2
     from treeanon.release import Request, fulfil
     from treeanon.report import losses_data
-    from treeanon.schema import Schema
 
     cores = jobs or os.cpu_count() or 1
     given: dict[str, Any] = {
@@ -163,9 +223,21 @@ def command(
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     request = Request(
-        k, m, n, attacker, l, diversity, negative, algorithm, complete, max_suppressed, max_loss, seed, cores, options
+        k,
+        2 if m is None else m,
+        1 if n is None else n,
+        attacker,
+        l,
+        diversity,
+        negative,
+        algorithm,
+        complete,
+        max_suppressed,
+        max_loss,
+        seed,
+        cores,
+        options,
     )
-    loaded = Schema.load(schema)
     request.check(loaded)
     refuse_existing(output, force=force)
     check_folder(output)
@@ -187,3 +259,34 @@ def command(
     say(told_release(release, output, solution, mined), quiet=quiet)
     losses = losses_data(release.loss, mined)
     result({**release.as_dict(), "losses": losses, "output": shown(output)}, as_json=as_json)
+
+
+def _is_table(
+    source: str,
+    schema: Any,
+    format: str | None,
+    algorithm: str | None,
+    given: dict[str, Any],
+    trees: tuple[Any, ...],
+) -> bool:
+    """Whether a release of a table is asked for: by the search, by a model that only tables have, or by the input."""
+    from treeanon.io.reading import input_format
+    from treeanon.schema.model import FLAT
+
+    if algorithm is not None:
+        return algorithm in FLAT_ALGORITHMS
+    if asks_for_table(given) or given["reduced"]:
+        return True
+    return input_format(source, schema, format).name in FLAT and all(one is None for one in trees)
+
+
+def _of_trees(given: dict[str, Any]) -> tuple[int | None, Any]:
+    """The diversity asked of trees; an error for what only tables have."""
+    mine = {"l", "diversity", "emd"}
+    if asks_for_table(given):
+        raise click.UsageError("--c, --alpha, --t, --p, and --l with a class or of another form, are for tables")
+    others = [name for name, value in given.items() if value and name not in mine and name != "release"]
+    if others or given["release"] != "table":
+        names = ", ".join("--" + name.replace("_", "-") for name in (others or ["release"]))
+        raise click.UsageError(f"{names}: only searches of tables have that; they are: {', '.join(FLAT_ALGORITHMS)}")
+    return given["l"], given["diversity"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -21,6 +21,11 @@ from treeanon.cli.common import (
     talking_options,
 )
 from treeanon.cli.releasing import check_folder, check_form, compiles_first, refuse_own_input, told_release
+from treeanon.cli.table_options import reduce_option, reductions_of
+from treeanon.cli.tables import read_as_table, refuse_hierarchies, told_table_release
+
+if TYPE_CHECKING:
+    from treeanon.schema import Schema
 
 
 @click.command()
@@ -29,6 +34,7 @@ from treeanon.cli.releasing import check_folder, check_form, compiles_first, ref
 @schema_option
 @output_option
 @click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
+@reduce_option
 @force_option
 @seed_option
 @reading_options
@@ -39,6 +45,7 @@ def command(
     schema: str,
     output: str,
     target_format: str | None,
+    reduced: tuple[str, ...],
     force: bool,
     seed: int | None,
     source_format: str | None,
@@ -53,7 +60,8 @@ def command(
 
     SOLUTION is what `treeanon anonymize --solution` wrote. The guarantee is checked on the new data before anything is
     written: what was safe among other persons need not be safe here. If it does not hold there is no output, the exit
-    code is 1, and a new search (`treeanon anonymize`) is needed.
+    code is 1, and a new search (`treeanon anonymize`) is needed. Of a table, rows of groups that fail are left out, as
+    many as --max-suppressed allowed when the solution was made.
 
     \b
     treeanon apply out.solution.json patients-2025.xml -s schema.toml -o out-2025.xml
@@ -66,13 +74,23 @@ def command(
     from treeanon.io.output import refuse_existing
     from treeanon.io.tables.urls import shown
     from treeanon.release import SolutionFile, apply
+    from treeanon.release.table_reapply import is_of_table
     from treeanon.schema import Schema
 
     cores = jobs or os.cpu_count() or 1
-    found = SolutionFile.load(solution).solution
     loaded = Schema.load(schema)
     refuse_existing(output, force=force)
     check_folder(output)
+    if is_of_table(solution):
+        told = _apply_to_table(
+            solution, source, loaded, output, target_format, reduced, force=force, seed=seed, quiet=quiet,
+            format=source_format, on_error=on_error, strict=strict, show_values=show_values, jobs=jobs,
+        )  # fmt: skip
+        result({**told, "output": shown(output)}, as_json=as_json)
+        return
+    if reduced:
+        raise click.UsageError("--reduce: the solution is of trees, not of a table")
+    found = SolutionFile.load(solution).solution
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output)
     forest = read_records(
@@ -85,3 +103,30 @@ def command(
         release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)
     say(told_release(release, output), quiet=quiet)
     result({**release.as_dict(), "output": shown(output)}, as_json=as_json)
+
+
+def _apply_to_table(
+    solution: str,
+    source: str,
+    schema: Schema,
+    output: str,
+    target_format: str | None,
+    reduced: tuple[str, ...],
+    *,
+    force: bool,
+    seed: int | None,
+    quiet: bool,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Applies the solution of a table, and gives what there is to tell."""
+    from treeanon.release import TableSolution, apply_table
+    from treeanon.table.out import table_format
+
+    found = TableSolution.load(solution)
+    refuse_hierarchies(schema, output)
+    form = table_format(output, target_format)
+    table = read_as_table(source, schema, reductions_of(reduced), quiet=quiet, **reading)
+    release = apply_table(found, table)
+    release.write(output, format=form, force=force, seed=seed)
+    say(told_table_release(release, output), quiet=quiet)
+    return release.as_dict()

@@ -21,6 +21,8 @@ from treeanon.cli.common import (
     told_reading,
 )
 from treeanon.cli.releasing import check_folder, refuse_own_input
+from treeanon.cli.table_options import reduce_option, reductions_of
+from treeanon.cli.tables import refuse_hierarchies
 
 if TYPE_CHECKING:
     from treeanon.table import Table
@@ -30,13 +32,7 @@ if TYPE_CHECKING:
 @click.argument("source", metavar="INPUT")
 @schema_option
 @output_option
-@click.option(
-    "--reduce",
-    "reduced",
-    multiple=True,
-    metavar="CLASS=HOW",
-    help="How several values of a class become one: count, min, max, mean, mode or set. May be repeated.",
-)
+@reduce_option
 @click.option("--to", "target_format", metavar="FORMAT", help="csv or parquet, if the output's name does not tell.")
 @force_option
 @seed_option
@@ -67,7 +63,7 @@ def command(
     treeanon flatten patients.xml -s schema.toml -o patients.csv --reduce disease=set --reduce cost=mean
     """
     refuse_two_on_stdout(output, as_json=as_json)
-    reductions = _reductions(reduced)
+    reductions = reductions_of(reduced)
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
     from treeanon.table.flatten import flatten
@@ -75,7 +71,7 @@ def command(
 
     refuse_own_input([source, schema], [output])
     loaded = Schema.load(schema)
-    _refuse_hierarchies(loaded, output)
+    refuse_hierarchies(loaded, output)
     refuse_existing(output, force=force)
     check_folder(output)
     form = table_format(output, target_format)
@@ -88,28 +84,6 @@ def command(
     counts = _counts(table, reductions)
     say(_told(counts, output), quiet=quiet)
     result(counts, as_json=as_json)
-
-
-def _reductions(given: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for text in given:
-        # Names of classes may hold `=`, those of reductions do not.
-        name, mark, how = text.rpartition("=")
-        if not (name and mark and how):
-            raise click.UsageError(f"--reduce {text}: write CLASS=HOW, such as disease=set")
-        if name in found:
-            raise click.UsageError(f"--reduce: class {name!r} has two reductions; choose one")
-        found[name] = how
-    return found
-
-
-def _refuse_hierarchies(schema: Any, output: str) -> None:
-    """Refuses to write over the schema's hierarchies."""
-    from pathlib import Path
-
-    home = Path(schema.source).resolve().parent
-    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
-    refuse_own_input([str(home / name) for name in files], [output])
 
 
 def _counts(table: Table, reductions: dict[str, str]) -> dict[str, Any]:

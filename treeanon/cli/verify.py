@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -18,6 +18,14 @@ from treeanon.cli.common import (
     talking_options,
     told_dropped,
 )
+from treeanon.cli.table_options import asks_for_table, model_options, models_of_options, reduce_option, reductions_of
+from treeanon.cli.tables import read_as_table
+
+if TYPE_CHECKING:
+    from treeanon.forest import ReadReport
+    from treeanon.privacy import Guarantee, Verdict
+    from treeanon.privacy.table_verdict import TableVerdict
+    from treeanon.schema import Schema
 
 _MOST = 12
 
@@ -25,9 +33,11 @@ _MOST = 12
 @click.command()
 @click.argument("release", metavar="RELEASE")
 @schema_option
-@click.option("-k", type=click.IntRange(1), required=True, help="The least number of persons behind what is known.")
-@click.option("-m", type=click.IntRange(1, 8), default=2, show_default=True, help="How many values are known at most.")
-@click.option("-n", type=click.IntRange(0, 64), default=1, show_default=True, help="How many relations between them.")
+@click.option("-k", type=click.IntRange(1), help="The least number of persons behind what is known.")
+@click.option("-m", type=click.IntRange(1, 8), help="How many values are known at most.  [default: 2]")
+@click.option("-n", type=click.IntRange(0, 64), help="How many relations between them.  [default: 1]")
+@click.option("--table", "as_table", is_flag=True, help="Check rows: all quasi columns together [so for CSV, Parquet].")
+@reduce_option
 @click.option(
     "--attacker",
     type=click.Choice(["independent", "joint"]),
@@ -35,16 +45,7 @@ _MOST = 12
     show_default=True,
     help="joint: also knows that the relations speak of the same nodes.",
 )
-@click.option(
-    "--l", "l", type=click.IntRange(1), default=1, show_default=True, help="How diverse sensitive classes must be."
-)
-@click.option(
-    "--diversity",
-    type=click.Choice(["distinct", "frequency"]),
-    default="distinct",
-    show_default=True,
-    help="distinct: at least l values a group; frequency: none with more than 1/l of it.",
-)
+@model_options
 @click.option("--negative", multiple=True, metavar="CLASS", help="It is also known which values of it are absent.")
 @click.option("--ignore-unnamed", is_flag=True, help="Answer for the named fields alone, if there are others.")
 @reading_options
@@ -52,12 +53,12 @@ _MOST = 12
 def command(
     release: str,
     schema: str,
-    k: int,
-    m: int,
-    n: int,
+    k: int | None,
+    m: int | None,
+    n: int | None,
+    as_table: bool,
+    reduced: tuple[str, ...],
     attacker: Literal["independent", "joint"],
-    l: int,  # noqa: E741
-    diversity: Literal["distinct", "frequency"],
     negative: tuple[str, ...],
     source_format: str | None,
     on_error: Literal["error", "skip"],
@@ -67,34 +68,42 @@ def command(
     ignore_unnamed: bool,
     quiet: bool,
     as_json: bool,
+    **given: Any,
 ) -> int:
-    """Check whether published trees are k^(m,n)-anonymous, and tell the largest k that holds.
+    """Check whether published trees are k^(m,n)-anonymous, or rows satisfy privacy models.
 
     RELEASE is a file, a folder, a glob or a zip of files, the URL of a database, or `-`, also one that treeanon did
     not make. Every combination of up to m values and n relations that anybody holds is counted. What fails is told by
     classes, never by values. Exit code 0: the guarantee holds; 1: it does not, or there are fields that the schema
     does not name (in tables: also keys that are more than numbers of rows).
 
+    Of CSV and Parquet files (with -m or -n: as trees), and with --table of any records, all quasi columns of a row
+    are known together, and every group of rows alike must satisfy each of the models asked for.
+
     \b
     treeanon verify out.xml -s schema.toml -k 5
     treeanon verify out.xml -s schema.toml -k 20 -m 3 -n 2 --attacker joint --json
+    treeanon verify out.csv -s schema.toml -k 5 --l 3 --diversity entropy
     """
-    from treeanon.privacy import Guarantee, verify
     from treeanon.schema import Schema
 
-    asked = Guarantee(k, m, n, attacker, l, diversity, negative)
     loaded = Schema.load(schema)
-    cores = jobs or os.cpu_count() or 1
-    forest = read_records(
-        release, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
-        show_values=show_values, jobs=jobs,
-    )  # fmt: skip
-    with progress_bar("checking", quiet=quiet) as progress:
-        verdict = verify(forest, asked, jobs=cores, progress=progress)
+    reading: dict[str, Any] = {
+        "format": source_format, "on_error": on_error, "strict": strict, "show_values": show_values, "jobs": jobs,
+    }  # fmt: skip
+    verdict: Any
+    report: ReadReport | None
+    if as_table or asks_for_table(given) or reduced or _has_rows(release, loaded, source_format, (m, n, *negative)):
+        verdict, report = _of_rows(release, loaded, k, given, reduced, reading, quiet=quiet)
+        told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
+    else:
+        asked = _guarantee(k, m, n, attacker, negative, given)
+        verdict, report = _of_trees(release, loaded, asked, reading, quiet=quiet)
+        told = _told(verdict)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
-    skipped = forest.report.skipped if forest.report else 0
-    unread = {**forest.report.dropped.paths(), **forest.report.keys} if forest.report else {}
-    strays = forest.report.strays() if forest.report else []
+    skipped = report.skipped if report else 0
+    unread = {**report.dropped.paths(), **report.keys} if report else {}
+    strays = report.strays() if report else []
     if as_json:
         more = {
             "declared_safe": kept,
@@ -104,7 +113,7 @@ def command(
         }
         result({**verdict.as_dict(), **more}, as_json=True)
     elif not quiet:
-        click.echo("\n".join(_told(verdict)))
+        click.echo("\n".join(told))
     if kept:
         say(f"not checked, declared safe by the schema: {printable(', '.join(kept))}", quiet=quiet)
     if skipped:
@@ -117,6 +126,52 @@ def command(
         say("beside the persons there are:", quiet=quiet)
         say("\n".join(f"  {printable(line)}" for line in strays), quiet=quiet)
     return 0 if verdict.holds and (ignore_unnamed or not (unread or strays)) else 1
+
+
+def _has_rows(release: str, schema: Schema, format: str | None, trees: tuple[Any, ...]) -> bool:
+    from treeanon.io.reading import input_format
+    from treeanon.schema.model import FLAT
+
+    return all(one is None for one in trees) and input_format(release, schema, format).name in FLAT
+
+
+def _guarantee(
+    k: int | None, m: int | None, n: int | None, attacker: Any, negative: tuple[str, ...], given: dict[str, Any]
+) -> Guarantee:
+    """What is asked of trees."""
+    from treeanon.privacy import Guarantee
+
+    if k is None:
+        raise click.UsageError("Missing option '-k': the least number of persons behind what is known.")
+    l = 1 if given["l"] is None else given["l"]  # noqa: E741
+    return Guarantee(k, 2 if m is None else m, 1 if n is None else n, attacker, l, given["diversity"], negative)
+
+
+def _of_trees(
+    release: str, schema: Schema, asked: Guarantee, reading: dict[str, Any], *, quiet: bool
+) -> tuple[Verdict, ReadReport | None]:
+    from treeanon.privacy import verify
+
+    forest = read_records(release, schema, quiet=quiet, **reading)
+    with progress_bar("checking", quiet=quiet) as progress:
+        return verify(forest, asked, jobs=reading["jobs"] or os.cpu_count() or 1, progress=progress), forest.report
+
+
+def _of_rows(
+    release: str,
+    schema: Schema,
+    k: int | None,
+    given: dict[str, Any],
+    reduced: tuple[str, ...],
+    reading: dict[str, Any],
+    *,
+    quiet: bool,
+) -> tuple[TableVerdict, ReadReport | None]:
+    from treeanon.privacy.table_verdict import verify_table
+
+    models = models_of_options(k, given)
+    table = read_as_table(release, schema, reductions_of(reduced), quiet=quiet, published=True, **reading)
+    return verify_table(table, models), table.report
 
 
 def _told(verdict: Any) -> list[str]:

@@ -85,7 +85,7 @@ class ReadReport:
     Of tables: rows whose foreign key names no row (by key), that lead back to themselves (by key), that belong to no
     person (by table), that hold values but that nobody has by any path, and looked-up rows that are equal to others (by
     table); the tables that no path goes through; the rows of key columns, which releases have made anew; and what of
-    the input could not be taken for tables or keys.
+    the input could not be taken for tables or keys. Of a file of rows: the delimiter that its header was found to have.
     """
 
     dropped: Dropped = field(default_factory=Dropped)
@@ -103,6 +103,7 @@ class ReadReport:
     unread_tables: list[str] = field(default_factory=list)
     keys: dict[str, int] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    delimiter: str = ""
 
     def add(self, other: ReadReport) -> None:
         """Adds the counts of another part of the same input."""

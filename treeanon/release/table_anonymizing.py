@@ -107,7 +107,8 @@ def release_of(
         "published_persons": released.persons,
     }
     counts |= {} if table.report is None else table.report.as_dict()
-    return TableRelease(released, models, found, losses, verdict, counts, dict(options), max_suppressed)
+    delimiter = "" if table.report is None else table.report.delimiter
+    return TableRelease(released, models, found, losses, verdict, counts, dict(options), max_suppressed, delimiter)
 
 
 def refuse_too_few(table: Table, models: Sequence[Model]) -> None:

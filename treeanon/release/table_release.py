@@ -41,6 +41,7 @@ class TableRelease:
     counts: Mapping[str, Any]
     options: Mapping[str, Any]
     max_suppressed: int | float | str = 0
+    delimiter: str = ""
 
     def __repr__(self) -> str:
         names = ", ".join(model.name for model in self.models)
@@ -51,15 +52,15 @@ class TableRelease:
         target: str | Path,
         *,
         format: str | None = None,
-        delimiter: str = "",
+        delimiter: str | None = None,
         force: bool = False,
         seed: int | None = None,
     ) -> TableVerdict:
         """Writes the release as a CSV or Parquet file, and returns the verdict on what was written.
 
         Before the file appears, what was written is read again; unless that gives exactly the published rows, and they
-        satisfy all models, GuaranteeError is raised and nothing appears. Rows come in random order; `seed` makes it
-        repeatable, for tests.
+        satisfy all models, GuaranteeError is raised and nothing appears. A CSV file has the delimiter of the input
+        unless another is given. Rows come in random order; `seed` makes it repeatable, for tests.
         """
         form = table_format(target, format)
         verdicts: list[TableVerdict] = []
@@ -67,7 +68,8 @@ class TableRelease:
         def check(written: Written) -> None:
             verdicts.append(self._check(written, str(target), form))
 
-        write_table(self.table, target, format=form, delimiter=delimiter, force=force, seed=seed, check=check)
+        between = self.delimiter if delimiter is None else delimiter
+        write_table(self.table, target, format=form, delimiter=between, force=force, seed=seed, check=check)
         return verdicts[-1]
 
     def _check(self, written: Written, target: str, format: str) -> TableVerdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treeanon.loss import Losses, MiningLoss
+from treeanon.loss.flat import FlatLosses
 
 _NAME = 30
 _BAR = 20
@@ -87,3 +88,43 @@ def _cell(text: str, most: int) -> str:
     """The text in at most so many printable characters."""
     clean = "".join(letter if letter.isprintable() else "?" for letter in text)
     return clean if len(clean) <= most else clean[: most - 1] + "~"
+
+
+def flat_losses_text(losses: FlatLosses) -> str:
+    """The losses of a release of a table: totals, then columns.
+
+    >>> print(flat_losses_text(FlatLosses(0.5, 0.5, {"sex": 0.5}, {"sex": 0.5}, 8, None, 2.0, 0.5, 1, 2, 4, 0)))
+    rows left out                          0  of 4
+    groups                                 2
+    GCP (taxonomy)                   0.50000  0 as held, 1 lost
+    GCP (set)                        0.50000
+    precision                        0.50000  1 as held
+    discernibility                         8
+    rows in a group / k              2.00000
+    height                                 1
+    <BLANKLINE>
+    column                            taxonomy       set
+    sex                                0.50000   0.50000  ##########..........
+    """
+    return "\n".join((*_flat_totals(losses), *_flat_columns(losses)))
+
+
+def _flat_totals(losses: FlatLosses) -> Iterator[str]:
+    yield f"{'rows left out':{_NAME}}{losses.suppressed:>10,}  of {losses.rows:,}"
+    yield f"{'groups':{_NAME}}{losses.groups:>10,}"
+    yield f"{'GCP (taxonomy)':{_NAME}}{losses.gcp_taxonomy:>10.5f}  0 as held, 1 lost"
+    yield f"{'GCP (set)':{_NAME}}{losses.gcp_set:>10.5f}"
+    yield f"{'precision':{_NAME}}{losses.precision:>10.5f}  1 as held"
+    yield f"{'discernibility':{_NAME}}{losses.discernibility:>10,}"
+    if losses.classification is not None:
+        yield f"{'classification':{_NAME}}{losses.classification:>10.5f}  share of wrong labels"
+    yield f"{'rows in a group / k':{_NAME}}{losses.average_class_size:>10.5f}"
+    yield f"{'height':{_NAME}}{losses.height:>10,}"
+
+
+def _flat_columns(losses: FlatLosses) -> Iterator[str]:
+    yield ""
+    yield f"{'column':{_NAME}}{'taxonomy':>12}{'set':>10}"
+    for name, loss in losses.ncp_taxonomy.items():
+        bar = ("#" * round(loss * _BAR)).ljust(_BAR, ".")
+        yield f"{_cell(name, _NAME - 1):{_NAME}}{loss:>12.5f}{losses.ncp_set[name]:>10.5f}  {bar}"

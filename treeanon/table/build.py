@@ -82,6 +82,7 @@ def table_of_rows(
     """The table of a source of rows, by a schema of rows; `published` as for `read_table`."""
     builder = _Published(schema) if published else _Columns(schema)
     builder.add(read_rows(source, schema, options, builder.report))
+    builder.report.delimiter = schema.input.delimiter
     if not builder.records:
         raise DataError("holds no row", source=source.name)
     return builder.table(show_values=show_values)

@@ -21,7 +21,7 @@ _EPSILON = 1e-12
 
 
 def search(
-    problem: Problem, *, loss: str | Objective = "height", weights: Mapping[str, float] | None = None
+    problem: Problem, *, loss: str | Objective = "gcp", weights: Mapping[str, float] | None = None
 ) -> FlatSolution:
     """The solution with the least loss (height, gcp, gcp_set, precision), and of those with the least suppression."""
     lattice = Lattice(problem)

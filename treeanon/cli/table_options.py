@@ -1,0 +1,169 @@
+"""Options of commands about tables: the models that must hold, and what their searches take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+import click
+
+from treeanon.algorithms.flat.options import OPTIONS, FlatOption
+
+F = TypeVar("F", bound=Callable[..., Any])
+FORMS = ("distinct", "frequency", "entropy", "recursive")
+DISTANCES = ("equal", "ordered", "hierarchical")
+MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd")
+
+
+class Sectioned(click.Command):
+    """A command whose help lists its options in sections; `sections` has the names of their parameters by title."""
+
+    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options, those of no section last."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        left = {option.name: record for option in options if (record := option.get_help_record(ctx))}
+        for title, names in self.sections.items():
+            records = [left.pop(name) for name in names if name in left]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+        with formatter.section("Options" if not self.sections else "Reading and printing"):
+            formatter.write_dl(list(left.values()))
+
+
+class PerColumn(click.ParamType):  # type: ignore[type-arg]
+    """A number, or one for a column: [CLASS=]N."""
+
+    name = "number"
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int | float]:
+        """The class (empty: all of them) and the number."""
+        if isinstance(value, tuple):
+            return value
+        column, _, text = str(value).rpartition("=")
+        try:
+            return column, int(text) if self.whole or text.strip().isdigit() else float(text)
+        except ValueError:
+            kind = "a whole number" if self.whole else "a number"
+            self.fail(f"must be {kind}, or CLASS={kind} for one class", param, ctx)
+
+
+def _gathered(
+    ctx: click.Context, param: click.Parameter, given: tuple[tuple[str, int | float], ...]
+) -> int | float | dict[str, int | float] | None:
+    """One number for all columns, or one for each of those named."""
+    if not given:
+        return None
+    if any(column == "" for column, _ in given):
+        if len(given) > 1:
+            raise click.BadParameter("give one number for all classes, or CLASS=N for each", ctx, param)
+        return given[0][1]
+    if len({column for column, _ in given}) < len(given):
+        raise click.BadParameter("a class has two numbers", ctx, param)
+    return dict(given)
+
+
+def per_column(flag: str, name: str, text: str, *, whole: bool = False, metavar: str = "[CLASS=]X") -> Callable[[F], F]:
+    """An option that is one number for all sensitive classes, or one for each that is named."""
+    return click.option(
+        flag, name, multiple=True, type=PerColumn(whole=whole), callback=_gathered, metavar=metavar, help=text
+    )
+
+
+def model_options(command: F) -> F:
+    """Options for the privacy models beyond k; each of what it takes for every sensitive class, or for one."""
+    for option in reversed(
+        (
+            per_column("--l", "l", "Diversity in sensitive classes; 1: none is wanted.", metavar="[CLASS=]N"),
+            click.option(
+                "--diversity",
+                type=click.Choice(FORMS),
+                default="distinct",
+                show_default=True,
+                help="What --l counts: N values, none more frequent than 1/N, their entropy, recursive (c,l).",
+            ),
+            click.option("--c", "c", type=float, metavar="X", help="recursive: most frequent < c times the rest."),
+            per_column("--alpha", "alpha", "(alpha,k): no value in more than this share of a group."),
+            per_column("--t", "t", "t-closeness: values spread as in the whole table, up to t."),
+            click.option(
+                "--emd",
+                type=click.Choice(DISTANCES),
+                default="equal",
+                show_default=True,
+                help="--t: how far one value is from another.",
+            ),
+            per_column("--p", "p", "p-sensitive: at least p values in a group.", whole=True, metavar="[CLASS=]N"),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def models_of_options(k: int | None, given: Mapping[str, Any]) -> Any:
+    """The models that options ask for."""
+    from treeanon.privacy.models.asked import models_of
+
+    return models_of(k, **{name: given[name] for name in MODEL_PARAMETERS if given.get(name) is not None})
+
+
+def asks_for_table(given: Mapping[str, Any]) -> bool:
+    """Whether an option asks for what only tables can have."""
+    return any(given.get(name) is not None for name in ("c", "alpha", "t", "p")) or (
+        given.get("diversity") in ("entropy", "recursive") or isinstance(given.get("l"), dict)
+    )
+
+
+def search_options(*taken: str) -> Callable[[F], F]:
+    """Options of the searches of tables, but for those of these names, which the command has already."""
+
+    def add(command: F) -> F:
+        for option in reversed(OPTIONS.values()):
+            if option.name not in taken:
+                command = _search_option(option)(command)
+        return command
+
+    return add
+
+
+def _search_option(option: FlatOption) -> Callable[[F], F]:
+    takers = ", ".join(_takers(option.name))
+    text = f"{takers}: {option.help}." if takers else f"{option.help}."
+    if option.kind == "flag":
+        return click.option(option.flag, option.name, is_flag=True, default=None, help=text)
+    kinds: dict[str, Any] = {"choice": click.Choice(option.choices), "whole": int, "number": float, "text": str}
+    metavar = {"choice": None, "whole": "N", "number": "X", "text": "TEXT"}[option.kind]
+    return click.option(option.flag, option.name, type=kinds[option.kind], metavar=option.metavar or metavar, help=text)
+
+
+def _takers(name: str) -> list[str]:
+    from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+
+    return [algorithm.name for algorithm in FLAT_ALGORITHMS.values() if name in algorithm.options]
+
+
+def reductions_of(given: tuple[str, ...]) -> dict[str, str]:
+    """CLASS=HOW, any number of times, as a mapping."""
+    found: dict[str, str] = {}
+    for text in given:
+        # Names of classes may hold `=`, those of reductions do not.
+        name, mark, how = text.rpartition("=")
+        if not (name and mark and how):
+            raise click.UsageError(f"--reduce {text}: write CLASS=HOW, such as disease=set")
+        if name in found:
+            raise click.UsageError(f"--reduce: class {name!r} has two reductions; choose one")
+        found[name] = how
+    return found
+
+
+reduce_option = click.option(
+    "--reduce",
+    "reduced",
+    multiple=True,
+    metavar="CLASS=HOW",
+    help="How several values of a class become one: count, min, max, mean, mode or set. May be repeated.",
+)

@@ -1,0 +1,84 @@
+"""What commands about tables share: reading any input as one, releasing it, and the words after."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from treeanon.cli.common import printable, progress_bar, read_records, told_reading
+from treeanon.cli.releasing import refuse_own_input
+
+if TYPE_CHECKING:
+    from treeanon.release import TableRelease
+    from treeanon.schema import Schema
+    from treeanon.table import Table
+
+
+def read_as_table(
+    source: str, schema: Schema, reductions: Mapping[str, str], *, quiet: bool, published: bool = False, **reading: Any
+) -> Table:
+    """The table of an input: its rows, or the flat view of its records."""
+    from treeanon.io.reading import input_format
+    from treeanon.schema.model import FLAT
+    from treeanon.table.build import read_table
+    from treeanon.table.flatten import flatten
+
+    if input_format(source, schema, reading["format"]).name not in FLAT:
+        return flatten(read_records(source, schema, quiet=quiet, **reading), reductions)
+    if reductions:
+        from treeanon.errors import UsageError
+
+        raise UsageError("--reduce is for records that hold a class several times; a row has one value of each")
+    jobs = reading.pop("jobs") or os.cpu_count() or 1
+    with progress_bar("reading", quiet=quiet) as progress:
+        return read_table(source, schema, jobs=jobs, progress=progress, published=published, **reading)
+
+
+def refuse_hierarchies(schema: Schema, *outputs: str | None) -> None:
+    """Refuses to write over the schema's hierarchies."""
+    home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
+    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
+    refuse_own_input([os.path.join(home, name) for name in files], [*outputs])  # noqa: PTH118
+
+
+def told_table_release(release: TableRelease, output: str, solution: str | None = None) -> str:
+    """What a release is, what it cost and where it went, in plain words and without a value of the data."""
+    from treeanon.report import flat_losses_text
+
+    told = release.as_dict()
+    counts = told["counts"]
+    lines = [
+        f"Every row looks like others of its group, of which each satisfies: {', '.join(told['models'])}.",
+        f"Verified by counting in what was written: {release.verdict.sentence}",
+        f"{counts['published_rows']:,} of {counts['rows']:,} rows written to {output}",
+    ]
+    if solution:
+        use = (
+            "for `treeanon apply`" if "levels" in told else "which cannot be applied again: each row was recoded alone"
+        )
+        lines.append(f"solution written to {solution}, {use}: not for publishing")
+    lines += _told_search(told)
+    lines += told_reading(counts)
+    lines += ["", *flat_losses_text(release.loss).splitlines()]
+    return "\n".join(map(printable, lines))
+
+
+def _told_search(told: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if told["suppressed"]:
+        lines.append(f"{told['suppressed']:,} persons left out as outliers")
+    if "levels" in told:
+        lines.append("levels: " + ", ".join(f"{name} {level}" for name, level in told["levels"].items()))
+    search = told["search"]
+    if "lattice" in search:
+        lines.append(
+            f"{told['algorithm']}: {search['checked']:,} of {search['lattice']:,} nodes of the lattice checked"
+        )
+    for role, names in told["published_as_they_are"].items():
+        spoken = any(model for model in told["verification"]["models"] if model["column"] in names)
+        what = "sensitive, as the models ask in every group" if spoken else role
+        lines.append(
+            f"published as they are ({'declared safe by the schema' if role == 'keep' else what}): {', '.join(names)}"
+        )
+    return lines
