@@ -26,7 +26,9 @@ LAYERS = [
     "loss",
     "algorithms",
     "release",
+    "front",
     "report",
+    "bench",
     "cli",
     "__main__",
 ]

@@ -1,0 +1,146 @@
+"""An invented census: the columns of Table II of 1D, with their numbers of values and heights of taxonomies.
+
+Age 79 and education 17 values, both numbers; gender 2, marital status 6 (in 2 groups), race 9, work class 10 (in two
+levels of groups), country 83 (in 8 regions); occupation 50 and salary class 50, which are sensitive. The values are not
+those of any census. They hang together as such values do: marital status and education by age, race by country, work
+class by age and schooling, occupation by gender and schooling, salary by all of these. No occupation and no salary
+class is frequent enough to rule out a diversity of 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from treeanon.bench.drawing import Floats, bell, drawn, number_column, word_column
+from treeanon.errors import UsageError
+from treeanon.kernels.trees import Longs
+from treeanon.table import Column, Table
+
+SENSITIVE = ("occupation", "salary_class")
+"""The sensitive columns."""
+
+_AGES, _EDUCATIONS, _COUNTRIES, _REGIONS, _CLASSES = 79, 17, 83, 8, 50
+_HOME = 4
+_REGION = np.arange(_COUNTRIES) * _REGIONS // _COUNTRIES
+_MARITAL = {
+    "married, together": ["married", "*"],
+    "married, apart": ["married", "*"],
+    "never married": ["single", "*"],
+    "divorced": ["single", "*"],
+    "separated": ["single", "*"],
+    "widowed": ["single", "*"],
+}
+_WORK = {
+    "private company": ["private", "working", "*"],
+    "private charity": ["private", "working", "*"],
+    "federal government": ["government", "working", "*"],
+    "state government": ["government", "working", "*"],
+    "local government": ["government", "working", "*"],
+    "own company": ["self-employed", "working", "*"],
+    "own account": ["self-employed", "working", "*"],
+    "unpaid": ["not paid", "*"],
+    "unemployed": ["not paid", "*"],
+    "never worked": ["not paid", "*"],
+}
+
+
+def census(rows: int, seed: int = 0, *, sensitive: str | None = SENSITIVE[0], quasi: int = 7) -> Table:
+    """An invented census of so many persons: the first `quasi` of its seven quasi columns, and one sensitive column.
+
+    With sensitive=None there are both sensitive columns. The same seed makes the same table.
+
+    >>> table = census(1000, seed=1)
+    >>> [column.name for column in table.columns]
+    ['age', 'gender', 'education', 'marital', 'race', 'work_class', 'country', 'occupation']
+    >>> [int(column.hierarchy.leaf_count[0]) for column in table.columns]
+    [79, 2, 17, 6, 9, 10, 83, 50]
+    """
+    if sensitive is not None and sensitive not in SENSITIVE:
+        raise UsageError(f"the census has no sensitive column {sensitive!r}; it has: {', '.join(SENSITIVE)}")
+    columns = _columns(_values(rows, np.random.default_rng(seed)))
+    if not 1 <= quasi <= len(columns) - len(SENSITIVE):
+        raise UsageError(f"the census has 1 to {len(columns) - len(SENSITIVE)} quasi columns")
+    secret = [column for column in columns[-len(SENSITIVE) :] if sensitive in (None, column.name)]
+    return Table((*columns[:quasi], *secret))
+
+
+def _values(rows: int, rng: np.random.Generator) -> dict[str, Longs]:
+    """The values of every column, counted from 0. A generator is asked in a fixed order."""
+    nobody = np.zeros(rows, np.int64)
+    ages = np.minimum(1.0, np.exp((45 - np.arange(_AGES)) / 14))[None, :]
+    age = drawn(rng, nobody, ages)
+    decade = age // 8
+    gender = drawn(rng, nobody, np.array([[0.51, 0.49]]))
+    education = drawn(rng, decade, bell(11.5 - 0.5 * np.arange(10), 2.5, _EDUCATIONS, 0.02))
+    country = drawn(rng, nobody, _countries())
+    race = drawn(rng, _REGION[country], _races())
+    marital = drawn(rng, decade, _marital_by_decade())
+    work = drawn(rng, decade * 3 + education // 6, _work_by_decade_and_school())
+    schooling = np.repeat(np.arange(_EDUCATIONS), 2) * 2.6 + np.tile([0, 7], _EDUCATIONS)
+    occupation = drawn(rng, education * 2 + gender, bell(schooling, 9.0, _CLASSES, 0.15))
+    paid = np.clip(education * 0.7 + occupation * 0.6 + 6 * np.sin(decade / 3) - 4 * gender, 0, _CLASSES - 1)
+    salary = drawn(rng, paid.astype(np.int64), bell(np.arange(_CLASSES), 8.0, _CLASSES, 0.15))
+    return {
+        "age": age, "gender": gender, "education": education, "marital": marital, "race": race, "work_class": work,
+        "country": country, "occupation": occupation, "salary_class": salary,
+    }  # fmt: skip
+
+
+def _columns(values: Mapping[str, Longs]) -> list[Column]:
+    countries = {f"country {i + 1:02}": [f"region {_REGION[i] + 1}", "*"] for i in range(_COUNTRIES)}
+    words: dict[str, Mapping[str, Sequence[str]]] = {
+        "gender": {"female": ["*"], "male": ["*"]},
+        "marital": _MARITAL,
+        "race": {f"race {i + 1}": ["*"] for i in range(9)},
+        "work_class": _WORK,
+        "country": countries,
+        "occupation": {f"occupation {i + 1:02}": ["*"] for i in range(_CLASSES)},
+        "salary_class": {f"salary class {i + 1:02}": ["*"] for i in range(_CLASSES)},
+    }
+    numbers = {"age": (17, _AGES, (5, 10, 20, 40)), "education": (1, _EDUCATIONS, (2, 4, 8))}
+    made = []
+    for name, own in values.items():
+        if name in numbers:
+            first, size, widths = numbers[name]
+            made.append(number_column(name, first, own, size, widths))
+        else:
+            made.append(word_column(name, words[name], own, "sensitive" if name in SENSITIVE else "quasi"))
+    return made
+
+
+def _countries() -> Floats:
+    """One country that three of four persons come from, and others that are the rarer the later they come."""
+    shares = 0.25 / np.arange(1, _COUNTRIES + 1)
+    shares[_HOME] = 3 * (shares.sum() - shares[_HOME])
+    return shares[None, :]
+
+
+def _races() -> Floats:
+    """In every region one race is frequent, another one is not rare."""
+    shares = np.full((_REGIONS, 9), 0.02)
+    shares[np.arange(_REGIONS), np.arange(_REGIONS)] = 1.0
+    shares[np.arange(_REGIONS), (np.arange(_REGIONS) + 3) % 9] = 0.25
+    return shares
+
+
+def _marital_by_decade() -> Floats:
+    """From never married by married to widowed."""
+    shares = [
+        bell([4.0], 2.5, 10)[0] * 6,
+        np.full(10, 0.3),
+        8 * np.exp(-np.arange(10) / 1.5),
+        1.5 * bell([5], 2, 10)[0],
+    ]
+    shares += [0.5 * bell([3], 2, 10)[0], 0.02 * np.exp(np.arange(10) / 1.4)]
+    return np.stack(shares, axis=1) + 0.01
+
+
+def _work_by_decade_and_school() -> Floats:
+    """For each decade of life and each third of the years of school."""
+    decade, school = np.repeat(np.arange(10), 3), np.tile([0, 1, 2], 10)
+    works = np.exp(-(((decade - 3.5) / 3.0) ** 2))
+    shares = [6 * works, 0.8 * works, 0.2 + 0.2 * school, 0.2 + 0.3 * school, 0.4 + 0.3 * school, 0.3 * works]
+    shares += [0.6 * works * (1 + (school == 0)), 0.05 + 0 * decade, 0.5 * np.exp(-school), 1.5 * np.exp(-decade * 1.2)]
+    return np.stack([np.broadcast_to(share, decade.shape) for share in shares], axis=1) + 0.01
