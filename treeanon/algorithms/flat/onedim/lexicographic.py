@@ -20,7 +20,12 @@ def lexicographic_order(points: Points, columns: Longs) -> tuple[Longs, Floats]:
     """
     rows = sorted_rows(tuple_keys(points, columns))
     turn_back(rows, points.points, columns)
-    return rows, walked(rows, points.points, points.scale)
+    return rows, walk(points, rows)
+
+
+def walk(points: Points, rows: Longs) -> Floats:
+    """How far it is along the rows to each of them: the steps in all columns, each column being 1 long."""
+    return walked(rows, points.points, points.scale)
 
 
 def few_values_first(points: Points) -> Longs:

@@ -1,28 +1,34 @@
 """Orders of a table's rows in which rows that are alike lie near each other.
 
 After 1D (Ghinita et al., TODS 2009), which maps the quasi columns to one dimension by a Hilbert curve or by iDistance.
-Where we differ: rows can be sorted by one column after the other as well, which is often better than either; and
-several orders can be tried.
+Where we differ: rows can be sorted by one column after the other as well, or split again and again by the column for
+which that pays most, both of which are often better; and several orders can be tried.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from treeanon.algorithms.flat.onedim.adaptive import adaptive_order
+from treeanon.algorithms.flat.onedim.costs import ColumnCosts, table_costs
+from treeanon.algorithms.flat.onedim.cuts import sampled_loss
 from treeanon.algorithms.flat.onedim.hilbert import hilbert_order
-from treeanon.algorithms.flat.onedim.idistance import idistance_order
-from treeanon.algorithms.flat.onedim.lexicographic import few_values_first, lexicographic_order
+from treeanon.algorithms.flat.onedim.idistance import CENTRES, idistance_order
+from treeanon.algorithms.flat.onedim.lexicographic import few_values_first, lexicographic_order, walk
 from treeanon.algorithms.flat.onedim.points import Floats, Points
+from treeanon.algorithms.flat.recoding import Style
 from treeanon.errors import UsageError
 from treeanon.kernels.trees import Ints, Longs
+from treeanon.loss.flat.ncp import Form
 from treeanon.table import Table
 
-Order = Literal["best", "hilbert", "idistance", "lexicographic", "user"]
-ORDERS: tuple[Order, ...] = ("best", "hilbert", "idistance", "lexicographic", "user")
+Order = Literal["best", "adaptive", "hilbert", "idistance", "lexicographic", "user"]
+ORDERS: tuple[Order, ...] = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")
+_K = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,7 +37,7 @@ class Ordering:
 
     `rows` has their numbers in that order and `places` how far along it each of these is, ascending. points[r, c] is
     the rank of the table's row r in the c-th quasi column, which has sizes[c] ranks: numbers rank by value, others as
-    the hierarchy has them, missing values last. Equal rows lie side by side.
+    the hierarchy has them, missing values last. Equal rows lie side by side. `name` says which order it is.
     """
 
     name: str
@@ -44,12 +50,26 @@ class Ordering:
         return f"<Ordering {self.name} of {len(self.rows):,} rows>"
 
 
-def ordered(table: Table, order: Order = "best", *, columns: Sequence[str] | None = None) -> Ordering:
+def ordered(
+    table: Table,
+    order: Order = "best",
+    *,
+    k: int = _K,
+    form: Form = "taxonomy",
+    style: Style = "auto",
+    columns: str | Sequence[str] | None = None,
+    bits: int | None = None,
+    centres: int | None = None,
+) -> Ordering:
     """The rows in a one-dimensional order.
 
-    `hilbert`: along a Hilbert curve. `idistance`: by the nearest of some centres, and the distance from it.
-    `lexicographic`: by one column after the other, those with few values first. `user`: by the columns named, and then
-    by the others, in the order that the table has them. `best`: whichever of several would lose least.
+    `hilbert`: along a Hilbert curve of 2^`bits` cells a side (unless given, a cell for every value). `idistance`: by
+    the nearest of some `centres`, and the distance from it. `lexicographic`: by one column after the other, those with
+    few values first. `user`: by the `columns` named (with commas, if in a text), and then by the others in the order of
+    the table. `adaptive`: split again and again by what pays most. `best`: that which loses least of adaptive,
+    lexicographic, hilbert and idistance, looked at in samples if there are many rows.
+
+    What pays and what loses is told for groups of `k` rows, the form of NCP, and the style in which they are published.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"x": (["3", "1", "2"], Hierarchy.flat(["1", "2", "3"]))})
@@ -58,25 +78,49 @@ def ordered(table: Table, order: Order = "best", *, columns: Sequence[str] | Non
     """
     if order not in ORDERS:
         raise UsageError(f"there is no order {order!r} of rows; there is: {', '.join(ORDERS)}")
-    if columns is not None and order != "user":
-        raise UsageError("columns can be named for the order user only")
+    for name, given, own in (
+        ("columns", columns, "user"),
+        ("bits", bits, "hilbert"),
+        ("centres", centres, "idistance"),
+    ):
+        if given is not None and order != own:
+            raise UsageError(f"the option {name} is for the order {own} only")
     points = Points.of(table)
-    if order == "hilbert":
-        rows, places = hilbert_order(points)
-    elif order == "idistance":
-        rows, places = idistance_order(points)
-    elif order == "user":
-        rows, places = lexicographic_order(points, _named(table, columns or ()))
-    else:
-        rows, places = lexicographic_order(points, few_values_first(points))
-    return Ordering(order, rows, places, points.points, points.sizes)
+    costs = table_costs(table, form, style)
+    makers: dict[str, Callable[[], tuple[Longs, Floats]]] = {
+        "adaptive": lambda: _adaptive(points, costs, k),
+        "lexicographic": lambda: lexicographic_order(points, few_values_first(points)),
+        "hilbert": lambda: hilbert_order(points, bits),
+        "idistance": lambda: idistance_order(points, CENTRES if centres is None else centres),
+        "user": lambda: lexicographic_order(points, _named(table, columns or ())),
+    }
+    name, (rows, places) = _best(makers, costs, k) if order == "best" else (order, makers[order]())
+    return Ordering(name, rows, places, points.points, points.sizes)
 
 
-def _named(table: Table, columns: Sequence[str]) -> Longs:
+def _adaptive(points: Points, costs: list[ColumnCosts], k: int) -> tuple[Longs, Floats]:
+    rows = adaptive_order(costs, k)
+    return rows, walk(points, rows)
+
+
+def _best(
+    makers: dict[str, Callable[[], tuple[Longs, Floats]]], costs: list[ColumnCosts], k: int
+) -> tuple[str, tuple[Longs, Floats]]:
+    """The order that loses least, and its name."""
+    least, best = np.inf, ("adaptive", makers["adaptive"]())
+    for name in ("adaptive", "lexicographic", "hilbert", "idistance"):
+        made = best[1] if name == "adaptive" else makers[name]()
+        loss = sampled_loss(costs, made[0], k)
+        if loss < least:
+            least, best = loss, (name, made)
+    return best
+
+
+def _named(table: Table, columns: str | Sequence[str]) -> Longs:
     """The quasi columns by number, those named first."""
     names = [column.name for column in table.quasi]
-    for name in columns:
+    given = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
+    for name in given:
         if name not in names:
             raise UsageError(f"there is no quasi column {name!r} to order by; there is: {', '.join(names)}")
-    first = list(dict.fromkeys(columns))
-    return np.array([names.index(name) for name in [*first, *(n for n in names if n not in first)]], np.int64)
+    return np.array([names.index(name) for name in dict.fromkeys([*given, *names])], np.int64)
