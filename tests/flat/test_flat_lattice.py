@@ -10,7 +10,7 @@ from strategies import properties
 
 from treeanon.algorithms.flat.lattice import Lattice
 from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, flat_algorithm_named
+from treeanon.algorithms.flat.registry import flat_algorithm_named
 from treeanon.algorithms.flat.rollup import Rollup
 from treeanon.algorithms.flat.solution import FlatSolution
 from treeanon.errors import GuaranteeError, UsageError
@@ -90,7 +90,7 @@ def test_suppression_of_the_chapter() -> None:
         assert lattice.evaluate(tuple(map(int, vector.strip("[]").split(",")))).suppressed == lost
 
 
-@pytest.mark.parametrize("algorithm", FLAT_ALGORITHMS)
+@pytest.mark.parametrize("algorithm", ["optimal", "samarati", "incognito", "datafly"])
 def test_odd_tables(algorithm: str) -> None:
     search = flat_algorithm_named(algorithm).search
     letters = Hierarchy.flat("ab")

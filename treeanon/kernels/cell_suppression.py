@@ -1,14 +1,11 @@
-"""Loops of cell suppression: the forest of nearest neighbours, and where its trees are cut."""
+"""Loops of cell suppression: the forest of nearest neighbours, where its trees are cut, and groups merged after it."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from treeanon.kernels.jit import njit
-from treeanon.kernels.trees import Ints, Longs
-
-Flags = npt.NDArray[np.bool_]
+from treeanon.kernels.trees import Flags, Ints, Longs
 
 
 @njit
@@ -95,3 +92,39 @@ def cut_trees(parent: Longs, k: int) -> tuple[Longs, Longs, Longs, Longs]:
         v = order[at]
         tree[v] = v if left[v] < 0 else tree[left[v]]
     return left, order, below, tree
+
+
+@njit
+def merge_nearest(shared: Ints, sizes: Longs, fails: Flags) -> Longs:
+    """For each group the one that it is in now: those that fail are merged, each with the one that is nearest.
+
+    `shared` has the values that the rows of a group share, -1 where they share none; near is what lets fewest cells go.
+    A group that something was merged with does not look for another one. Sizes and shared values become those of the
+    groups that are left. There must be two groups.
+    """
+    groups, columns = shared.shape
+    into = np.arange(groups)
+    waits = fails.copy()
+    for u in range(groups):
+        if not waits[u]:
+            continue
+        best, least = -1, np.int64(0)
+        for v in range(groups):
+            if v == u or into[v] != v:
+                continue
+            cells = np.int64(0)
+            for c in range(columns):
+                if shared[u, c] != shared[v, c]:
+                    cells += sizes[u] if shared[u, c] >= 0 else 0
+                    cells += sizes[v] if shared[v, c] >= 0 else 0
+                    if best >= 0 and cells >= least:
+                        break
+            if best < 0 or cells < least:
+                best, least = v, cells
+        for c in range(columns):
+            if shared[u, c] != shared[best, c]:
+                shared[best, c] = -1
+        sizes[best] += sizes[u]
+        into[u] = best
+        waits[u] = waits[best] = False
+    return into

@@ -1,125 +1,108 @@
 """AS: attribute suppression. As few columns as possible are suppressed altogether (CHAP).
 
-Sets of columns form a lattice, in which k-anonymity is monotone: what holds with a set of columns published holds
-with each of its subsets. Which set is best is NP-hard to say, so all sets are looked at for few columns only.
+Sets of columns form a lattice: that of full-domain generalisation where every hierarchy has one step, from a value to
+nothing. A vector has 1 for a column that is suppressed. Which set is best is NP-hard to say, so all sets are looked at
+for few columns only.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 
-from treeanon.algorithms.flat.suppression import Suppression, checked_k, persons_of, suppressed_code
-from treeanon.algorithms.flat.tuple_suppression import rare_rows
-from treeanon.kernels.flat_losses import group_numbers
-from treeanon.kernels.trees import Longs
-from treeanon.loss.flat.groups import groups_of, shifted
-from treeanon.table import Table
+from treeanon.algorithms.flat.found import Recoding
+from treeanon.algorithms.flat.lattice import Lattice
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.rollup import Vector
+from treeanon.algorithms.flat.suppression import released, suppressed_code, unreachable
+from treeanon.hierarchy import Hierarchy
+from treeanon.table import Column, Table
 
 EXACT = 14
 """For so many columns all sets of them can be looked at."""
 
-Kept = frozenset[int]
-Worth = tuple[int, int]
 
-
-def search(table: Table, k: int, *, max_suppressed: int = 0, exact: int = EXACT) -> Suppression:
-    """The k-anonymous table with the fewest columns suppressed, beside rows of at most `max_suppressed` persons.
+def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
+    """The table with the fewest columns suppressed, and without the rows of groups that still fail.
 
     Among sets of as few columns the one that suppresses the fewest persons, then the one that leaves the most groups.
-    With more than `exact` columns a greedy choice: what is suppressed is needed, but a smaller set may do.
+    With more than `exact` columns a greedy choice: a smaller set may do, or a set where none is found.
 
     >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
     >>> sexes, zips = Hierarchy.flat(["f", "m"]), Hierarchy.flat(["1", "2"])
     >>> table = Table.of_texts({"sex": (["f", "m", "f", "m"], sexes), "zip": (["1", "1", "2", "2"], zips)})
-    >>> found = search(table, 2)
-    >>> found.columns, list(found.table.rows())
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> found.counts["columns"], list(found.table.rows())
     (('zip',), [('f', '*'), ('m', '*'), ('f', '*'), ('m', '*')])
     """
-    checked_k(table, k)
-    columns = _Columns(table, k, max_suppressed)
-    is_optimal = len(table.quasi) <= exact
-    kept = _fewest(columns) if is_optimal else _greedy(columns)
-    gone = [column for i, column in enumerate(table.quasi) if i not in kept]
-    codes = {c.name: np.full(len(table), suppressed_code(c), np.int32) for c in gone}
-    whole = table.with_codes(codes)
-    is_out = rare_rows(whole, k)
-    released = whole.take(np.flatnonzero(~is_out).astype(np.int32))
-    names = tuple(column.name for column in gone)
-    rows = int(is_out.sum())
-    return Suppression("AS", released, names, rows, len(gone) * len(released), is_optimal, len(columns.seen))
+    table = problem.table
+    lattice = Lattice(Problem(_flat(table), problem.models, problem.max_suppressed))
+    if lattice.bound(lattice.top) > problem.max_suppressed:
+        raise unreachable(problem)
+    is_exact = len(table.quasi) <= exact
+    vector = _fewest(lattice) if is_exact else _greedy(lattice)
+    if vector is None:
+        raise unreachable(problem)
+    gone = [column for column, level in zip(table.quasi, vector, strict=True) if level]
+    whole = table.with_codes({c.name: np.full(len(table), suppressed_code(c), np.int32) for c in gone})
+    _, number, holds = lattice.groups(vector)
+    return released(
+        problem,
+        "suppress-columns",
+        whole,
+        holds[number[lattice.tuples.tuple_of]],
+        lattice=lattice.size,
+        checked=lattice.checked,
+        columns=tuple(column.name for column in gone),
+        optimal=is_exact or not gone,
+    )
 
 
-@dataclass
-class _Columns:
-    """The quasi columns of a table, and what comes of publishing a set of them."""
-
-    table: Table
-    k: int
-    most: int
-
-    def __post_init__(self) -> None:
-        self.seen: dict[Kept, Worth] = {}
-
-    @cached_property
-    def distinct(self) -> tuple[Table, Longs]:
-        """The different rows, of each person where there may be several, and how often they occur."""
-        numbers, groups = groups_of(self.table)
-        if self.table.person is not None:
-            room = int(self.table.person.max(initial=0)) + 1
-            pair = [numbers.astype(np.int32), self.table.person]
-            numbers, groups = group_numbers(pair, [groups, room], len(self.table))
-        _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
-        return self.table.take(first.astype(np.int32)), counts.astype(np.int64)
-
-    def __len__(self) -> int:
-        return len(self.table.quasi)
-
-    def worth(self, kept: Kept) -> Worth:
-        """The persons that must be suppressed if these columns are published, and minus the groups that are left."""
-        if kept not in self.seen:
-            rows, counts = self.distinct
-            used = [rows.quasi[i] for i in sorted(kept)]
-            sizes = [len(column.hierarchy) + 1 for column in used]
-            numbers, groups = group_numbers([shifted(column) for column in used], sizes, len(rows))
-            if rows.person is None:
-                persons = np.bincount(numbers, counts, groups).astype(np.int64)
-                out = int(persons[persons < self.k].sum())
-            else:
-                persons = persons_of(rows, numbers, groups)
-                out = len(np.unique(rows.person[persons[numbers] < self.k]))
-            self.seen[kept] = (out, -int((persons >= self.k).sum()))
-        return self.seen[kept]
-
-    def holds(self, kept: Kept) -> bool:
-        return self.worth(kept)[0] <= self.most
+def _flat(table: Table) -> Table:
+    """The table whose quasi columns have nothing but their values, a missing one among them, below the root."""
+    columns = []
+    for column in table.columns:
+        if column.role == "quasi":
+            values, ranks = np.unique(column.codes, return_inverse=True)
+            hierarchy = Hierarchy.flat(str(value) for value in range(max(len(values), 1)))
+            column = Column(column.spec, hierarchy, (ranks + 1).astype(np.int32))
+        columns.append(column)
+    return Table(tuple(columns), table.person)
 
 
-def _fewest(columns: _Columns) -> Kept:
-    """The best of the largest sets that may be published; sets that hold one that may not are not looked at."""
-    every = range(len(columns))
-    failed = [kept for i in every if not columns.holds(kept := frozenset([i]))]
-    pairs = (frozenset(pair) for pair in combinations(every, 2))
-    failed += [pair for pair in pairs if not any(bad <= pair for bad in failed) and not columns.holds(pair)]
-    for size in range(len(columns), 0, -1):
-        sets = (frozenset(kept) for kept in combinations(every, size))
-        fit = [kept for kept in sets if not any(bad <= kept for bad in failed) and columns.holds(kept)]
+def _fewest(lattice: Lattice) -> Vector | None:
+    """The best of the vectors with the fewest columns suppressed that are satisfied."""
+    columns = len(lattice.heights)
+    for size in (1, 2):
+        for kept in combinations(range(columns), size):
+            # Where few columns published are too many already, the lattice marks all sets that hold them.
+            lattice.satisfies(tuple(int(c not in kept) for c in range(columns)))
+    for height in range(columns + 1):
+        fit = [vector for vector in lattice.at_height(height) if lattice.satisfies(vector)]
         if fit:
-            return min(fit, key=lambda kept: (columns.worth(kept), sorted(kept)))
-    return frozenset()
+            return min(fit, key=lambda vector: (*_worth(lattice, vector), vector))
+    return None
 
 
-def _greedy(columns: _Columns) -> Kept:
+def _greedy(lattice: Lattice) -> Vector | None:
     """Columns go one by one, each time the one that helps most; then those that are not needed come back."""
-    kept = frozenset(range(len(columns)))
+    vector = lattice.bottom
     gone: list[int] = []
-    while not columns.holds(kept):
-        gone.append(min(kept, key=lambda i: (columns.worth(kept - {i}), i)))
-        kept -= {gone[-1]}
-    for i in gone:
-        if columns.holds(kept | {i}):
-            kept |= {i}
-    return kept
+    while not lattice.satisfies(vector):
+        if vector == lattice.top:
+            return None
+        vector = min(lattice.above(vector), key=lambda v: (*_worth(lattice, v), v[::-1]))
+        gone += [c for c, level in enumerate(vector) if level and c not in gone]
+    for c in gone:
+        without = (*vector[:c], 0, *vector[c + 1 :])
+        if lattice.satisfies(without):
+            vector = without
+    return vector
+
+
+def _worth(lattice: Lattice, vector: Vector) -> tuple[int, int]:
+    """The persons that a vector suppresses, and minus the groups that it leaves."""
+    found = lattice.evaluate(vector)
+    return found.suppressed, -found.groups

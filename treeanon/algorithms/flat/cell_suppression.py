@@ -12,85 +12,174 @@ in which two rows differ. Groups of at least k rows are made alike in every colu
 Where we differ: DECOMPOSE-COMPONENT cuts every edge that leaves k rows on both sides first. Then all but k - 1 rows of
 a tree that is still too large hang on one vertex in subtrees of fewer than k, which are bundled in one go; the paper
 goes case by case and needs Steiner vertices. The bound is the same, and our trees get smaller.
+
+The papers are about k-anonymity, and so is the bound. Groups that fail other models are merged with those nearest to
+them, until all hold.
 """
 
 from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 from itertools import count
+from typing import Literal
 
 import numpy as np
 
-from treeanon.algorithms.flat.suppression import Suppression, checked_k, one_row_each, suppressed_code
+from treeanon.algorithms.flat.found import Recoding
+from treeanon.algorithms.flat.judge import Judge
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.row_judge import RowJudge
+from treeanon.algorithms.flat.suppression import one_row_each, released, suppressed_code, unreachable
 from treeanon.errors import UsageError
-from treeanon.kernels.cell_suppression import cut_trees, grow_forest
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.cell_suppression import cut_trees, grow_forest, merge_nearest
+from treeanon.kernels.flat_losses import group_numbers
+from treeanon.kernels.trees import Flags, Ints, Longs
 from treeanon.loss.flat.groups import groups_of, shifted
-from treeanon.table import Table
 
 MATCHED = 200
 """So many rows are matched in seconds; the time grows with their cube."""
 
+GONE = -1
+"""In place of a cell's value: suppressed."""
 
-def search(table: Table, k: int, *, method: str | None = None) -> Suppression:
-    """The k-anonymous table with few cells suppressed.
+Method = Literal["auto", "forest", "matching"]
+METHODS: tuple[Method, ...] = ("auto", "forest", "matching")
 
-    `method` is "forest", or "matching" for k = 2; without one it is the matching for k = 2 and up to 200 rows.
+
+def search(problem: Problem, *, method: Method = "auto") -> Recoding:
+    """The table with few cells suppressed, and with all of its rows: no person is left out.
+
+    `method` is forest, or matching for k = 2; auto is the matching for k = 2 and up to 200 rows. k is the size that
+    models of size alone ask for: their number of cells is bounded, and what other models ask for comes on top.
 
     >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
     >>> sexes, zips = Hierarchy.flat(["f", "m"]), Hierarchy.flat(["1", "2"])
     >>> table = Table.of_texts({"sex": (["f", "f", "m", "m"], sexes), "zip": (["1", "2", "2", "2"], zips)})
-    >>> found = search(table, 2)
-    >>> found.cells, list(found.table.rows())
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> found.counts["cells"], list(found.table.rows())
     (2, [('f', '*'), ('f', '*'), ('m', '2'), ('m', '2')])
     """
-    checked_k(table, k)
+    table = problem.table
     one_row_each(table, "cell suppression")
-    if method is None:
-        method = "matching" if k == 2 and len(table) <= MATCHED else "forest"
-    if method not in ("forest", "matching"):
-        raise UsageError("the method of cell suppression must be forest or matching")
+    # Models that are of another kind are kept by merging alone.
+    k = Judge(problem).least or 1
+    method = _method(method, k, len(table))
+    if len(table):
+        _require_any(problem, k)
+    if k == 1 or not len(table):
+        group = groups_of(table)[0]
+    elif method == "matching":
+        group = one_two_factor(_values(problem))
+    else:
+        group = _forest(problem, k)
+    cells = _Groups(problem, group)
+    merged = cells.merge_until_all_hold()
+    counts = {"method": method, "cells": int((cells.sizes @ (cells.shared == GONE)).sum())}
+    counts |= {"groups": len(cells.sizes), "merged": merged}
+    published = table.with_codes(
+        {
+            column.name: np.where(shared == GONE, suppressed_code(column), column.codes).astype(np.int32)
+            for column, shared in zip(table.quasi, cells.shared[cells.group].T, strict=True)
+        }
+    )
+    return released(problem, "suppress-cells", published, np.ones(len(table), np.bool_), **counts)
+
+
+def _method(method: str, k: int, rows: int) -> Method:
     if method == "matching" and k != 2:
         raise UsageError("matching is for k = 2; forest is for every k")
-    values = np.array([shifted(column) for column in table.quasi], np.int32).reshape(len(table.quasi), len(table)).T
-    if k == 1 or not len(table):
-        group = np.arange(len(table))
-    elif method == "matching":
-        group = one_two_factor(values)
-    else:
-        group = _forest(table, values, k)
-    return _suppressed(table, values, group)
+    for known in METHODS[1:]:
+        if method == known:
+            return known
+    if method != "auto":
+        raise UsageError(f"there is no method {method!r} of cell suppression; there is: {', '.join(METHODS)}")
+    return "matching" if k == 2 and rows <= MATCHED else "forest"
 
 
-def _suppressed(table: Table, values: Ints, group: Longs) -> Suppression:
-    """The table in which the rows of a group are alike: what they do not share is suppressed."""
-    if not len(table):
-        return Suppression("CS", table)
-    order = np.argsort(group, kind="stable")
-    starts = np.flatnonzero(np.append(True, np.diff(group[order]) > 0))
-    sizes = np.diff(np.append(starts, len(table)))
-    codes, cells = {}, 0
-    for i, column in enumerate(table.quasi):
-        ordered = values[order, i]
-        differ = np.minimum.reduceat(ordered, starts) < np.maximum.reduceat(ordered, starts)
-        gone = np.zeros(len(table), np.bool_)
-        gone[order] = np.repeat(differ, sizes)
-        codes[column.name] = np.where(gone, suppressed_code(column), column.codes).astype(np.int32)
-        cells += int(gone.sum())
-    return Suppression("CS", table.with_codes(codes), cells=cells, is_optimal=cells == 0, checked=len(starts))
+def _require_any(problem: Problem, k: int) -> None:
+    """GuaranteeError if not even all rows together satisfy the models, where that means that nothing does."""
+    rows = len(problem.table)
+    whole = RowJudge(problem).holds(np.zeros(rows, np.int64), 1)
+    if rows < k or (all(model.is_monotone for model in problem.models) and not whole.all()):
+        raise unreachable(problem)
 
 
-def _forest(table: Table, values: Ints, k: int) -> Longs:
+def _values(problem: Problem) -> Ints:
+    """A row per row of the table, a column per quasi column: codes, a missing value after all others."""
+    table = problem.table
+    codes = [shifted(column) for column in table.quasi]
+    return np.ascontiguousarray(np.array(codes, np.int32).reshape(len(codes), len(table)).T)
+
+
+class _Groups:
+    """Groups of rows: `group` of each row, and for each group its size and the values that its rows share."""
+
+    def __init__(self, problem: Problem, group: Longs) -> None:
+        self.problem = problem
+        values = _values(problem)
+        numbers = np.unique(group, return_inverse=True)[1].astype(np.int64)
+        self.sizes = np.bincount(numbers).astype(np.int64)
+        self.shared = np.zeros((0, values.shape[1]), np.int32)
+        if len(values):
+            order = np.argsort(numbers, kind="stable")
+            starts = np.append(0, np.cumsum(self.sizes)[:-1])
+            low = np.minimum.reduceat(values[order], starts)
+            self.shared = np.where(low == np.maximum.reduceat(values[order], starts), low, GONE).astype(np.int32)
+        self.group = numbers
+        self._join_equal()
+
+    def merge_until_all_hold(self) -> int:
+        """How many groups go up in others: those that fail, each in the one that costs the fewest cells."""
+        judge, before = RowJudge(self.problem), len(self.sizes)
+        fails = ~judge.holds(self.group, before)
+        while fails.any():
+            if len(self.sizes) == 1:
+                raise unreachable(self.problem)
+            into = merge_nearest(self.shared, self.sizes, fails)
+            changed = np.bincount(into, minlength=len(into)) > 1
+            kept, number = np.unique(into, return_inverse=True)
+            self.group, self.sizes, self.shared = number[self.group], self.sizes[kept], self.shared[kept]
+            fails = self._failing(judge, self._join_equal(changed[kept]))
+        return before - len(self.sizes)
+
+    def _join_equal(self, changed: Flags | None = None) -> Flags:
+        """Makes groups one that look alike, and says which of the groups that there are then have changed."""
+        columns = [np.ascontiguousarray(column + 1) for column in self.shared.T]
+        sizes = [column.size + 2 for column in self.problem.table.quasi]
+        numbers, groups = group_numbers(columns, sizes, len(self.sizes))
+        is_changed = np.zeros(groups, np.bool_)
+        if changed is not None:
+            is_changed[numbers[changed]] = True
+        shared = np.empty((groups, self.shared.shape[1]), np.int32)
+        shared[numbers] = self.shared
+        joined = np.zeros(groups, np.int64)
+        np.add.at(joined, numbers, self.sizes)
+        self.group, self.sizes, self.shared = numbers[self.group], joined, shared
+        return is_changed
+
+    def _failing(self, judge: RowJudge, changed: Flags) -> Flags:
+        """Which groups fail: of those that have changed, for all others held before."""
+        rows = np.flatnonzero(changed[self.group])
+        number = np.cumsum(changed) - 1
+        fails = np.zeros(len(self.sizes), np.bool_)
+        fails[changed] = ~judge.holds(number[self.group[rows]], int(changed.sum()), rows)
+        return fails
+
+
+def _forest(problem: Problem, k: int) -> Longs:
     """For every row its group: FOREST, then DECOMPOSE-COMPONENT."""
-    numbers, _ = groups_of(table)
+    values = _values(problem)
+    numbers, _ = groups_of(problem.table)
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
     counts = counts.astype(np.int64)
     link = grow_forest(np.ascontiguousarray(values[first]), counts, k)
     # Equal rows are a chain, whose last row has the link of them all, and whose first one is linked to.
     starts = np.append(0, np.cumsum(counts))
-    parent = np.arange(1, len(table) + 1)
+    parent = np.arange(1, len(values) + 1)
     parent[starts[1:] - 1] = np.where(link < 0, -1, starts[link])
-    group = np.empty(len(table), np.int64)
+    group = np.empty(len(values), np.int64)
     group[np.argsort(numbers, kind="stable")] = decompose(parent, k)
     return group
 

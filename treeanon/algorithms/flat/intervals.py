@@ -1,66 +1,57 @@
-"""Releases in which ordered columns are cut into intervals that need be no nodes of their hierarchies."""
+"""Columns published as intervals of their values, in the order of numbers or of the hierarchy; a missing value last."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
-from treeanon.algorithms.flat.tuple_suppression import rare_rows
-from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.trees import Ints
-from treeanon.loss.flat.groups import shifted
-from treeanon.table import Column, Table
+from treeanon.table import Column
+from treeanon.table.covers import Covers, value_ranks
 from treeanon.table.table import MISSING
 
 
-def released_intervals(table: Table, starts: Mapping[str, Sequence[int]], k: int) -> Table:
-    """The table with these columns cut into intervals, without rows that fewer than k persons share.
+def places_of(column: Column) -> Ints:
+    """The place of every row's value, which is a leaf: its rank, or one more than all ranks if it is missing.
 
-    `starts` has the codes at which a column's second, third, … interval begins; a missing value comes after all codes.
-    The values are leaves. Each column gets a hierarchy of its intervals over these.
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["9", None, "10"], Hierarchy.flat(["10", "9"]))})
+    >>> places_of(table.columns[0]).tolist()
+    [0, 2, 1]
     """
-    columns = tuple(_cut(c, starts[c.name]) if c.name in starts else c for c in table.columns)
-    whole = Table(columns, table.person, table.report)
-    return whole.take(np.flatnonzero(~rare_rows(whole, k)).astype(np.int32))
+    return np.append(value_ranks(column.hierarchy), len(column.hierarchy.leaf_nodes)).astype(np.int32)[column.codes]
 
 
-def _cut(column: Column, starts: Sequence[int]) -> Column:
-    """The column with the interval of each value, or the value where it is alone in its interval."""
-    hierarchy = column.hierarchy
-    missing = len(hierarchy)
-    values = hierarchy.leaf_nodes
-    is_missing_held = bool((column.codes < 0).any())
-    interval_of = np.searchsorted(np.asarray(starts), values, "right")
-    last = int(np.searchsorted(np.asarray(starts), missing, "right"))
-    root = hierarchy.root if hierarchy.height else "*"
-    taken = {root, *(hierarchy.texts[v] for v in values.tolist())}
-    texts, parents, shown = [root], [-1], {}
-    for i in range(len(starts) + 1):
-        inside = values[interval_of == i].tolist()
-        with_missing = is_missing_held and i == last
-        up = 0
-        if starts and len(inside) + with_missing > 1:
-            up = len(texts)
-            texts.append(_label([hierarchy.texts[v] for v in inside], with_missing, taken))
-            parents.append(0)
-        for v in inside:
-            shown[v] = up if up or not starts else len(texts)
-            texts.append(hierarchy.texts[v])
-            parents.append(up)
-        if with_missing:
-            shown[missing] = MISSING if starts and not inside else up
-    codes: Ints = np.array([shown.get(v, 0) for v in range(missing + 1)], np.int32)[shifted(column)]
-    cut = Hierarchy(tuple(texts), np.array(parents, np.int32))
-    return Column(replace(column.spec, hierarchy=cut), cut, codes)
+def cut_column(column: Column, starts: Sequence[int]) -> Column:
+    """The column cut into intervals, where `starts` has the places of the first value of the second, third, … one.
 
+    An interval covers all values of the hierarchy between the ends, whether they occur or not; a value alone in its
+    interval stays as it is, and one interval of everything is the root.
 
-def _label(inside: list[str], with_missing: bool, taken: set[str]) -> str:
-    """The text of an interval: its first and last value; no other text of the column."""
-    label = f"{inside[0]} … {inside[-1]}" if len(inside) > 1 else inside[0]
-    label += " or missing" if with_missing else ""
-    while label in taken:
-        label += " …"
-    taken.add(label)
-    return label
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["1", "2", "5", None], Hierarchy.flat(["1", "2", "3", "5"]))})
+    >>> [cut_column(table.columns[0], starts).texts() for starts in ([2], [1, 4], [])]
+    [['1 … 2', '1 … 2', '3 … 5 or missing', '3 … 5 or missing'], ['1', '2 … 5', '2 … 5', None], ['*', '*', '*', '*']]
+    """
+    leaves, places = len(column.hierarchy.leaf_nodes), places_of(column)
+    missing = bool((places == leaves).any())
+    if not starts and leaves + missing > 1 and column.hierarchy.height:
+        return Column(column.spec, column.hierarchy, np.zeros(len(places), np.int32))
+    bounds = np.array([0, *starts, leaves + 1])
+    # Only intervals that rows are in: what nobody has is not told.
+    used, number = np.unique(np.searchsorted(bounds, places, "right") - 1, return_inverse=True)
+    low, high = bounds[used], np.minimum(bounds[used + 1] - 1, leaves - 1 + missing)
+    if (low == high).all():
+        return column
+    is_alone = low == leaves
+    held = [
+        (a,) if a == b else (a, b) for a, b in zip(low.tolist(), np.minimum(high, leaves - 1).tolist(), strict=True)
+    ]
+    with_missing = high == leaves
+    kept = [ranks for ranks, alone in zip(held, is_alone.tolist(), strict=True) if not alone]
+    covers = Covers.of(column.hierarchy, kept, with_missing[~is_alone].tolist(), is_range=True)
+    codes = np.where(is_alone, MISSING, np.cumsum(~is_alone) - 1)
+    return Column(column.spec, column.hierarchy, codes[number].astype(np.int32), covers)

@@ -8,7 +8,9 @@ that do not have the commonest label of their group.
 
 Where we differ: all values of a tail are costed at once, so that each look at a node tries its children too; greedy
 ascents and exchanges give the first solution; PRUNE looks at the children of a node, not at theirs; and
-`max_suppressed` cuts what suppresses too much, for adding values never suppresses less.
+`max_suppressed` cuts what suppresses too much. Models other than k-anonymity suppress groups that they fail in too.
+Then what sizes cost is a lower bound of what an anonymization costs: bounds and pruning go by sizes, and all models are
+asked only where sizes leave a chance to be better.
 """
 
 from __future__ import annotations
@@ -16,126 +18,178 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from treeanon.algorithms.flat.intervals import released_intervals
-from treeanon.algorithms.flat.suppression import checked_k, one_row_each
+from treeanon.algorithms.flat.found import Recoding
+from treeanon.algorithms.flat.intervals import cut_column, places_of
+from treeanon.algorithms.flat.judge import Judge
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.suppression import one_row_each, released, unreachable
+from treeanon.algorithms.flat.tuples import Tuples
 from treeanon.errors import UsageError
 from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.koptimize import try_values
 from treeanon.kernels.trees import Flags, Ints, Longs
-from treeanon.loss.flat.groups import groups_of, shifted
-from treeanon.table import Column, Table
+from treeanon.table import Table
 
 Metric = Literal["dm", "cm"]
 Values = list[tuple[int, int]]
 """Values at which an interval begins: column, and rank among the values that occur in it."""
 
+NEVER = int(np.iinfo(np.int64).max)
+"""The cost of what suppresses more than is allowed."""
+
+
+def search(
+    problem: Problem, *, metric: Metric = "dm", label: str | None = None, seconds: float | None = None
+) -> Recoding:
+    """The table cut into intervals at the least cost, or at the least one found when the time is over.
+
+    `metric` is dm, or cm with the column of a label, which is no quasi column. No anonymization costs less than the
+    count `lower_bound` says, and `optimal` is true where that is what ours costs.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> ages = Hierarchy.flat(["20", "21", "30", "31", "40"])
+    >>> table = Table.of_texts({"age": (["20", "21", "30", "30", "40"], ages)})
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> found.counts["cost"], found.counts["optimal"], sorted(found.table.rows())
+    (13, True, [('20 … 21',), ('20 … 21',), ('30 … 40',), ('30 … 40',), ('30 … 40',)])
+    """
+    if seconds is not None and not seconds >= 0:
+        raise UsageError("the seconds of a search must be a number that is not negative")
+    ordered = Ordered.of(problem, metric, label)
+    run = _Search(ordered, None if seconds is None else monotonic() + seconds)
+    if len(problem.table):
+        run.run()
+    if run.cost == NEVER:
+        raise unreachable(problem)
+    bound = run.bound()
+    counts = {"metric": metric, "cost": run.cost, "lower_bound": bound, "optimal": bound >= run.cost}
+    counts |= {"values": sum(len(places) - 1 for places in ordered.places), "checked": run.checked}
+    return _published(ordered, run.best, counts)
+
+
+def _published(ordered: Ordered, head: Values, counts: Mapping[str, object]) -> Recoding:
+    """The recoding that a head set stands for."""
+    problem, table = ordered.problem, ordered.problem.table
+    number, _, holds = ordered.judged(head)
+    # Columns are cut once what is suppressed is gone, so that nothing of it shows; only the rows kept count.
+    kept = holds[number[ordered.tuples.tuple_of]]
+    shown = released(problem, "koptimize", table, kept, **counts)
+    starts = {
+        column.name: [int(ordered.places[i][rank]) for c, rank in sorted(head) if c == i]
+        for i, column in enumerate(table.quasi)
+    }
+    columns = tuple(cut_column(c, starts[c.name]) if c.name in starts else c for c in shown.table.columns)
+    return replace(shown, table=Table(columns, shown.table.person, table.report))
+
 
 @dataclass(frozen=True)
-class KOptimum:
-    """The best anonymization found: at which codes a column's second, third, … interval begins, by its name.
+class Ordered:
+    """The quasi columns as ranks of the values that occur: distinct rows, how often they occur, and with which labels.
 
-    Codes are those of the columns' hierarchies, whose order is the values' own; a missing value comes last. No
-    anonymization costs less than `lower_bound`; `checked` counts the nodes of the search looked at.
+    `places` has the place of every rank among all values of the column's hierarchy.
     """
 
-    table: Table
-    starts: Mapping[str, tuple[int, ...]]
-    k: int
-    metric: Metric
-    cost: int
-    lower_bound: int
-    suppressed: int
-    checked: int
-
-    @property
-    def is_optimal(self) -> bool:
-        """Whether nothing can cost less."""
-        return self.lower_bound >= self.cost
-
-    def apply(self) -> Table:
-        """The release: intervals, without the rows of groups smaller than k."""
-        return released_intervals(self.table, self.starts, self.k)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Ordered columns as ranks of the values that occur: distinct rows, how often they occur, and with which labels."""
-
+    problem: Problem
+    judge: Judge
+    tuples: Tuples
     ranks: Ints
-    weights: Longs
     labels: Longs
-    codes: tuple[Ints, ...]
-    k: int
+    places: tuple[Ints, ...]
     metric: Metric
-    most: int
 
     @classmethod
-    def of(cls, table: Table, k: int, metric: Metric, label: str | None, max_suppressed: int | None) -> Problem:
-        """The problem of a table; the label's column is none of the ordered ones."""
+    def of(cls, problem: Problem, metric: Metric, label: str | None) -> Ordered:
+        """The ordered columns of a problem; errors if options or values are of the wrong kind."""
         if metric not in ("dm", "cm") or (metric == "cm") != (label is not None):
             raise UsageError("the metric must be dm, or cm with the column of a label")
-        checked_k(table, k)
+        table = problem.table
         one_row_each(table, "k-Optimize")
-        columns = ordered_columns(table, label)
-        numbers, groups = groups_of(table, columns)
-        _, first = np.unique(numbers, return_index=True)
-        found = [np.unique(shifted(column), return_inverse=True) for column in columns]
-        ranks = np.array([rank[first] for _, rank in found], np.int32).reshape(len(columns), groups).T
-        labels = np.zeros((groups, 0), np.int64)
-        if label is not None:
-            _, kind = np.unique(table.column(label).codes, return_inverse=True)
-            labels = np.zeros((groups, int(kind.max(initial=0)) + 1), np.int64)
-            np.add.at(labels, (numbers, kind), 1)
-        weights = np.bincount(numbers, minlength=groups).astype(np.int64)
-        codes = tuple(codes for codes, _ in found)
-        most = len(table) if max_suppressed is None else max_suppressed
-        return cls(np.ascontiguousarray(ranks), weights, labels, codes, k, metric, most)
+        for column in table.quasi:
+            if (column.hierarchy.leaf_count[np.unique(column.codes[column.codes >= 0])] > 1).any():
+                raise UsageError(
+                    f"column {column.name!r}: k-Optimize orders leaves, and there are values that are none"
+                )
+        judge = Judge(problem)
+        tuples = Tuples.of(table, judge.columns)
+        found = [np.unique(places_of(column), return_inverse=True) for column in table.quasi]
+        ranks = np.empty((len(tuples), len(found)), np.int32)
+        for c, (_, rank) in enumerate(found):
+            ranks[tuples.tuple_of, c] = rank
+        labels = _labels(problem, tuples, label)
+        return cls(problem, judge, tuples, ranks, labels, tuple(places for places, _ in found), metric)
+
+    @property
+    def k(self) -> int:
+        """The size from which on sizes alone suppress no group."""
+        return self.judge.least or 1
+
+    @property
+    def by_size(self) -> bool:
+        """Whether sizes are all that models look at."""
+        return self.judge.least is not None and not self.judge.columns
+
+    @property
+    def most(self) -> int:
+        """How many rows may be suppressed."""
+        return self.problem.max_suppressed
 
     @property
     def penalty(self) -> int:
         """What a suppressed row costs."""
-        return 1 if self.metric == "cm" else int(self.weights.sum())
+        return 1 if self.metric == "cm" else len(self.problem.table)
+
+    def judged(self, head: Values) -> tuple[Ints, Longs, Flags]:
+        """The group of each distinct row, how many rows each group has, and whether it satisfies all models."""
+        codes, sizes = [], []
+        for column in range(self.ranks.shape[1]):
+            bounds = np.array(sorted(rank for c, rank in head if c == column), np.int32)
+            codes.append(np.searchsorted(bounds, self.ranks[:, column], "right").astype(np.int32))
+            sizes.append(len(bounds) + 1)
+        numbers, groups = group_numbers(codes, sizes, len(self.ranks))
+        number = numbers.astype(np.int32)
+        rows = np.zeros(groups, np.int64)
+        np.add.at(rows, number, self.tuples.rows)
+        return number, rows, self.judge.holds(self.tuples, rows, number)
+
+    def priced(self, head: Values) -> tuple[int, int]:
+        """What a head set costs, and how many rows it suppresses."""
+        number, rows, holds = self.judged(head)
+        out = int(rows[~holds].sum())
+        if out > self.most:
+            return NEVER, out
+        if self.metric == "dm":
+            return int(rows[holds] @ rows[holds]) + out * self.penalty, out
+        labels = np.zeros((len(rows), self.labels.shape[1]), np.int64)
+        np.add.at(labels, number, self.labels)
+        return int((rows - labels.max(axis=1))[holds].sum()) + out, out
 
 
-def ordered_columns(table: Table, label: str | None = None) -> list[Column]:
-    """The quasi columns but for that of the label; an error if values are no leaves, which have no order."""
-    columns = [column for column in table.quasi if column.name != label]
-    for column in columns:
-        if (column.hierarchy.leaf_count[np.unique(column.codes[column.codes >= 0])] > 1).any():
-            raise UsageError(f"column {column.name!r}: k-Optimize orders leaves, and there are values that are none")
-    return columns
+def _labels(problem: Problem, tuples: Tuples, label: str | None) -> Longs:
+    """How many rows of each distinct one have each label; no columns without a label."""
+    if label is None:
+        return np.zeros((len(tuples), 0), np.int64)
+    column = problem.table.column(label)
+    if column.role == "quasi":
+        raise UsageError(f"column {label!r} cannot be the label: it is a quasi column, and so is generalised itself")
+    kinds, kind = np.unique(column.codes, return_inverse=True)
+    labels = np.zeros((len(tuples), max(len(kinds), 1)), np.int64)
+    np.add.at(labels, (tuples.tuple_of, kind), 1)
+    return labels
 
 
-def search(
-    table: Table,
-    k: int,
-    *,
-    metric: Metric = "dm",
-    label: str | None = None,
-    max_suppressed: int | None = None,
-    seconds: float | None = None,
-) -> KOptimum:
-    """The anonymization of least cost, or the best one found when the time is over.
+class _Tried(NamedTuple):
+    """What comes of adding each value of a tail, by sizes alone: as `try_values` has it."""
 
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> ages = Hierarchy.flat(["20", "21", "30", "31", "40"])
-    >>> found = search(Table.of_texts({"age": (["20", "21", "30", "30", "40"], ages)}), 2)
-    >>> found.cost, found.is_optimal, sorted(found.apply().rows())
-    (13, True, [('20 … 21',), ('20 … 21',), ('30 … 40',), ('30 … 40',), ('30 … 40',)])
-    """
-    problem = Problem.of(table, k, metric, label, max_suppressed)
-    run = _Search(problem, None if seconds is None else monotonic() + seconds)
-    if len(table):
-        run.run()
-    starts = {
-        column.name: tuple(int(problem.codes[i][rank]) for c, rank in sorted(run.best) if c == i)
-        for i, column in enumerate(ordered_columns(table, label))
-    }
-    return KOptimum(table, starts, k, metric, run.cost, run.bound(), run.out, run.checked)
+    lower: Longs
+    cost: Longs
+    out: Longs
+    splits: Longs
+    is_useful: Flags
 
 
 @dataclass
@@ -182,25 +236,23 @@ class _Node:
 class _Search:
     """The walk: the best head set so far, and the nodes that are open."""
 
-    def __init__(self, problem: Problem, until: float | None) -> None:
-        self.problem, self.until = problem, until
+    def __init__(self, ordered: Ordered, until: float | None) -> None:
+        self.ordered, self.until = ordered, until
         self.best: Values = []
-        rows = int(problem.weights.sum())
-        self.cost, self.out, self.checked = 0, 0, 0
+        self.cost, self.checked = 0, 0
         self.open: list[_Node] = []
-        if rows:
-            whole = problem.labels.sum(axis=0)
-            self.cost = rows - int(whole.max()) if problem.metric == "cm" else rows * rows
+        if len(ordered.ranks):
+            self.cost = ordered.priced([])[0]
 
     def run(self) -> None:
         """K-OPTIMIZE, with a stack in place of recursion: heads may be long."""
-        problem = self.problem
-        tail = [(c, rank) for c, codes in enumerate(problem.codes) for rank in range(1, len(codes))]
-        none = np.zeros(len(problem.weights), np.int64)
-        root = _Node([], tail, problem.ranks, problem.weights, problem.labels, none, 1)
+        ordered = self.ordered
+        tail = [(c, rank) for c, places in enumerate(ordered.places) for rank in range(1, len(places))]
+        none = np.zeros(len(ordered.ranks), np.int64)
+        root = _Node([], tail, ordered.ranks, ordered.tuples.rows, ordered.labels, none, 1)
         self.open = [root]
         self._ascend(root)
-        for without in range(len(problem.codes)):
+        for without in range(len(ordered.places)):
             # Steps that each cost least may lead to a column that is better left alone.
             self._ascend(replace(root, tail=[value for value in tail if value[0] != without]))
         self._exchange(root)
@@ -221,13 +273,12 @@ class _Search:
 
     def _ascend(self, node: _Node) -> None:
         """A first solution: the value that costs least joins the head as long as that costs less than without."""
-        least = np.iinfo(np.int64).max
+        least = NEVER
         while node.tail and not self._is_late():
-            costs = self._try(node)[-1]
-            at = int(np.argmin(costs))
-            if costs[at] >= least:
+            found = self._cheapest(node, self._try(node), least)
+            if found is None:
                 return
-            least = costs[at]
+            at, least = found
             value = node.tail[at]
             node = node.child(value)
             node.tail.remove(value)
@@ -240,7 +291,8 @@ class _Search:
             for value in head:
                 rest = [other for other in head if other != value]
                 if len(rest) > 1:
-                    self._try(self._with_head(root, rest[:-1], rest[-1:]))
+                    node = self._with_head(root, rest[:-1], rest[-1:])
+                    self._cheapest(node, self._try(node), self.cost)
                 self._ascend(self._with_head(root, rest, [v for v in root.tail if v not in head]))
                 if self.cost < before:
                     break
@@ -258,41 +310,58 @@ class _Search:
             if not node.tail or self._lower(node) >= self.cost:
                 node.tail = []
                 return
-            lower, out, splits, is_useful, _ = self._try(node)
-            keep = is_useful & (lower < self.cost) & (out <= self.problem.most)
-            order = np.argsort(-splits, kind="stable")
+            tried = self._try(node)
+            self._cheapest(node, tried, self.cost)
+            if self._is_late():
+                return
+            keep = tried.is_useful & (tried.lower < self.cost) & (tried.out <= self.ordered.most)
+            order = np.argsort(-tried.splits, kind="stable")
             node.tail = [node.tail[i] for i in order[keep[order]].tolist()]
-            if keep.all() or self._is_late():
+            if keep.all():
                 return
             node.is_merged = False
 
-    def _try(self, node: _Node) -> tuple[Longs, Longs, Longs, Flags, Longs]:
-        """What adding each value of the tail brings; the best may be the best so far."""
+    def _try(self, node: _Node) -> _Tried:
+        """What adding each value of the tail brings by sizes alone, which is no more than it costs."""
         self.checked += len(node.tail)
         column, bound = np.array(node.tail, np.int64).T
         values = (np.ascontiguousarray(column), np.ascontiguousarray(bound))
         rows = (node.ranks, node.weights, node.labels, self._floor(node), node.group, node.groups)
-        lower, cost, out, splits, is_useful = try_values(*rows, *values, self.problem.k, self.problem.penalty)
-        allowed = np.where(out <= self.problem.most, cost, np.iinfo(np.int64).max)
-        at = int(np.argmin(allowed))
-        if allowed[at] < self.cost:
-            self.cost, self.out, self.best = int(cost[at]), int(out[at]), [*node.head, node.tail[at]]
-        return lower, out, splits, is_useful, allowed
+        return _Tried(*try_values(*rows, *values, self.ordered.k, self.ordered.penalty))
+
+    def _cheapest(self, node: _Node, tried: _Tried, below: int) -> tuple[int, int] | None:
+        """Which value of the tail costs least by all models, and how much, if less than asked for: perhaps the best."""
+        allowed = np.where(tried.out <= self.ordered.most, tried.cost, NEVER)
+        found = None
+        for at in [int(allowed.argmin())] if self.ordered.by_size else np.argsort(allowed, kind="stable").tolist():
+            cost = int(allowed[at])
+            if cost >= below:
+                break
+            head = [*node.head, node.tail[at]]
+            if not self.ordered.by_size:
+                if self._is_late():
+                    break
+                cost, _ = self.ordered.priced(head)
+            if cost < below:
+                found, below = (at, cost), cost
+                if cost < self.cost:
+                    self.cost, self.best = cost, head
+        return found
 
     def _floor(self, node: _Node) -> Longs:
         """What each distinct row of an allset costs at least, all that are equal to it together, if not suppressed."""
-        if self.problem.metric == "cm":
+        if self.ordered.metric == "cm":
             fewer: Longs = node.weights - node.labels.max(axis=1, initial=0)
             return fewer
-        floor: Longs = node.weights * np.maximum(node.weights, self.problem.k)
+        floor: Longs = node.weights * np.maximum(node.weights, self.ordered.k)
         return floor
 
     def _lower(self, node: _Node) -> int:
         """COMPUTE-LOWER-BOUND: no head set from this node on costs less."""
         sizes = np.zeros(node.groups, np.int64)
         np.add.at(sizes, node.group, node.weights)
-        is_out = sizes[node.group] < self.problem.k
-        return int(np.where(is_out, node.weights * self.problem.penalty, self._floor(node)).sum())
+        is_out = sizes[node.group] < self.ordered.k
+        return int(np.where(is_out, node.weights * self.ordered.penalty, self._floor(node)).sum())
 
     def _is_late(self) -> bool:
         return self.until is not None and monotonic() > self.until

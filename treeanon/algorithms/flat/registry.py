@@ -7,9 +7,10 @@ said in `options.py`.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import UsageError
 
@@ -19,18 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FlatAlgorithm:
-    """One search of a table, and the options that it takes."""
+    """One search of a table, and the options that it takes; those `preset` tell it from others of its module."""
 
     name: str
     module: str
     help: str
     options: tuple[str, ...] = ()
+    preset: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def search(self) -> Callable[..., Found]:
         """The function; its module is loaded when this is asked for."""
         found: Callable[..., Found] = importlib.import_module(self.module).search
-        return found
+        return partial(found, **self.preset) if self.preset else found
 
     def check(self, options: Iterable[str]) -> None:
         """UsageError for an option that the search does not take."""
@@ -61,6 +63,35 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             ("preference", "weights"),
         ),
         FlatAlgorithm("datafly", _FLAT + "datafly", "generalises the column with the most values until it holds"),
+        FlatAlgorithm(
+            "koptimize",
+            _FLAT + "koptimize",
+            "cuts ordered columns into intervals at the least cost, or the least found in a time",
+            ("metric", "label", "seconds"),
+        ),
+        FlatAlgorithm("suppress-tuples", _FLAT + "tuple_suppression", "leaves out the rows that fail, alters none"),
+        FlatAlgorithm("suppress-columns", _FLAT + "attribute_suppression", "suppresses as few columns as possible"),
+        FlatAlgorithm("suppress-cells", _FLAT + "cell_suppression", "suppresses few single values", ("method",)),
+        FlatAlgorithm(
+            "onedim",
+            _FLAT + "onedim.k_anonymity",
+            "puts rows in an order and cuts it best into groups of k and more",
+            ("order", "columns", "form", "style"),
+        ),
+        *(
+            FlatAlgorithm(
+                f"{order}-fast" if fast else order,
+                _FLAT + "onedim.k_anonymity",
+                f"onedim along {way}" + (", cut by its extent alone" if fast else ""),
+                (option, "style") if fast else (option, "form", "style"),
+                {"order": order, "fast": fast},
+            )
+            for order, way, option in (
+                ("hilbert", "a Hilbert curve", "bits"),
+                ("idistance", "distances from centres", "centres"),
+            )
+            for fast in (False, True)
+        ),
     )
 }
 
