@@ -53,5 +53,15 @@ OPTIONS: dict[str, FlatOption] = {
         FlatOption("label", "text", "the column that somebody may want to learn to tell (metric cm)", metavar="CLASS"),
         FlatOption("seconds", "number", "stop after so long with the best found", metavar="S"),
         FlatOption("style", "choice", "how values are published", STYLES),
+        FlatOption(
+            "order",
+            "choice",
+            "the order of rows that is cut into groups",
+            ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user"),
+        ),
+        FlatOption("columns", "text", "columns to order by first, with commas (order user)", metavar="CLASSES"),
+        FlatOption("form", "choice", "form of NCP whose mean is made least", ("taxonomy", "set")),
+        FlatOption("bits", "whole", "the curve has 2^N cells a side", metavar="N"),
+        FlatOption("centres", "whole", "how many centres there are", metavar="N"),
     )
 }
