@@ -82,26 +82,6 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             FlatAlgorithm(
                 f"{order}-fast" if fast else order,
                 _FLAT + "onedim.k_anonymity",
-                f"onedim along {way}" + (", cut by its extent alone" if fast else ""),
-                (option, "style") if fast else (option, "form", "style"),
-                {"order": order, "fast": fast},
-            )
-            for order, way, option in (
-                ("hilbert", "a Hilbert curve", "bits"),
-                ("idistance", "distances from centres", "centres"),
-            )
-            for fast in (False, True)
-        ),
-        FlatAlgorithm(
-            "onedim",
-            _FLAT + "onedim.k_anonymity",
-            "puts rows in an order and cuts it best into groups of k and more",
-            ("order", "columns", "form", "style"),
-        ),
-        *(
-            FlatAlgorithm(
-                f"{order}-fast" if fast else order,
-                _FLAT + "onedim.k_anonymity",
                 f"onedim {way}" + (", cut where that is short" if fast else ""),
                 (option, "style") if fast else (option, "form", "style"),
                 {"order": order, "fast": fast},
