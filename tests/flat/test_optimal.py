@@ -62,7 +62,7 @@ test_release, test_release_thoroughly = properties(release_says_the_same, 60, 10
 
 def test_lowest_heights_of_the_papers() -> None:
     for name, case in CASES:
-        found = search(vector_problem(name, case))
+        found = search(vector_problem(name, case), loss="height")
         assert found.height == case["lowest_height"]
         lost = [one["suppressed"] for one in case["k_minimal"] if sum(one["vector"]) == found.height]
         assert found.suppressed == min(lost)
@@ -70,7 +70,7 @@ def test_lowest_heights_of_the_papers() -> None:
 
 def test_weights() -> None:
     problem = vector_problem("race_zip_8", {"k": 2, "max_suppressed": 2})
-    assert search(problem, weights={"Race": 5}).vector == {"Race": 0, "ZIP": 1}
+    assert search(problem, loss="height", weights={"Race": 5}).vector == {"Race": 0, "ZIP": 1}
     assert precision(search(problem).apply(problem.table)) <= 1
     with pytest.raises(UsageError, match="no loss"):
         search(problem, loss="price")
