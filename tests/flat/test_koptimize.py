@@ -128,6 +128,15 @@ def test_other_models_search_no_longer_than_is_allowed_either():
     assert found.counts["lower_bound"] <= found.counts["cost"] < len(table) ** 2
 
 
+def test_nothing_found_in_time_is_not_nothing():
+    table = with_label(numbers_table(rows=20), ["yes"] * 15 + ["no"] * 5)
+    # All rows together fail: somebody must go.
+    with pytest.raises(GuaranteeError, match="in 0 seconds"):
+        search(Problem(table, (FrequencyDiversity(2),), 15), seconds=0)
+    with pytest.raises(GuaranteeError, match="0 of 20 persons"):
+        search(Problem(table, (FrequencyDiversity(2),)), seconds=0)
+
+
 def test_a_search_that_runs_to_its_end_prunes():
     table = numbers_table(rows=150, columns=2, values=7)
     found = k_optimum(table, 6)

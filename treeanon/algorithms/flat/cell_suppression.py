@@ -29,7 +29,7 @@ from treeanon.algorithms.flat.found import Recoding
 from treeanon.algorithms.flat.judge import Judge
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.row_judge import RowJudge
-from treeanon.algorithms.flat.suppression import one_row_each, released, suppressed_code, unreachable
+from treeanon.algorithms.flat.suppression import one_row_each, released, require_any, suppressed_code, unreachable
 from treeanon.errors import UsageError
 from treeanon.kernels.cell_suppression import cut_trees, grow_forest, merge_nearest
 from treeanon.kernels.flat_losses import group_numbers
@@ -66,8 +66,9 @@ def search(problem: Problem, *, method: Method = "auto") -> Recoding:
     # Models that are of another kind are kept by merging alone.
     k = Judge(problem).least or 1
     method = _method(method, k, len(table))
-    if len(table):
-        _require_any(problem, k)
+    require_any(problem)
+    if 0 < len(table) < k:
+        raise unreachable(problem)
     if k == 1 or not len(table):
         group = groups_of(table)[0]
     elif method == "matching":
@@ -96,14 +97,6 @@ def _method(method: str, k: int, rows: int) -> Method:
     if method != "auto":
         raise UsageError(f"there is no method {method!r} of cell suppression; there is: {', '.join(METHODS)}")
     return "matching" if k == 2 and rows <= MATCHED else "forest"
-
-
-def _require_any(problem: Problem, k: int) -> None:
-    """GuaranteeError if not even all rows together satisfy the models, where that means that nothing does."""
-    rows = len(problem.table)
-    whole = RowJudge(problem).holds(np.zeros(rows, np.int64), 1)
-    if rows < k or (all(model.is_monotone for model in problem.models) and not whole.all()):
-        raise unreachable(problem)
 
 
 def _values(problem: Problem) -> Ints:

@@ -26,9 +26,9 @@ from treeanon.algorithms.flat.found import Recoding
 from treeanon.algorithms.flat.intervals import cut_column, places_of
 from treeanon.algorithms.flat.judge import Judge
 from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.suppression import one_row_each, released, unreachable
+from treeanon.algorithms.flat.suppression import one_row_each, released, require_any, unreachable
 from treeanon.algorithms.flat.tuples import Tuples
-from treeanon.errors import UsageError
+from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.koptimize import try_values
 from treeanon.kernels.trees import Flags, Ints, Longs
@@ -38,17 +38,21 @@ Metric = Literal["dm", "cm"]
 Values = list[tuple[int, int]]
 """Values at which an interval begins: column, and rank among the values that occur in it."""
 
+SECONDS = 60.0
+"""How long a search takes at most unless told: with hundreds of values the end would never come."""
+
 NEVER = int(np.iinfo(np.int64).max)
 """The cost of what suppresses more than is allowed."""
 
 
 def search(
-    problem: Problem, *, metric: Metric = "dm", label: str | None = None, seconds: float | None = None
+    problem: Problem, *, metric: Metric = "dm", label: str | None = None, seconds: float | None = SECONDS
 ) -> Recoding:
     """The table cut into intervals at the least cost, or at the least one found when the time is over.
 
     `metric` is dm, or cm with the column of a label, which is no quasi column. No anonymization costs less than the
-    count `lower_bound` says, and `optimal` is true where that is what ours costs.
+    count `lower_bound` says, and `optimal` is true where that is what ours costs. It always is without a limit of
+    `seconds` (None), but the time may double with every value.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -62,10 +66,12 @@ def search(
         raise UsageError("the seconds of a search must be a number that is not negative")
     ordered = Ordered.of(problem, metric, label)
     run = _Search(ordered, None if seconds is None else monotonic() + seconds)
+    if not problem.max_suppressed:
+        require_any(problem)
     if len(problem.table):
         run.run()
     if run.cost == NEVER:
-        raise unreachable(problem)
+        raise GuaranteeError(f"nothing was found in {seconds} seconds") if run.open else unreachable(problem)
     bound = run.bound()
     counts = {"metric": metric, "cost": run.cost, "lower_bound": bound, "optimal": bound >= run.cost}
     counts |= {"values": sum(len(places) - 1 for places in ordered.places), "checked": run.checked}

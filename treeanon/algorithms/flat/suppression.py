@@ -12,6 +12,7 @@ import numpy as np
 
 from treeanon.algorithms.flat.found import Recoding
 from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.row_judge import RowJudge
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.trees import Flags
 from treeanon.table import Column, Table
@@ -48,6 +49,18 @@ def unreachable(problem: Problem) -> GuaranteeError:
         f"this suppression does not give {names} with at most {problem.max_suppressed:,} of "
         f"{problem.table.persons:,} persons left out"
     )
+
+
+def require_any(problem: Problem) -> None:
+    """GuaranteeError if nothing satisfies the models where no row may go: not even all rows together do.
+
+    That holds for monotone models, and where nobody has several rows.
+    """
+    rows = len(problem.table)
+    if not rows or not all(model.is_monotone for model in problem.models):
+        return
+    if not RowJudge(problem).holds(np.zeros(rows, np.int64), 1).all():
+        raise unreachable(problem)
 
 
 def one_row_each(table: Table, name: str) -> None:
