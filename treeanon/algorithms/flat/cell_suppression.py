@@ -134,23 +134,20 @@ class _Groups:
             changed = np.bincount(into, minlength=len(into)) > 1
             kept, number = np.unique(into, return_inverse=True)
             self.group, self.sizes, self.shared = number[self.group], self.sizes[kept], self.shared[kept]
-            fails = self._failing(judge, self._join_equal(changed[kept]))
+            # None looks like another one now: that one would have been nearer.
+            fails = self._failing(judge, changed[kept])
         return before - len(self.sizes)
 
-    def _join_equal(self, changed: Flags | None = None) -> Flags:
-        """Makes groups one that look alike, and says which of the groups that there are then have changed."""
+    def _join_equal(self) -> None:
+        """Makes groups one that look alike."""
         columns = [np.ascontiguousarray(column + 1) for column in self.shared.T]
         sizes = [column.size + 2 for column in self.problem.table.quasi]
         numbers, groups = group_numbers(columns, sizes, len(self.sizes))
-        is_changed = np.zeros(groups, np.bool_)
-        if changed is not None:
-            is_changed[numbers[changed]] = True
         shared = np.empty((groups, self.shared.shape[1]), np.int32)
         shared[numbers] = self.shared
         joined = np.zeros(groups, np.int64)
         np.add.at(joined, numbers, self.sizes)
         self.group, self.sizes, self.shared = numbers[self.group], joined, shared
-        return is_changed
 
     def _failing(self, judge: RowJudge, changed: Flags) -> Flags:
         """Which groups fail: of those that have changed, for all others held before."""
