@@ -47,6 +47,7 @@ class _Search:
         """The best vector of the lattice."""
         self.lattice.require_top()
         self._offer(self.lattice.top)
+        self._offer(self.lattice.bottom)
         self._descend()
         self._visit(list(self.lattice.bottom), 0, 0.0)
         if self.loss == math.inf:
@@ -62,7 +63,8 @@ class _Search:
         if suppressed > self.limit or self._base(vector) > self.loss + _EPSILON:
             return
         loss = self.objective.loss(self.lattice, vector)
-        if loss < self.loss - _EPSILON or (loss <= self.loss + _EPSILON and suppressed < self.suppressed):
+        worth, held = (suppressed, sum(vector)), (self.suppressed, sum(self.best))
+        if loss < self.loss - _EPSILON or (loss <= self.loss + _EPSILON and worth < held):
             self.best, self.loss, self.suppressed = vector, loss, suppressed
 
     def _descend(self) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from treeanon.algorithms.flat.recoding import STYLES
+Style = Literal["auto", "hierarchy", "ranges", "sets"]
+STYLES: tuple[Style, ...] = ("auto", "hierarchy", "ranges", "sets")
 
 Kind = Literal["choice", "whole", "number", "text", "flag"]
 
@@ -27,8 +28,8 @@ class FlatOption:
     def flag(self) -> str:
         """The option on the command line.
 
-        >>> OPTIONS["max_loss"].flag
-        '--max-loss'
+        >>> FlatOption("max_groups", "whole", "how many").flag
+        '--max-groups'
         """
         return "--" + self.name.replace("_", "-")
 
@@ -51,6 +52,7 @@ OPTIONS: dict[str, FlatOption] = {
         FlatOption("matrix", "flag", "build the matrix of distance vectors, as published"),
         FlatOption("metric", "choice", "cost of a group: discernibility, or wrong labels", ("dm", "cm")),
         FlatOption("label", "text", "the column that somebody may want to learn to tell (metric cm)", metavar="CLASS"),
+        FlatOption("method", "choice", "how groups are formed", ("auto", "forest", "matching")),
         FlatOption("seconds", "number", "stop after so long with the best found", metavar="S"),
         FlatOption("style", "choice", "how values are published", STYLES),
         FlatOption(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
+from treeanon.algorithms.flat.options import STYLES, Style
 from treeanon.errors import UsageError
 from treeanon.kernels.trees import Flags, Ints, Longs
 from treeanon.loss.flat.ncp import lowest_common
 from treeanon.table import Column, Table
 from treeanon.table.covers import Covers, value_ranks
 from treeanon.table.table import MISSING
-
-Style = Literal["auto", "hierarchy", "ranges", "sets"]
-STYLES: tuple[Style, ...] = ("auto", "hierarchy", "ranges", "sets")
 
 
 def recoded_groups(table: Table, numbers: Longs, style: Style = "auto") -> Table:

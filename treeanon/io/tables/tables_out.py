@@ -16,6 +16,7 @@ from treeanon.io.tables.made_keys import KeyedTable, Shuffled, moved_from
 from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE
 from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop
 from treeanon.io.tables.released import MovedRows, Rows
+from treeanon.io.tables.views import indices, strings
 from treeanon.io.values import number_text
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.schema.keys import ForeignKey
@@ -134,14 +135,13 @@ def value_column(codes: Ints, texts: Sequence[str], wanted: set[str]) -> tuple[p
         kind = "integer"
     elif wanted <= {"integer", "number"} and all(map(_is_float, texts)):
         kind = "number"
-    indices = pa.array(codes, mask=codes < 0)
     if kind == "integer":
         values = pa.array([int(text) for text in texts], pa.int64())
     elif kind == "number":
         values = pa.array([float(text) for text in texts], pa.float64())
     else:
         values = _text_array(texts)
-    return values.take(indices), kind
+    return values.take(indices(codes)), kind
 
 
 def _is_integer(text: str) -> bool:
@@ -158,10 +158,8 @@ def _is_float(text: str) -> bool:
 
 
 def _text_array(texts: Sequence[str]) -> pa.Array:
-    import pyarrow as pa
-
     try:
-        return pa.array(texts, pa.string())
+        return strings(texts)
     except UnicodeEncodeError:
         raise DataError("a value holds half of a character (a lone surrogate), which tables cannot hold") from None
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.io.tables.distinct import as_array, distinct
+from treeanon.io.tables.views import viewed
 from treeanon.io.values import number_text
 from treeanon.kernels.trees import Ints
 
@@ -85,7 +86,7 @@ def _codes_and_values(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
     at = 0
     for chunk in column.chunks:
         indices = chunk.indices
-        codes[at : at + len(chunk)] = np.asarray(indices.fill_null(-1) if indices.null_count else indices)
+        codes[at : at + len(chunk)] = viewed(indices.fill_null(-1) if indices.null_count else indices)
         at += len(chunk)
     values = column.chunk(0).dictionary
     if values.null_count:
@@ -114,7 +115,7 @@ def _texts(values: pa.Array) -> list[str]:
         found = values.cast(pa.string())
     else:
         raise Unreadable(f"values of type {kind}, which no class can have")
-    texts: list[str] = pc.fill_null(found, "").to_pylist()
+    texts: list[str] = (pc.fill_null(found, "") if found.null_count else found).to_pylist()
     return texts
 
 
