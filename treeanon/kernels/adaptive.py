@@ -6,6 +6,7 @@ ranges has ranks. Missing values are negative.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -34,16 +35,16 @@ class Scales(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room to count the values of a block: `count` is zero in between, `held` are those that occur."""
+    """Room to count the values of a block: `counts` are zero in between, `held` are those that occur."""
 
-    count: Longs
+    counts: Longs
     own: Longs
     held: Longs
 
 
 @njit
 def _bits(share: float) -> float:
-    return -share * np.log2(share)
+    return -share * math.log2(share)
 
 
 @njit
@@ -52,10 +53,10 @@ def _counted(values: Ints, lo: int, hi: int, c: int, work: Work) -> int:
     held = 0
     for at in range(lo, hi):
         value = values[at, c]
-        if work.count[value] == 0:
+        if work.counts[value] == 0:
             work.held[held] = value
             held += 1
-        work.count[value] += 1
+        work.counts[value] += 1
     return held
 
 
@@ -78,11 +79,11 @@ def _range_gain(places: Floats, rows: int, k: int, held: int, work: Work) -> tup
     low, half = 0, 0
     # Places may be all one, where a range has no width.
     while half < held - 1 and (half == 0 or places[ranks[half]] <= middle):
-        low += work.count[ranks[half]]
+        low += work.counts[ranks[half]]
         half += 1
-    gain = _expected_range(places, ranks, work.count, rows, k)
-    gain -= low / rows * _expected_range(places, ranks[:half], work.count, low, k)
-    gain -= (rows - low) / rows * _expected_range(places, ranks[half:], work.count, rows - low, k)
+    gain = _expected_range(places, ranks, work.counts, rows, k)
+    gain -= low / rows * _expected_range(places, ranks[:half], work.counts, low, k)
+    gain -= (rows - low) / rows * _expected_range(places, ranks[half:], work.counts, rows - low, k)
     return gain, _bits(low / rows) + _bits((rows - low) / rows), ranks[half - 1]
 
 
@@ -98,7 +99,7 @@ def child_below(parent: Ints, above: int, node: int) -> int:
 def _count_above(parent: Ints, above: int, held: int, work: Work) -> int:
     """Counts what is below the nodes that lie between those counted and `above`, too; returns how many there are."""
     for i in range(held):
-        work.own[i] = work.count[work.held[i]]
+        work.own[i] = work.counts[work.held[i]]
     nodes = held
     for i in range(held):
         node = work.held[i]
@@ -106,10 +107,10 @@ def _count_above(parent: Ints, above: int, held: int, work: Work) -> int:
             continue
         while parent[node] != above:
             node = parent[node]
-            if work.count[node] == 0:
+            if work.counts[node] == 0:
                 work.held[nodes] = node
                 nodes += 1
-            work.count[node] += work.own[i]
+            work.counts[node] += work.own[i]
     return nodes
 
 
@@ -125,7 +126,7 @@ def _node_gain(
     gain, bits = shares[above], 0.0
     for i in range(nodes):
         node = work.held[i]
-        share = work.count[node] / rows
+        share = work.counts[node] / rows
         if node == above:
             gain -= share * shares[above]
             bits += _bits(share)
@@ -137,7 +138,7 @@ def _node_gain(
             gain -= share * shares[node]
             bits += _bits(share)
         else:
-            gain -= work.count[child] / rows * (work.count[node] / work.count[child]) ** k * less
+            gain -= work.counts[child] / rows * (work.counts[node] / work.counts[child]) ** k * less
     return gain, bits
 
 
@@ -149,19 +150,17 @@ def _set_gain(
     gain, bits = 0.0, 0.0
     for i in range(held):
         child = child_below(parent, above, work.held[i])
-        below = work.own[i] if child == above else work.count[child]
+        below = work.own[i] if child == above else work.counts[child]
         gain += 1.0 - (1.0 - work.own[i] / rows) ** k
         gain -= below / rows * (1.0 - (1.0 - work.own[i] / below) ** k)
     for i in range(nodes):
         if work.held[i] == above or parent[work.held[i]] == above:
-            bits += _bits(work.count[work.held[i]] / rows)
+            bits += _bits(work.counts[work.held[i]] / rows)
     return gain * step, bits
 
 
 @njit
-def _column_gain(
-    values: Ints, lo: int, hi: int, c: int, scales: Scales, k: int, work: Work
-) -> tuple[float, float, int]:
+def column_gain(values: Ints, lo: int, hi: int, c: int, scales: Scales, k: int, work: Work) -> tuple[float, float, int]:
     """What the best split of a block by one column gains, the bits it takes, and by what: the last rank of the lower
     half, or the node whose children are split; -1 if missing values are split from others. No bits: nothing to split.
     """
@@ -183,16 +182,16 @@ def _column_gain(
         nodes = held
         gain, bits, by = _range_gain(shares, rows, k, held, work)
     else:
-        by = np.int64(least)
+        by = int(least)
         while end[by] <= greatest:
-            by = np.int64(parent[by])
+            by = int(parent[by])
         nodes = _count_above(parent, by, held, work)
         if scales.kinds[c] == NODES:
             gain, bits = _node_gain(shares, parent, by, rows, k, nodes, work)
         else:
             gain, bits = _set_gain(shares[0], parent, by, rows, k, held, nodes, work)
     for i in range(nodes):
-        work.count[work.held[i]] = 0
+        work.counts[work.held[i]] = 0
     return gain, bits, by
 
 
@@ -200,10 +199,10 @@ def _column_gain(
 def _part_of(value: int, by: int, is_range: bool, parent: Ints) -> int:
     """The part of a split that a value goes to."""
     if by < 0:
-        return np.int64(value < 0)
+        return int(value < 0)
     if is_range:
-        return np.int64(value > by)
-    return np.int64(child_below(parent, by, value))
+        return int(value > by)
+    return int(child_below(parent, by, value))
 
 
 @njit
@@ -220,10 +219,10 @@ def _divide(
     for at in range(lo, hi):
         part = _part_of(values[at, c], by, is_range, parent)
         parts[at - lo] = part
-        if work.count[part] == 0:
+        if work.counts[part] == 0:
             work.held[held] = part
             held += 1
-        work.count[part] += 1
+        work.counts[part] += 1
     order = np.sort(work.held[:held])
     if lo > 0:
         before = values[lo - 1, c]
@@ -232,19 +231,19 @@ def _divide(
             order = order[::-1].copy()
     stop = lo
     for i in range(held):
-        size = work.count[order[i]]
-        work.count[order[i]] = stop - lo
+        size = work.counts[order[i]]
+        work.counts[order[i]] = stop - lo
         stop += size
         work.own[held - 1 - i] = stop
     old_values, old_rows = values[lo:hi].copy(), rows[lo:hi].copy()
     for at in range(hi - lo):
-        goal = lo + work.count[parts[at]]
-        work.count[parts[at]] += 1
+        goal = lo + work.counts[parts[at]]
+        work.counts[parts[at]] += 1
         rows[goal] = old_rows[at]
         for column in range(values.shape[1]):
             values[goal, column] = old_values[at, column]
     for i in range(held):
-        work.count[order[i]] = 0
+        work.counts[order[i]] = 0
     return held
 
 
@@ -268,7 +267,7 @@ def adaptive_rows(values: Ints, scales: Scales, k: int) -> Longs:
         hi = stops[open_ - 1]
         best, column, cut = -np.inf, -1, 0
         for c in range(columns if hi - lo > 1 else 0):
-            gain, bits, by = _column_gain(values, lo, hi, c, scales, k, work)
+            gain, bits, by = column_gain(values, lo, hi, c, scales, k, work)
             if bits > 0.0 and gain / bits > best:
                 best, column, cut = gain / bits, c, by
         if column < 0:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.algorithms.flat.onedim.points import Floats
-from treeanon.algorithms.flat.recoding import Style, style_of
+from treeanon.algorithms.flat.options import Style
+from treeanon.algorithms.flat.recoding import style_of
 from treeanon.errors import UsageError
 from treeanon.kernels.adaptive import NODES, RANGES, SETS, Scales
 from treeanon.kernels.onedim import add_node_costs, add_range_costs, add_set_costs

@@ -6,7 +6,7 @@ After 1D (Ghinita et al., TODS 2009, §4): some best cut has no group of 2k rows
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,7 +17,7 @@ from treeanon.kernels.onedim import add_extent_costs, extend_cuts
 from treeanon.kernels.trees import Longs
 
 _CELLS = 1 << 21
-_SAMPLED, _WINDOW = 1 << 22, 40
+_SAMPLED, _PART, _GROUPS = 1 << 25, 512, 6
 
 GroupCosts = Callable[[int, int, int], Floats]
 """The costs of groups by (k, first, last): those that begin at rows from `first` to before `last`, of k to 2k - 1."""
@@ -33,15 +33,24 @@ def best_cuts(costs: GroupCosts, rows: int, k: int) -> tuple[float, Longs]:
     size = np.zeros(rows + 1, np.int64)
     step = max(_CELLS // k, 1)
     starts = range(0, max(rows - k + 1, 0), step)
-    jobs = (os.cpu_count() or 1) if len(starts) > 1 else 1
+
+    def block(start: int) -> Floats:
+        return costs(k, start, min(start + step, rows - k + 1))
+
+    for start, found in zip(starts, _few_ahead(block, starts), strict=True):
+        extend_cuts(found, k, start, best, size)
+    return float(best[-1]), size
+
+
+def _few_ahead(task: Callable[[int], Floats], starts: range) -> Iterator[Floats]:
+    """What the task makes of each start, on all cores, as many at a time as there are: each takes much room."""
+    jobs = os.cpu_count() or 1
+    if len(starts) < 2:
+        yield from map(task, starts)
+        return
     with ThreadPoolExecutor(jobs) as pool:
         for wave in range(0, len(starts), jobs):
-            # Blocks are cut when they come, so that few of them take room at a time.
-            blocks = starts[wave : wave + jobs]
-            found = pool.map(lambda start: costs(k, start, min(start + step, rows - k + 1)), blocks)
-            for start, block in zip(blocks, found, strict=True):
-                extend_cuts(block, k, start, best, size)
-    return float(best[-1]), size
+            yield from pool.map(task, starts[wave : wave + jobs])
 
 
 def ncp_costs(columns: list[ColumnCosts], rows: Longs) -> GroupCosts:
@@ -71,13 +80,12 @@ def extent_costs(places: Floats) -> GroupCosts:
 def sampled_loss(columns: list[ColumnCosts], rows: Longs, k: int) -> float:
     """What a row is expected to lose by the best cut of an order: the NCP of all columns.
 
-    Where there are many rows, parts of the order are looked at: samples of rows would lie less close.
+    Where there are many rows, short parts of the order are looked at: samples of rows would lie less close.
     """
-    count = min(len(rows), max(_SAMPLED // k, _WINDOW * k))
-    if count < k:
-        return 0.0
-    windows = 1 if count == len(rows) else count // (_WINDOW * k)
-    length = count // windows
-    starts = np.linspace(0, len(rows) - length, windows).astype(np.int64)
-    found = [best_cuts(ncp_costs(columns, rows[start : start + length]), length, k)[0] for start in starts.tolist()]
-    return sum(found) / (length * windows)
+    length = max(_GROUPS * k, _PART)
+    parts = _SAMPLED // (k * length)
+    if max(parts, 1) * length >= len(rows):
+        parts, length = 1, len(rows)
+    starts = np.linspace(0, len(rows) - length, max(parts, 1)).astype(np.int64).tolist()
+    found = [best_cuts(ncp_costs(columns, rows[start : start + length]), length, k)[0] for start in starts]
+    return sum(found) / max(length * len(starts), 1)

@@ -8,7 +8,7 @@ from treeanon.algorithms.flat.onedim.hilbert import hilbert_order
 from treeanon.algorithms.flat.onedim.points import Floats, Points, in_blocks, sorted_rows, tuple_keys
 from treeanon.errors import UsageError
 from treeanon.kernels.idistance import nearest_centres
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.trees import Ints, Longs
 
 CENTRES = 64
 
@@ -52,7 +52,7 @@ def _means(points: Points, wanted: int, seed: int) -> Floats:
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(points), min(_SAMPLE, len(points)), replace=False)
     sample = Points(points.points[chosen], points.sizes)
-    distinct = np.unique(sample.points, axis=0)
+    distinct = _distinct(sample)
     centres = distinct[rng.permutation(len(distinct))[:wanted]] * points.scale
     for _round in range(_ROUNDS):
         nearest = _nearest(sample, centres)[0]
@@ -60,6 +60,13 @@ def _means(points: Points, wanted: int, seed: int) -> Floats:
         sums = [np.bincount(nearest, column, len(centres)) for column in (sample.points * points.scale).T]
         centres = np.array(sums).T[counts > 0] / counts[counts > 0, None]
     return centres
+
+
+def _distinct(points: Points) -> Ints:
+    """The points without repetition, sorted."""
+    found = points.points[sorted_rows(tuple_keys(points, np.arange(len(points.sizes))))]
+    kept: Ints = found[np.append(True, (found[1:] != found[:-1]).any(axis=1))]
+    return kept
 
 
 def _sorted_centres(centres: Floats) -> Floats:

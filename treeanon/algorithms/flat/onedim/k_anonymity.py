@@ -2,8 +2,11 @@
 
 After 1D (Ghinita et al., TODS 2009, §3-4): the quasi columns are mapped to one dimension, and dynamic programming finds
 the best of all partitions into groups of rows that follow each other, in time O(kN). Losses are the NCP of what is
-published. `fast` takes how far it is along the order from the first row of a group to its last instead. Where we
-differ: see `orders` for more orders; values may be published as ranges and sets, and then cost what these do.
+published. It is the best of that order, not of all partitions: even of one column of numbers the best can have a group
+within the range of another (0, 1, 1, 1, 2 with k = 2: the two ends together lose less). `fast` takes how far it is
+along the order from the first row of a group to its last instead.
+
+Where we differ: see `orders` for more orders; values may be published as ranges and sets, and then cost what these do.
 """
 
 from __future__ import annotations
@@ -13,9 +16,9 @@ from collections.abc import Sequence
 from treeanon.algorithms.flat.onedim.costs import table_costs
 from treeanon.algorithms.flat.onedim.cuts import best_cuts, extent_costs, ncp_costs
 from treeanon.algorithms.flat.onedim.orders import Order, ordered
+from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.partition import Partition
 from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.recoding import Style
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.onedim import cut_groups
 from treeanon.loss.flat.ncp import Form

@@ -20,7 +20,7 @@ from treeanon.algorithms.flat.onedim.hilbert import hilbert_order
 from treeanon.algorithms.flat.onedim.idistance import CENTRES, idistance_order
 from treeanon.algorithms.flat.onedim.lexicographic import few_values_first, lexicographic_order, walk
 from treeanon.algorithms.flat.onedim.points import Floats, Points
-from treeanon.algorithms.flat.recoding import Style
+from treeanon.algorithms.flat.options import Style
 from treeanon.errors import UsageError
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.ncp import Form
@@ -28,6 +28,7 @@ from treeanon.table import Table
 
 Order = Literal["best", "adaptive", "hilbert", "idistance", "lexicographic", "user"]
 ORDERS: tuple[Order, ...] = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")
+_TRIED = "adaptive", "lexicographic", "hilbert"
 _K = 10
 
 
@@ -67,7 +68,7 @@ def ordered(
     the nearest of some `centres`, and the distance from it. `lexicographic`: by one column after the other, those with
     few values first. `user`: by the `columns` named (with commas, if in a text), and then by the others in the order of
     the table. `adaptive`: split again and again by what pays most. `best`: that which loses least of adaptive,
-    lexicographic, hilbert and idistance, looked at in samples if there are many rows.
+    lexicographic and hilbert, looked at in samples if there are many rows.
 
     What pays and what loses is told for groups of `k` rows, the form of NCP, and the style in which they are published.
 
@@ -107,12 +108,13 @@ def _best(
     makers: dict[str, Callable[[], tuple[Longs, Floats]]], costs: list[ColumnCosts], k: int
 ) -> tuple[str, tuple[Longs, Floats]]:
     """The order that loses least, and its name."""
-    least, best = np.inf, ("adaptive", makers["adaptive"]())
-    for name in ("adaptive", "lexicographic", "hilbert", "idistance"):
-        made = best[1] if name == "adaptive" else makers[name]()
+    least, best = np.inf, None
+    for name in _TRIED:
+        made = makers[name]()
         loss = sampled_loss(costs, made[0], k)
-        if loss < least:
+        if best is None or loss < least:
             least, best = loss, (name, made)
+    assert best is not None
     return best
 
 
