@@ -73,7 +73,7 @@ def _values(rows: int, rng: np.random.Generator) -> dict[str, Longs]:
     age = drawn(rng, nobody, ages)
     decade = age // 8
     gender = drawn(rng, nobody, np.array([[0.51, 0.49]]))
-    education = drawn(rng, decade, bell(11.5 - 0.5 * np.arange(10), 2.5, _EDUCATIONS, 0.02))
+    education = drawn(rng, decade, _educations_by_decade())
     country = drawn(rng, nobody, _countries())
     race = drawn(rng, _REGION[country], _races())
     marital = drawn(rng, decade, _marital_by_decade())
@@ -111,18 +111,25 @@ def _columns(values: Mapping[str, Longs]) -> list[Column]:
 
 
 def _countries() -> Floats:
-    """One country that three of four persons come from, and others that are the rarer the later they come."""
-    shares = 0.25 / np.arange(1, _COUNTRIES + 1)
-    shares[_HOME] = 3 * (shares.sum() - shares[_HOME])
+    """One country that nine of ten persons come from, and others that are the rarer the later they come."""
+    shares = 1 / np.arange(1, _COUNTRIES + 1)
+    shares[_HOME] = 9 * (shares.sum() - shares[_HOME])
     return shares[None, :]
 
 
 def _races() -> Floats:
     """In every region one race is frequent, another one is not rare."""
-    shares = np.full((_REGIONS, 9), 0.02)
+    shares = np.full((_REGIONS, 9), 0.01)
     shares[np.arange(_REGIONS), np.arange(_REGIONS)] = 1.0
-    shares[np.arange(_REGIONS), (np.arange(_REGIONS) + 3) % 9] = 0.25
+    shares[np.arange(_REGIONS), (np.arange(_REGIONS) + 3) % 9] = 0.1
     return shares
+
+
+def _educations_by_decade() -> Floats:
+    """Around fewer years of school the older; most leave after 9, 10 or 13 of the 17."""
+    exits = np.full(_EDUCATIONS, 0.25)
+    exits[[8, 9, 12]] = 2.0, 1.5, 2.0
+    return bell(11.0 - 0.4 * np.arange(10), 2.5, _EDUCATIONS, 0.02) * exits
 
 
 def _marital_by_decade() -> Floats:
@@ -141,6 +148,6 @@ def _work_by_decade_and_school() -> Floats:
     """For each decade of life and each third of the years of school."""
     decade, school = np.repeat(np.arange(10), 3), np.tile([0, 1, 2], 10)
     works = np.exp(-(((decade - 3.5) / 3.0) ** 2))
-    shares = [6 * works, 0.8 * works, 0.2 + 0.2 * school, 0.2 + 0.3 * school, 0.4 + 0.3 * school, 0.3 * works]
-    shares += [0.6 * works * (1 + (school == 0)), 0.05 + 0 * decade, 0.5 * np.exp(-school), 1.5 * np.exp(-decade * 1.2)]
-    return np.stack([np.broadcast_to(share, decade.shape) for share in shares], axis=1) + 0.01
+    shares = [9 * works, 0.4 * works, 0.1 + 0.1 * school, 0.1 + 0.2 * school, 0.2 + 0.3 * school, 0.2 * works]
+    shares += [0.4 * works * (1 + (school == 0)), 0.03 + 0 * decade, 0.3 * np.exp(-school), np.exp(-decade * 1.2)]
+    return np.stack([np.broadcast_to(share, decade.shape) for share in shares], axis=1) + 0.003
