@@ -129,7 +129,7 @@ def _educations_by_decade() -> Floats:
     """Around fewer years of school the older; most leave after 9, 10 or 13 of the 17."""
     exits = np.full(_EDUCATIONS, 0.25)
     exits[[8, 9, 12]] = 2.0, 1.5, 2.0
-    return bell(11.0 - 0.4 * np.arange(10), 2.5, _EDUCATIONS, 0.02) * exits
+    return np.asarray(bell(11.0 - 0.4 * np.arange(10), 2.5, _EDUCATIONS, 0.02) * exits)
 
 
 def _marital_by_decade() -> Floats:
