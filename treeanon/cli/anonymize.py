@@ -10,7 +10,8 @@ import click
 from treeanon.algorithms.flat.options import OPTIONS
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, FLAT_DEFAULT
 from treeanon.algorithms.registry import ALGORITHMS, CLOSED, DEFAULT, OBJECTIVES, RECODINGS, SCOPES
-from treeanon.cli.anonymize_table import anonymize_table
+from treeanon.cli.anonymize_documents import anonymize_documents
+from treeanon.cli.anonymize_table import Asked, anonymize_table
 from treeanon.cli.common import (
     force_option,
     output_option,
@@ -58,7 +59,7 @@ class _Anonymize(Sectioned):
             "m", "n", "attacker", "negative", "recoding", "objective", "g", "closed", "scope", "complete", "mining",
         ),
         "Tables (CSV and Parquet, or records made one row a person)": (
-            "reduced", "release", *(name for name in OPTIONS if name not in SHARED),
+            "reduced", "release", "rest", *(name for name in OPTIONS if name not in SHARED),
         ),
         "Input and output": ("schema", "output", "target_format", "source_format", "solution", "force"),
     }  # fmt: skip
@@ -127,6 +128,11 @@ def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     show_default=True,
     help="documents: the records again, with what the table has made of the classes of the person.",
 )
+@click.option(
+    "--rest",
+    type=click.Choice(["drop", "anonymize"]),
+    help="documents: leave out what a person has several times [default], or make the whole trees safe by -m and -n.",
+)
 @search_options(*SHARED)
 @click.option("--max-suppressed", default="0", metavar="N|N%", help="Persons that may be left out as outliers.")
 @click.option("--max-loss", type=float, metavar="X", help="The largest k whose value loss (0 to 1) is at most X.")
@@ -185,26 +191,33 @@ def command(
     treeanon anonymize patients.xml -s schema.toml -k 5 -o out.xml --solution out.solution.json
     treeanon anonymize people.csv -s schema.toml -k 5 --l 3 --max-suppressed 1% -o out.csv
     treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --reduce disease=set -o out.csv
+    treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --release documents -o out.xml
     """
-    if k is None and max_loss is None:
-        raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([source, schema], [output, solution])
     from treeanon.schema import Schema
 
     loaded = Schema.load(schema)
     if _is_table(source, loaded, source_format, algorithm, of_tables, trees=(m, n, *negative)):
-        anonymize_table(
-            source, loaded, output, k=k, algorithm=algorithm, max_suppressed=max_suppressed, solution=solution,
-            target_format=target_format, force=force, seed=seed, quiet=quiet, as_json=as_json,
+        asked = Asked(
+            source, loaded, output, k, algorithm, max_suppressed, solution, target_format, force, seed, quiet, as_json,
+            mining,
             options={**of_tables, "weights": weights, "effort": effort, "max_loss": max_loss},
-            rest=(m, n), mining=mining,
+            trees={
+                "m": m, "n": n, "attacker": None if attacker == "independent" else attacker, "negative": negative,
+                "recoding": recoding, "objective": objective, "g": g, "closed": closed, "scope": scope,
+                "complete": complete,
+            },
             reading={
                 "format": source_format, "on_error": on_error, "strict": strict, "show_values": show_values,
                 "jobs": jobs,
             },
         )  # fmt: skip
+        publish = anonymize_documents if of_tables["release"] == "documents" else anonymize_table
+        publish(asked)
         return
+    if k is None and max_loss is None:
+        raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
     l, diversity = _of_trees(of_tables)  # noqa: E741
     algorithm = algorithm or DEFAULT
     if compiles_first() or compiles_first(KERNELS.get(algorithm, "structure")):
@@ -275,7 +288,7 @@ def _is_table(
 
     if algorithm is not None:
         return algorithm in FLAT_ALGORITHMS
-    if asks_for_table(given) or given["reduced"]:
+    if asks_for_table(given) or given["reduced"] or given["release"] == "documents":
         return True
     return input_format(source, schema, format).name in FLAT and all(one is None for one in trees)
 
