@@ -52,7 +52,16 @@ OPTIONS: dict[str, FlatOption] = {
         FlatOption("matrix", "flag", "build the matrix of distance vectors, as published"),
         FlatOption("metric", "choice", "cost of a group: discernibility, or wrong labels", ("dm", "cm")),
         FlatOption("label", "text", "the column that somebody may want to learn to tell (metric cm)", metavar="CLASS"),
-        FlatOption("method", "choice", "how groups are formed", ("auto", "forest", "matching")),
+        FlatOption(
+            "method",
+            "choice",
+            "how groups are formed",
+            ("auto", "forest", "matching", "heuristic", "near", "optimal", "dual", "ipcsd"),
+        ),
+        FlatOption("look_back", "whole", "look into so many groups before each for rows to swap", metavar="N"),
+        FlatOption("window", "whole", "put groups together from so many next rows (method near)", metavar="N"),
+        FlatOption("max_loss", "number", "the GCP that is allowed, from 0 to 1", metavar="E"),
+        FlatOption("primal", "choice", "the search that is asked again and again (ipcsd)", ("onedim", "mondrian")),
         FlatOption("seconds", "number", "stop after so long with the best found", metavar="S"),
         FlatOption("style", "choice", "how values are published", STYLES),
         FlatOption(

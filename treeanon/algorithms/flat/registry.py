@@ -73,6 +73,18 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
         FlatAlgorithm("suppress-columns", _FLAT + "attribute_suppression", "suppresses as few columns as possible"),
         FlatAlgorithm("suppress-cells", _FLAT + "cell_suppression", "suppresses few single values", ("method",)),
         FlatAlgorithm(
+            "onedim-l",
+            _FLAT + "onedim.l_diversity",
+            "puts rows in an order and takes groups of different sensitive values from it",
+            ("order", "columns", "method", "form", "style", "look_back", "window"),
+        ),
+        FlatAlgorithm(
+            "onedim-dual",
+            _FLAT + "onedim.dual",
+            "finds the most privacy for which no more is lost than what is allowed",
+            ("max_loss", "order", "columns", "method", "primal", "form", "style"),
+        ),
+        FlatAlgorithm(
             "onedim",
             _FLAT + "onedim.k_anonymity",
             "puts rows in an order and cuts it best into groups of k and more",
