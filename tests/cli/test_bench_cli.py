@@ -73,3 +73,11 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
 def test_figures_that_are_not_there() -> None:
     with pytest.raises(UsageError, match="figures 22 to 36"):
         bench("flat", "--figures", "21")
+
+
+def test_the_sample_is_what_the_command_writes(tmp_path: Path) -> None:
+    home = Path(__file__).resolve().parents[2]
+    bench("census", "-n", "2000", "--seed", "1", "-o", str(tmp_path / "census.csv"))
+    assert sorted((tmp_path / "census.csv").read_text().splitlines()) == sorted(
+        (home / "samples" / "census.csv").read_text().splitlines()
+    )

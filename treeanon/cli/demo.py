@@ -9,10 +9,12 @@ import click
 from treeanon.cli.common import force_option, result, talking_options
 
 _TABLES = ("practice", "doctor", "ward", "substance", "patient", "allergy", "visit", "diagnosis", "treatment")
+_CENSUS = ("country", "gender", "marital", "occupation", "race", "salary_class", "work_class")
 _SAMPLES = (
     "patients.xml",
     "patients.ndjson",
     "clinic.sqlite",
+    "census.csv",
     "clinic/datapackage.json",
     *(f"clinic/{table}.csv" for table in _TABLES),
 )
@@ -21,7 +23,9 @@ _SCHEMAS = (
     "hospital-json.toml",
     "clinic.toml",
     "clinic-sqlite.toml",
+    "census.toml",
     *(f"hierarchies/{name}.csv" for name in ("hospital", "diagnosis", "treatment", "specialty", "substance")),
+    *(f"hierarchies/census-{name}.csv" for name in _CENSUS),
 )
 _FILES = {name: home for home, names in (("samples", _SAMPLES), ("schemas", _SCHEMAS)) for name in names}
 
@@ -31,7 +35,7 @@ _FILES = {name: home for home, names in (("samples", _SAMPLES), ("schemas", _SCH
 @force_option
 @talking_options
 def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
-    """Write samples to a folder: invented patients as XML, NDJSON and tables, with their schemas and hierarchies."""
+    """Write samples to a folder: invented patients as XML, NDJSON and tables, and a census, with their schemas and hierarchies."""
     from treeanon.errors import FileError
     from treeanon.io.output import open_output, refuse_existing
     from treeanon.resources import folder as shipped
@@ -54,8 +58,8 @@ def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
 
 def _next_steps(base: Path) -> str:
     return f"""\
-In {base} are 1,000 invented patients of a hospital (XML, NDJSON), 600 of a clinic (tables), and their schemas
-and hierarchies. Try next:
+In {base} are 1,000 invented patients of a hospital (XML, NDJSON), 600 of a clinic (tables), 2,000 of a
+census (a row each), and their schemas and hierarchies. Try next:
 
   cd {base}
   treeanon hierarchy show hierarchies/diagnosis.csv
@@ -63,5 +67,6 @@ and hierarchies. Try next:
   treeanon verify release.xml -s hospital-xml.toml -k 5 -m 2 -n 1
   treeanon init patients.ndjson -o my-schema.toml
   treeanon anonymize clinic -s clinic.toml -k 5 -m 2 -n 1 -o clinic-release
+  treeanon anonymize census.csv -s census.toml -k 5 --l 2 -o census-release.csv
 
 hospital-xml.toml explains the schema language by example, clinic.toml that of tables."""
