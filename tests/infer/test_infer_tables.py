@@ -443,7 +443,7 @@ def test_what_cannot_be_is_refused(tmp_path):
         propose(keys)
     (tmp_path / "people.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UsageError, match="tables are read from a folder"):
-        propose(tmp_path / "people.csv")
+        propose(tmp_path / "people.csv", format="tables")
     with pytest.raises(FileError, match="there is no such file"):
         propose(tmp_path / "nowhere.sqlite")
     with pytest.raises(FileError) as away:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -44,11 +45,15 @@ def command(
     The schema works as it is, and is a proposal: read its comments and correct it. It holds names, counts and rounded
     ranges, but no value of the data (except constants that tell kinds of items in one array apart).
 
+    Of a CSV or Parquet file each row is a person. Hierarchies beside it (people_hierarchy_age.csv, as ARX calls them,
+    or hierarchies/age.csv) are taken if they know all values of their column.
+
     Tables are tied by foreign keys. Those that the input does not declare are looked for by names and values, and
     stand in the schema, each with its reason: check them.
 
     \b
     treeanon init patients.xml -o schema.toml
+    treeanon init people.csv -o schema.toml
     treeanon init bundles/ --explain -o schema.toml
     treeanon init clinic.sqlite --record patient -o schema.toml
     """
@@ -57,7 +62,8 @@ def command(
     from treeanon.io.output import open_output, refuse_existing
 
     refuse_existing(output, force=force)
-    findings = propose(source, format=source_format, record=record, sample=sample)
+    home = "." if output == "-" else os.path.dirname(os.path.abspath(output))  # noqa: PTH100, PTH120
+    findings = propose(source, format=source_format, record=record, sample=sample, home=home)
     with open_output(output, force=force) as stream:
         stream.write(render_schema(findings).encode())
     if explain:
@@ -75,7 +81,8 @@ def _told(findings: Findings, output: str) -> str:
         f"{output}: {published} classes to publish, {len(findings.classes) - published} withheld, "
         f"{len(findings.left_out)} places left out (from {findings.extent})"
     ]
-    lines.append(f"Read and correct it, then try: treeanon convert INPUT -s {output} -o OUTPUT")
+    then = f"anonymize INPUT -s {output} -k 5 -o OUTPUT" if findings.is_flat else f"convert INPUT -s {output} -o OUTPUT"
+    lines.append(f"Read and correct it, then try: treeanon {then}")
     return "\n".join(lines)
 
 

@@ -16,8 +16,11 @@ from treeanon.schema.model import ValueType
 _SUBJECTS = frozenset({"name", "code", "text", "display", "title", "label", "description", "desc"})
 
 
-def decide(leaves: list[Leaf], records: int, *, slashed: bool) -> tuple[Finding, ...]:
-    """The classes in the order in which the schema declares them: holders in document order, their heads first."""
+def decide(leaves: list[Leaf], records: int, *, slashed: bool, rows: bool = False) -> tuple[Finding, ...]:
+    """The classes in the order in which the schema declares them: holders in document order, their heads first.
+
+    In `rows` numbers refer to nobody: persons are numbered from 1 there, so that any small number is some id.
+    """
     names = class_names([leaf.labels for leaf in leaves], [leaf.holder.parent is None for leaf in leaves])
     made = {leaf: _finding(leaf, name, records, slashed=slashed) for leaf, name in zip(leaves, names, strict=True)}
     ids = frozenset(
@@ -25,6 +28,7 @@ def decide(leaves: list[Leaf], records: int, *, slashed: bool) -> tuple[Finding,
         for leaf, found in made.items()
         if found.role == "identifier" and leaf.values.distinct > 0.9 * leaf.values.occurrences
         for text in leaf.values.counts
+        if not (rows and text.isdigit())
     )
     for leaf, found in made.items():
         if found.published and found.type in ("text", "integer") and refers_to(leaf.values, ids):

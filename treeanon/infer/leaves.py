@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from treeanon.infer.kinds import Kinds
@@ -99,7 +99,7 @@ class Leaves:
         """The names of fields, without those that are data."""
         names = list(place.fields)
         rare = [name for name in names if place.fields[name].records * 2 < place.records]
-        if not self.slashed and len(names) >= 3 and all(_DATA_KEY.fullmatch(name) for name in names):
+        if not self.slashed and looks_like_data(names):
             self.leave(path, f"its {len(names):,} keys look like data (numbers, dates, addresses), not like names")
             return []
         if not self.slashed and len(names) >= 10 and all(5 * place.fields[n].records < place.records for n in names):
@@ -209,6 +209,15 @@ def dotted_name(name: str) -> str | None:
 
 def _local(name: str) -> str:
     return name.rpartition("}")[2].rpartition(":")[2]
+
+
+def looks_like_data(names: Sequence[str]) -> bool:
+    """Whether names are surely values: all of them numbers, dates or addresses.
+
+    >>> looks_like_data(["34", "2020-01-02", "12103"]), looks_like_data(["34", "age", "12103"])
+    (True, False)
+    """
+    return len(names) >= 3 and all(map(_DATA_KEY.fullmatch, names))
 
 
 def bare(path: FieldPath) -> FieldPath:

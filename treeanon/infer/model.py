@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.keys import ForeignKey
-from treeanon.schema.model import RELATIONAL, Role, ValueType
+from treeanon.schema.model import FLAT, RELATIONAL, Role, ValueType
 
 if TYPE_CHECKING:
     from treeanon.infer.namespaces import Prefixes
@@ -45,7 +45,9 @@ class Sample:
 
 @dataclass(frozen=True)
 class Finding:
-    """One class that the schema will declare; `facts` tell what was counted, `why` the reason for role and builder.
+    """One class that the schema will declare; `facts` tell what was counted, `why` the reason for role and hierarchy.
+
+    `hierarchy` is a builder, or the name of a file.
 
     >>> Finding("age", None, "integer").decision
     'flat'
@@ -56,7 +58,7 @@ class Finding:
     type: ValueType = "text"
     role: Role = "quasi"
     under: str | None = None
-    hierarchy: Mapping[str, object] | None = None
+    hierarchy: Mapping[str, object] | str | None = None
     why: str = ""
     facts: str = ""
     place: str = ""
@@ -72,6 +74,8 @@ class Finding:
     @property
     def decision(self) -> str:
         """The role or, for what is published, the kind of hierarchy."""
+        if self.published and isinstance(self.hierarchy, str):
+            return "file"
         return next(iter(self.hierarchy or {"flat": True})) if self.published else self.role
 
 
@@ -108,6 +112,11 @@ class Findings:
         return self.sample.format in RELATIONAL
 
     @property
+    def is_flat(self) -> bool:
+        """Whether the input is one table of which each row is one person."""
+        return self.sample.format in FLAT
+
+    @property
     def extent(self) -> str:
         """The sample in words."""
         count = len(self.sample.records)
@@ -135,6 +144,7 @@ class Findings:
         }
         if self.sample.keys is not None:
             made["keys"] = self._keys(self.sample.keys)
+        if self.sample.keys is not None or self.is_flat:
             made["warnings"] = list(self.warnings)
         return made
 
@@ -154,7 +164,7 @@ class Findings:
             "type": found.type,
             "role": found.role,
             "under": self.parents.get(found.name) if found.published else None,
-            "hierarchy": None if found.hierarchy is None else dict(found.hierarchy),
+            "hierarchy": dict(found.hierarchy) if isinstance(found.hierarchy, Mapping) else found.hierarchy,
             "records": found.records,
             "occurrences": found.occurrences,
             "distinct": found.distinct,

@@ -10,7 +10,7 @@ from treeanon.infer.leaves import Leaves, bare, dotted_name
 from treeanon.infer.model import Findings, LeftOut, Sample
 from treeanon.infer.namespaces import Prefixes
 from treeanon.infer.render import render_schema
-from treeanon.infer.sample import relational_format, take_sample
+from treeanon.infer.sample import relational_format, rows_format, take_sample
 from treeanon.infer.tree_classes import tree_classes
 from treeanon.infer.walk_json import walk_json
 from treeanon.schema import Schema
@@ -18,9 +18,14 @@ from treeanon.schema.layout import ROOT
 
 
 def propose(
-    source: str | Path, *, format: str | None = None, record: str | None = None, sample: int = 1000
+    source: str | Path,
+    *,
+    format: str | None = None,
+    record: str | None = None,
+    sample: int = 1000,
+    home: str | Path = ".",
 ) -> Findings:
-    """What a schema for this input could be, found in its first records.
+    """What a schema for this input could be, found in its first records; `home` is the folder where it is to lie.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "people.ndjson")
@@ -33,6 +38,11 @@ def propose(
         from treeanon.infer.tables import propose_tables
 
         return propose_tables(source, format=relational, record=record, sample=sample)
+    rows = rows_format(source, format)
+    if rows is not None:
+        from treeanon.infer.rows import propose_rows
+
+        return propose_rows(source, format=rows, record=record, sample=sample, home=Path(home))
     taken = take_sample(source, format=format, record=record, most=sample)
     try:
         findings = _from_trees(taken) if taken.format == "trees" else _from_documents(taken)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from treeanon.hierarchy.show import printable
 from treeanon.infer.model import Finding, Findings, ProposedKeys
@@ -47,6 +47,10 @@ def render_schema(findings: Findings) -> str:
 
 
 def _language(findings: Findings) -> str:
+    if findings.is_flat:
+        lead, _, rest = _LANGUAGE.partition("under:")
+        lead = lead.replace("the parts of a person's record", "the columns")
+        return f"{lead}hierarchy:{rest.partition('hierarchy:')[2]}"
     if not findings.is_relational:
         return _LANGUAGE.format(repeats="repeated object ([])")
     lead, mark, rest = _LANGUAGE.format(repeats="child table").partition("role:")
@@ -60,7 +64,7 @@ def _spec(found: Finding) -> ClassSpec:
         found.type,
         found.under,
         found.role,
-        hierarchy_source=dict(found.hierarchy) if found.hierarchy is not None else None,
+        hierarchy_source=dict(found.hierarchy) if isinstance(found.hierarchy, Mapping) else found.hierarchy,
     )
 
 

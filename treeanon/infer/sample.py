@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -18,7 +19,7 @@ from treeanon.io.sources import Source, Sources, find_sources
 from treeanon.io.tables.shelf import PACKAGE, open_shelf, table_name
 from treeanon.io.tables.urls import is_database
 from treeanon.schema import RecordPath, parse_record
-from treeanon.schema.model import RELATIONAL
+from treeanon.schema.model import FLAT, RELATIONAL
 from treeanon.schema.paths import PathError
 
 _PEEK = 1 << 16
@@ -62,7 +63,7 @@ def take_sample(given: str | Path, *, format: str | None, record: str | None, mo
 
 
 def relational_format(given: str | Path, format: str | None) -> str | None:
-    """The format of an input that is tables tied by foreign keys; None for documents.
+    """The format of an input that is tables tied by foreign keys; None for documents and single files of rows.
 
     >>> [relational_format(name, None) for name in ("clinic.sqlite", "env:CLINIC", "patients.xml")]
     ['sqlite', 'database', None]
@@ -88,7 +89,23 @@ def relational_format(given: str | Path, format: str | None) -> str | None:
         return by_name if by_name in RELATIONAL else None
     if by_name == "tables" and path.name != PACKAGE:
         return None
-    return "tables" if table_name(path.name) else by_name if by_name in RELATIONAL else None
+    return by_name if by_name in RELATIONAL else None
+
+
+def rows_format(given: str | Path, format: str | None) -> str | None:
+    """The format of an input that is one file of rows; None for all others.
+
+    >>> [rows_format(name, None) for name in ("people.csv", "people.parquet", "people.tsv.gz", "patients.xml")]
+    ['csv', 'parquet', 'csv', None]
+    """
+    if format is not None:
+        return format_named(format).name if format in FLAT else None
+    path = Path(given)
+    by_name = _format_name(path.name)
+    if by_name is None and path.is_file():
+        with suppress(OSError), path.open("rb") as stream:
+            return "parquet" if stream.read(4) == b"PAR1" else None
+    return by_name if by_name in FLAT and not path.is_dir() else None
 
 
 def _holds_tables(path: Path) -> bool:

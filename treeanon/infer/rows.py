@@ -1,0 +1,184 @@
+"""From a file of rows, each of which is one person, to findings: every column is a class, or left out."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeanon.errors import DataError, SchemaError, UsageError
+from treeanon.hierarchy import Builder
+from treeanon.hierarchy.builders import parse_builder
+from treeanon.infer.builders import builder_for, type_of
+from treeanon.infer.decide import decide
+from treeanon.infer.hierarchy_files import NearHierarchies
+from treeanon.infer.leaves import Leaves, dotted_name, looks_like_data
+from treeanon.infer.model import Finding, Findings, LeftOut, Sample
+from treeanon.infer.render import render_schema
+from treeanon.infer.stats import Place, Values
+from treeanon.infer.tables import MOST_CLASSES
+from treeanon.infer.tables_sample import TablesSample
+from treeanon.infer.tables_ways import Notes, Way
+from treeanon.infer.walk_json import walk_json
+from treeanon.io.sources import STDIN
+from treeanon.io.tables.one_file import OneFile
+from treeanon.io.tables.texts import Unreadable, coded
+from treeanon.schema import FieldPath, Schema, Step
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_AT_ONCE = 8
+"""Columns read together to their end, so that no big file is in memory whole."""
+
+
+def propose_rows(source: str | Path, *, format: str, record: str | None, sample: int, home: Path) -> Findings:
+    """What a schema for one file of rows could be, if it is to lie in the folder `home`.
+
+    Roles and builders are chosen by the first rows, as those of documents. Types and hierarchies are tried on all rows,
+    so that the schema reads the whole file; a hierarchy beside the file is taken if it knows every value.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "people.csv")
+    >>> _ = path.write_text("age;home.town\\n34;Ulm\\n41;Bonn\\n")
+    >>> found = propose_rows(path, format="csv", record=None, sample=1000, home=path.parent)
+    >>> [(each.name, each.type, each.path.text(slashed=False)) for each in found.classes]
+    [('age', 'integer', 'age'), ('home.town', 'text', "'home.town'")]
+    """
+    if record is not None:
+        raise UsageError(f"--record is not for {format}, where each row is one record")
+    with closing(OneFile(source, format)) as file:
+        near = None if str(source) == STDIN else NearHierarchies(Path(source))
+        return _Proposal(file, format, sample, home, near).findings()
+
+
+@dataclass
+class _Proposal:
+    """One file on its way to findings."""
+
+    file: OneFile
+    format: str
+    most: int
+    home: Path
+    near: NearHierarchies | None
+    warnings: list[str] = field(default_factory=list)
+
+    def findings(self) -> Findings:
+        self.refuse_empty()
+        notes = Notes()
+        columns = self.file.tables()[self.file.table].columns
+        left = [LeftOut(_told(name), f"there are {MOST_CLASSES} columns before it") for name in columns[MOST_CLASSES:]]
+        root = Way(self.file.table, None, None, columns=list(columns[:MOST_CLASSES]))
+        sample = TablesSample(self.file, notes)
+        sample.join(root, self.most)
+        records = sample.records(root)
+        leaves = _Columns(False, dotted_name, {}).gather(walk_json(records, apart=False)[0])
+        found = decide(leaves.found, len(records), slashed=False, rows=True)
+        if not found:
+            why = next((left.why for left in leaves.left_out if not left.path), "")
+            raise DataError(why or "no column in the sample could become a class", source=self.file.name)
+        taken = Sample(self.format, None, records, sample.whole)
+        classes = tuple(self.tried(found))
+        left = list(dict.fromkeys([*leaves.left_out, *notes.told(root), *left]))
+        findings = Findings(taken, classes, tuple(left), warnings=tuple(self.warnings))
+        # Loading proves that the schema is one.
+        Schema.loads(render_schema(findings), folder=self.home)
+        return findings.with_parents({each.name: None for each in classes if each.published})
+
+    def refuse_empty(self) -> None:
+        """DataError if there is no row, or one near the beginning is broken."""
+        try:
+            rows = self.file.read(self.file.table, [], 1).num_rows
+        except DataError:
+            # Read to its end, the file can say which row that is.
+            rows = self.file.read(self.file.table, []).num_rows
+        if not rows:
+            raise DataError("holds no row", source=self.file.name)
+
+    def tried(self, found: Sequence[Finding]) -> Iterator[Finding]:
+        """The same, but that what is published has a type and a hierarchy that suit all rows."""
+        published = [each for each in found if each.published]
+        made: dict[str, Finding] = {}
+        try:
+            for at in range(0, len(published), _AT_ONCE):
+                some = published[at : at + _AT_ONCE]
+                read = self.file.read(self.file.table, [_column(each) for each in some])
+                for each in some:
+                    made[each.name] = self.suited(each, _counted(read.column(_column(each))))
+        except DataError as problem:
+            place = f" ({problem.place})" if problem.place else ""
+            self.warnings.append(f"the rows after the sample cannot all be read{place}: {problem.message}")
+        except Unreadable as problem:
+            self.warnings.append(f"a row after the sample holds {problem.what}")
+        for each in found:
+            yield made.get(each.name, each)
+
+    def suited(self, found: Finding, counts: Counter[str]) -> Finding:
+        """The finding for a column with these values."""
+        if self.near is not None:
+            path, refused = self.near.fitting(_column(found), counts)
+            self.warnings += refused
+            if path is not None:
+                return self.with_file(found, path)
+        texts = [text if found.type == "text" else text.strip() for text in counts]
+        strange = int(np.count_nonzero(_builder(found).build(texts).encode(texts) < 0))
+        if not strange:
+            return found
+        values = Values(counts, counts.total(), counts.total(), counts.total())
+        kind = type_of(values, _column(found))
+        built = builder_for(values, _column(found), kind)
+        why = f"{built.why}; of type {found.type}, as the sample has it, {strange:,} of all values would have no place"
+        return replace(found, type=kind, hierarchy=built.spec, why=why)
+
+    def with_file(self, found: Finding, path: Path) -> Finding:
+        """The finding with a file as its hierarchy; a type that the file cannot have becomes text."""
+        name = Path(os.path.relpath(path, self.home)).as_posix()
+        why = f"the file {path.name} lies beside the input, and knows all of its values"
+        made = replace(found, hierarchy=name, why=why)
+        taken = Sample(self.format, None, [], True)
+        try:
+            Schema.loads(render_schema(Findings(taken, (made,))), folder=self.home)
+        except SchemaError:
+            return replace(made, type="text")
+        return made
+
+
+class _Columns(Leaves):
+    """Leaves of rows: every column is one, however rarely it has a value."""
+
+    def proper_fields(self, place: Place, path: str) -> list[str]:
+        """The names of all columns, unless each looks like a value of a file without a header."""
+        names = list(place.fields)
+        if looks_like_data(names):
+            self.leave("", "the names of its columns look like data: is there a header?")
+            return []
+        return names
+
+
+def _builder(found: Finding) -> Builder:
+    assert not isinstance(found.hierarchy, str)
+    made, problems = parse_builder(found.hierarchy or {"flat": True}, found.type)
+    assert made is not None, problems
+    return made
+
+
+def _column(found: Finding) -> str:
+    assert found.path is not None
+    return found.path.steps[-1].name or ""
+
+
+def _told(name: str) -> str:
+    return FieldPath((Step(name),)).text(slashed=False)
+
+
+def _counted(column: pa.ChunkedArray) -> Counter[str]:
+    """How often each text occurs in a column; empty ones are missing."""
+    codes, texts = coded(column)
+    times = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
+    return Counter({text: count for text, count in zip(texts, times, strict=True) if text and count})
