@@ -12,7 +12,9 @@ from functools import partial
 from typing import Literal
 
 from treeanon.algorithms.flat.found import Found
+from treeanon.algorithms.flat.mondrian import search as mondrian
 from treeanon.algorithms.flat.onedim.ipcsd import asking, ipcsd, limits
+from treeanon.algorithms.flat.onedim.k_anonymity import search as k_anonymous
 from treeanon.algorithms.flat.onedim.l_diversity import LOOK_BACK, NEAR, Line, best_of, best_order, grouped, wanted
 from treeanon.algorithms.flat.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.flat.onedim.l_diversity_optimal import Optimal, largest
@@ -37,7 +39,7 @@ def search(
     *,
     max_loss: float,
     order: Order = "best",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     method: DualMethod = "heuristic",
     primal: Primal = "onedim",
     form: Form = "taxonomy",
@@ -61,10 +63,10 @@ def search(
     limits(problem, max_loss)
     diverse = isinstance(problem.models[0], FrequencyDiversity)
     if method == "ipcsd" or not diverse:
-        if method == "optimal" or primal == "onedim":
-            asked = partial(_l_search() if diverse else _k_search(), order=order, form=form, style=style)
-        else:
-            asked = partial(_mondrian(), style=style)
+        asked: Callable[..., Found] = partial(mondrian, style=style)
+        if method != "ipcsd" or primal == "onedim":
+            own = l_diverse if diverse else k_anonymous
+            asked = partial(own, order=order, columns=columns, form=form, style=style)
         reached = ipcsd(problem, asked, max_loss, form=form)
         return _published(problem, reached.privacy, reached.found, {"gcp": reached.gcp, "tries": reached.tries})
     least, column = wanted(problem)
@@ -133,19 +135,3 @@ def _published(problem: Problem, privacy: int, found: Found, counts: dict[str, f
     assert isinstance(found, Partition)
     models = asking(problem, privacy).models
     return Partition("onedim-dual", models, found.group, found.suppressed, {"privacy": privacy, **counts}, found.style)
-
-
-def _l_search() -> Callable[..., Found]:
-    return l_diverse
-
-
-def _k_search() -> Callable[..., Found]:
-    from treeanon.algorithms.flat.onedim.k_anonymity import search as k_anonymous
-
-    return k_anonymous
-
-
-def _mondrian() -> Callable[..., Found]:
-    from treeanon.algorithms.flat.mondrian import search as mondrian
-
-    return mondrian

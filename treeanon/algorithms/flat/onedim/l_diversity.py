@@ -44,7 +44,7 @@ def search(
     problem: Problem,
     *,
     order: Order = "best",
-    columns: Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
     method: Method = "heuristic",
     form: Form = "taxonomy",
     style: Style = "auto",
@@ -113,7 +113,7 @@ class Line:
 
     @classmethod
     def of(
-        cls, table: Table, column: Column, order: Order, columns: Sequence[str] | None, form: Form, style: Style
+        cls, table: Table, column: Column, order: Order, columns: str | Sequence[str] | None, form: Form, style: Style
     ) -> Line:
         """The rows of a table in an order."""
         rows = ordered(table, order, columns=columns).rows
