@@ -23,7 +23,7 @@ from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.table.flatten import flatten
 from treeanon.table.levels import level_maps
-from treeanon.table.reductions import number_hierarchy, set_hierarchy
+from treeanon.table.reductions import number_builder, set_hierarchy
 
 SECRET = "s3cret-value"
 TEXT = """
@@ -189,7 +189,7 @@ def test_missing_and_star() -> None:
 @given(st.lists(st.integers(-(10**6), 10**6), unique=True, min_size=1, max_size=60), st.booleans())
 def test_numbers_have_a_place(numbers: list[int], is_integer: bool) -> None:
     texts = [str(number) if is_integer else str(number / 4) for number in numbers]
-    hierarchy = number_hierarchy(texts, is_integer=is_integer)
+    hierarchy = number_builder(texts, is_integer=is_integer).build(texts)
     codes = hierarchy.encode(texts)
     assert (codes > 0).all() and all(hierarchy.is_leaf(code) for code in codes.tolist())
     assert (hierarchy.height > 1) <= (len(numbers) > 8)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import click
@@ -25,6 +22,7 @@ from treeanon.cli.common import (
     told_reading,
 )
 from treeanon.cli.releasing import check_folder, check_form, refuse_own_input
+from treeanon.cli.schema_out import check_schema_out, write_schema
 
 
 @click.command()
@@ -75,7 +73,7 @@ def command(
     refuse_existing(output, force=force)
     check_folder(output)
     if schema_out is not None:
-        _check_schema_out(schema_out, output, force=force)
+        check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output, schema_out)
     forest = read_records(
@@ -87,7 +85,7 @@ def command(
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
     if schema_out is not None:
         target = for_trees(forest.schema) if form.name == "trees" else forest.schema.for_format(form.name)
-        _write_schema(target, loaded.source, schema_out, force=force)
+        write_schema(target, loaded.source, schema_out, force=force)
     assert forest.report is not None
     counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
     say(_told(counts, output), quiet=quiet)
@@ -112,35 +110,3 @@ def _told(counts: dict[str, Any], output: str) -> str:
     lines = [f"{counts['records']:,} records, {counts['nodes']:,} nodes written to {shown(output)}"]
     lines += map(printable, told_reading(counts))
     return "\n".join(lines)
-
-
-def _check_schema_out(schema_out: str, output: str, *, force: bool) -> None:
-    """Refuses, before any work, a place for the schema that cannot be."""
-    from treeanon.errors import FileError
-    from treeanon.io.output import naming, refuse_existing
-
-    if schema_out == "-":
-        raise click.UsageError("--schema-out needs the name of a file")
-    with naming(schema_out):
-        if Path(schema_out).resolve() == Path(output).resolve():
-            raise click.UsageError("--schema-out and --output name the same file")
-        if not Path(schema_out).resolve().parent.is_dir():
-            raise FileError(f"{schema_out}: its folder does not exist")
-    refuse_existing(schema_out, force=force)
-
-
-def _write_schema(schema: Any, source: str, target: str, *, force: bool) -> None:
-    """Writes a schema, its hierarchy files named from where it is written to."""
-    from treeanon.io.output import open_output
-    from treeanon.schema.dump import dump_schema
-
-    home, goal = Path(source).resolve().parent, Path(target).resolve().parent
-
-    def moved(spec: Any) -> Any:
-        if not isinstance(spec.hierarchy_source, str):
-            return spec
-        return replace(spec, hierarchy_source=os.path.relpath(home / spec.hierarchy_source, goal))
-
-    text = dump_schema(replace(schema, classes=tuple(moved(spec) for spec in schema.classes)))
-    with open_output(target, force=force) as stream:
-        stream.write(text.encode())

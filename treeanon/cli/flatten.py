@@ -21,6 +21,7 @@ from treeanon.cli.common import (
     told_reading,
 )
 from treeanon.cli.releasing import check_folder, refuse_own_input
+from treeanon.cli.schema_out import check_schema_out, write_schema
 from treeanon.cli.table_options import reduce_option, reductions_of
 from treeanon.cli.tables import refuse_hierarchies
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 @output_option
 @reduce_option
 @click.option("--to", "target_format", metavar="FORMAT", help="csv or parquet, if the output's name does not tell.")
+@click.option("--schema-out", metavar="FILE", help="Also write the schema by which the table is read.")
 @force_option
 @seed_option
 @reading_options
@@ -44,6 +46,7 @@ def command(
     output: str,
     reduced: tuple[str, ...],
     target_format: str | None,
+    schema_out: str | None,
     force: bool,
     seed: int | None,
     source_format: str | None,
@@ -61,19 +64,22 @@ def command(
 
     \b
     treeanon flatten patients.xml -s schema.toml -o patients.csv --reduce disease=set --reduce cost=mean
+    treeanon flatten patients.xml -s schema.toml -o patients.csv --reduce disease=count --schema-out rows.toml
     """
     refuse_two_on_stdout(output, as_json=as_json)
     reductions = reductions_of(reduced)
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
     from treeanon.table.flatten import flatten
-    from treeanon.table.out import table_format, write_table
+    from treeanon.table.out import table_format, table_schema, write_table
 
-    refuse_own_input([source, schema], [output])
+    refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)
-    refuse_hierarchies(loaded, output)
+    refuse_hierarchies(loaded, output, schema_out)
     refuse_existing(output, force=force)
     check_folder(output)
+    if schema_out is not None:
+        check_schema_out(schema_out, output, force=force)
     form = table_format(output, target_format)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
@@ -81,6 +87,8 @@ def command(
     )  # fmt: skip
     table = flatten(forest, reductions)
     write_table(table, output, format=form, delimiter=forest.schema.input.delimiter, force=force, seed=seed)
+    if schema_out is not None:
+        write_schema(table_schema(table, form), loaded.source, schema_out, force=force)
     counts = _counts(table, reductions)
     say(_told(counts, output), quiet=quiet)
     result(counts, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from treeanon.io.tables.tables_out import Kind, TableOut, value_column
 from treeanon.io.tables.write_rows import delimiter_for, write_rows
 from treeanon.io.writing import shuffled
 from treeanon.kernels.trees import Longs
-from treeanon.schema.model import FLAT
+from treeanon.schema import FieldPath, Schema, Step
+from treeanon.schema.model import FLAT, InputSpec
 from treeanon.table.table import Column, Table
 
 if TYPE_CHECKING:
@@ -72,6 +74,18 @@ def table_format(target: str | Path, format: str | None = None) -> str:
     if found is None or found.name not in FLAT:
         raise UsageError(f"{target}: a table is written as {' or '.join(FLAT)}; end in {known} (and .gz or .zst)")
     return found.name
+
+
+def table_schema(table: Table, format: str) -> Schema:
+    """The schema by which the table is read, once it is written as a format: each column as it is declared.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> made = table_schema(Table.of_texts({"sex": (["F", None], Hierarchy.flat(["F", "M"]))}), "csv")
+    >>> made.input.format, made.classes[0].path.text(slashed=False)
+    ('csv', 'sex')
+    """
+    specs = (replace(c.spec, path=FieldPath((Step(c.header),)), under=None) for c in table.columns)
+    return Schema(InputSpec(format), tuple(specs))
 
 
 def _table_out(table: Table, order: Longs | None) -> TableOut:

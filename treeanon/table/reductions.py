@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from treeanon.errors import UsageError
-from treeanon.hierarchy import Flat, Hierarchy, Intervals
+from treeanon.hierarchy import Builder, Flat, Hierarchy, Intervals
 from treeanon.hierarchy.numbers import decimals_of, parse_number
 from treeanon.hierarchy.periods import read_periods
 from treeanon.io.values import number_text
@@ -176,31 +176,32 @@ def set_hierarchy(hierarchy: Hierarchy, sets: set[tuple[int, ...]]) -> tuple[Hie
 
 def _numbers(spec: ClassSpec, texts: Sequence[str], codes: Longs, *, is_integer: bool) -> Column:
     """A column of new numbers, with a hierarchy that is made of them."""
-    hierarchy = number_hierarchy(texts, is_integer=is_integer)
+    builder = number_builder(texts, is_integer=is_integer)
+    hierarchy = builder.build(texts)
     nodes = np.append(hierarchy.encode(texts), MISSING)
     kind: ValueType = "integer" if is_integer else "number"
-    made = replace(spec, type=kind, hierarchy=hierarchy, hierarchy_source=None, on_unknown="error", path=spec.path)
+    source = {"intervals": list(builder.widths)} if isinstance(builder, Intervals) else None
+    made = replace(spec, type=kind, hierarchy=builder, hierarchy_source=source, on_unknown="error")
     return Column(made, hierarchy, nodes[codes].astype(np.int32))
 
 
-def number_hierarchy(texts: Sequence[str], *, is_integer: bool) -> Hierarchy:
+def number_builder(texts: Sequence[str], *, is_integer: bool) -> Builder:
     """Few numbers right under the root; more of them in some thirty intervals, these by four, and by four again.
 
-    >>> number_hierarchy(["1", "2"], is_integer=True).height
-    1
-    >>> hierarchy = number_hierarchy([str(number) for number in range(100)], is_integer=True)
+    >>> number_builder(["1", "2"], is_integer=True)
+    Flat()
+    >>> texts = [str(number) for number in range(100)]
+    >>> hierarchy = number_builder(texts, is_integer=True).build(texts)
     >>> [hierarchy.texts[node] for node in hierarchy.ancestors(hierarchy.code("7"))]
     ['7', '5-9', '0-19', '0-79', '*']
     """
     numbers = [float(text) for text in texts]
-    if len(numbers) <= _FEW:
-        return Flat().build(texts)
-    width = _nice((max(numbers) - min(numbers)) / 32, is_integer=is_integer)
+    width = None if len(numbers) <= _FEW else _nice((max(numbers) - min(numbers)) / 32, is_integer=is_integer)
     if width is None:
-        return Flat().build(texts)
-    hierarchy = Intervals((width, 4 * width, 16 * width), integer=is_integer).build(texts)
+        return Flat()
+    builder = Intervals((width, 4 * width, 16 * width), integer=is_integer)
     # What finds no place in an interval, as a number of too many digits, would be lost.
-    return hierarchy if (hierarchy.encode(texts) >= 0).all() else Flat().build(texts)
+    return builder if (builder.build(texts).encode(texts) >= 0).all() else Flat()
 
 
 def _nice(least: float, *, is_integer: bool) -> int | float | None:
