@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,55 +14,81 @@ from treeanon.cli.common import progress_bar, result, say
 from treeanon.cli.releasing import check_folder, check_solution_target, compiles_first
 from treeanon.cli.table_options import models_of_options, reductions_of
 from treeanon.cli.tables import read_as_table, refuse_hierarchies, told_table_release
-from treeanon.schema import Schema
+
+if TYPE_CHECKING:
+    from treeanon.release import TableRequest
+    from treeanon.schema import Schema
 
 
-def anonymize_table(
-    source: str,
-    schema: Schema,
-    output: str,
-    *,
-    k: int | None,
-    algorithm: str | None,
-    max_suppressed: str,
-    solution: str | None,
-    target_format: str | None,
-    force: bool,
-    seed: int | None,
-    quiet: bool,
-    as_json: bool,
-    options: Mapping[str, Any],
-    rest: tuple[int | None, int | None],
-    mining: bool,
-    reading: Mapping[str, Any],
-) -> None:
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for where rows are released; `trees` has what only trees can have."""
+
+    source: str
+    schema: Schema
+    output: str
+    k: int | None
+    algorithm: str | None
+    max_suppressed: str
+    solution: str | None
+    target_format: str | None
+    force: bool
+    seed: int | None
+    quiet: bool
+    as_json: bool
+    mining: bool
+    options: Mapping[str, Any]
+    trees: Mapping[str, Any]
+    reading: Mapping[str, Any]
+
+    @property
+    def rows(self) -> TableRequest:
+        """The release of rows that is asked for."""
+        from treeanon.release import TableRequest
+
+        given = self.options
+        names = [*OPTIONS, "weights", "effort", "max_loss"]
+        own = {name: given[name] for name in names if given.get(name) is not None}
+        models = models_of_options(self.k, given)
+        return TableRequest(
+            models, self.algorithm or FLAT_DEFAULT, self.max_suppressed, own, unprotected=given["l"] == 1
+        )
+
+    def refuse_trees(self, more: str = "") -> None:
+        """Refuses options that only trees have."""
+        given = {name: one for name, one in self.trees.items() if one or (one == 0 and one is not False)}
+        flags = [f"-{name}" if name in ("m", "n") else f"--{name}" for name in given]
+        if flags:
+            words = f"{' and '.join(flags)} {'is' if len(flags) == 1 else 'are'} of trees"
+            raise click.UsageError(f"{words}: of a row all quasi columns count as known{more}")
+
+
+def anonymize_table(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
     if compiles_first("tuples"):
-        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
+        say("compiling kernels on the first run: this takes some seconds, once", quiet=asked.quiet)
     from treeanon.io.output import refuse_existing
-    from treeanon.release import TableRequest, fulfil_table
+    from treeanon.release import fulfil_table
     from treeanon.table.out import table_format
 
-    if mining:
+    if asked.mining:
         raise click.UsageError("--mining is of trees")
-    if rest != (None, None):
-        raise click.UsageError("-m and -n are of trees: of a row all quasi columns count as known")
-    names = [*OPTIONS, "weights", "effort", "max_loss"]
-    own = {name: options[name] for name in names if options.get(name) is not None}
-    models = models_of_options(k, options)
-    request = TableRequest(models, algorithm or FLAT_DEFAULT, max_suppressed, own, unprotected=options["l"] == 1)
-    request.check(schema)
-    reductions = reductions_of(options["reduced"])
-    refuse_existing(output, force=force)
-    check_folder(output)
-    check_solution_target(solution, output, force=force)
-    refuse_hierarchies(schema, output, solution)
-    form = table_format(output, target_format)
-    table = read_as_table(source, schema, reductions, quiet=quiet, **reading)
-    with progress_bar("searching", quiet=quiet):
-        release = fulfil_table(request, table, seed=seed)
-    release.write(output, format=form, force=force, seed=seed)
-    if solution is not None:
-        release.write_solution(solution, force=force)
-    say(told_table_release(release, output, solution), quiet=quiet)
-    result({**release.as_dict(), "output": output}, as_json=as_json)
+    if asked.options["rest"] is not None:
+        raise click.UsageError("--rest is of --release documents: rows are all that is written otherwise")
+    asked.refuse_trees()
+    request = asked.rows
+    request.check(asked.schema)
+    reductions = reductions_of(asked.options["reduced"])
+    refuse_existing(asked.output, force=asked.force)
+    check_folder(asked.output)
+    check_solution_target(asked.solution, asked.output, force=asked.force)
+    refuse_hierarchies(asked.schema, asked.output, asked.solution)
+    form = table_format(asked.output, asked.target_format)
+    table = read_as_table(asked.source, asked.schema, reductions, quiet=asked.quiet, **asked.reading)
+    with progress_bar("searching", quiet=asked.quiet):
+        release = fulfil_table(request, table, seed=asked.seed)
+    release.write(asked.output, format=form, force=asked.force, seed=asked.seed)
+    if asked.solution is not None:
+        release.write_solution(asked.solution, force=asked.force)
+    say(told_table_release(release, asked.output, asked.solution), quiet=asked.quiet)
+    result({**release.as_dict(), "output": asked.output}, as_json=asked.as_json)

@@ -123,7 +123,7 @@ def told_release(release: Release, output: str, solution: str | None = None, min
         f"{counts['published_records']:,} of {_counted(counts['records'], 'record')}, {counts['published_nodes']:,} of"
         f" {counts['nodes']:,} nodes written to {shown(output)}",
         *([f"solution written to {solution}, {_use_of(release)}: not for publishing"] if solution else []),
-        *_told_sacrifices(told),
+        *told_sacrifices(told),
         *told_reading(counts),
         "",
         *losses_text(release.loss, mining).splitlines(),
@@ -137,7 +137,8 @@ def _use_of(release: Release) -> str:
     return "which cannot be applied again, as it recodes each record by itself" if local else "for `treeanon apply`"
 
 
-def _told_sacrifices(told: Mapping[str, Any]) -> list[str]:
+def told_sacrifices(told: Mapping[str, Any]) -> list[str]:
+    """Lines that tell what trees have lost beside details of values, and what is published as it is."""
     lines = []
     if told["withheld"]:
         lines.append(f"withheld, as too rare to be published safely: {', '.join(told['withheld'])}")

@@ -58,13 +58,14 @@ def told_table_release(release: TableRelease, output: str, solution: str | None 
             "for `treeanon apply`" if "levels" in told else "which cannot be applied again: each row was recoded alone"
         )
         lines.append(f"solution written to {solution}, {use}: not for publishing")
-    lines += _told_search(told)
+    lines += told_search(told)
     lines += told_reading(counts)
     lines += ["", *flat_losses_text(release.loss).splitlines()]
     return "\n".join(map(printable, lines))
 
 
-def _told_search(told: Mapping[str, Any]) -> list[str]:
+def told_search(told: Mapping[str, Any]) -> list[str]:
+    """Lines that tell what a search of a table did, and what is published as it is."""
     lines = []
     if told["suppressed"]:
         lines.append(f"{told['suppressed']:,} persons left out as outliers")

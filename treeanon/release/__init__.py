@@ -6,11 +6,13 @@ from treeanon.release.release import Release
 from treeanon.release.request import Request
 from treeanon.release.solution_file import SolutionFile
 from treeanon.release.table_anonymizing import anonymize_table, fulfil_table
+from treeanon.release.table_documents import DocumentsRelease, documents_of
 from treeanon.release.table_reapply import TableSolution, apply_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
 
 __all__ = [
+    "DocumentsRelease",
     "Release",
     "Request",
     "SolutionFile",
@@ -21,6 +23,7 @@ __all__ = [
     "anonymize_table",
     "apply",
     "apply_table",
+    "documents_of",
     "fulfil",
     "fulfil_table",
 ]

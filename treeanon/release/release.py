@@ -70,12 +70,7 @@ class Release:
 
     def _check(self, found: Written, target: str, format: str, jobs: int | None) -> Verdict:
         """The verdict on what was written, which is to become `target`."""
-        try:
-            written = read_back(found, target, self.forest.schema, format, jobs=jobs or 1)
-        except (DataError, HierarchyError) as problem:
-            raise GuaranteeError(f"{target}: not published, for it could not be read again: {problem}") from None
-        if written != self.forest:
-            raise GuaranteeError(f"{target}: not published, for reading it again does not give the published trees")
+        written = read_again(found, target, self.forest, format, jobs)
         verdict = verify(written, self.solution.guarantee, jobs=jobs)
         if not verdict.holds:
             raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
@@ -105,13 +100,7 @@ class Release:
 
     def unprotected(self) -> dict[str, list[str]]:
         """The classes in the release whose values are published as they are, by their role."""
-        out: dict[str, list[str]] = {}
-        there = set(self.forest.classes.class_of[self.forest.label].tolist())
-        for index, published in enumerate(self.forest.schema.layout.classes):
-            if index in there and published.spec.role != "quasi":
-                role = "pseudonym" if published.spec.pseudonym else published.spec.role
-                out.setdefault(role, []).append(published.name)
-        return out
+        return unprotected_classes(self.forest)
 
     def write_solution(self, target: str | Path, *, force: bool = False) -> None:
         """Writes the solution file, by which `apply` makes the same of other data.
@@ -121,3 +110,25 @@ class Release:
         from treeanon.release.solution_file import SolutionFile
 
         SolutionFile.of(self).write(target, force=force)
+
+
+def read_again(found: Written, target: str, forest: Forest, format: str, jobs: int | None) -> Forest:
+    """What was written, and is to become `target`, read again; GuaranteeError unless it is the published trees."""
+    try:
+        written = read_back(found, target, forest.schema, format, jobs=jobs or 1)
+    except (DataError, HierarchyError) as problem:
+        raise GuaranteeError(f"{target}: not published, for it could not be read again: {problem}") from None
+    if written != forest:
+        raise GuaranteeError(f"{target}: not published, for reading it again does not give the published trees")
+    return written
+
+
+def unprotected_classes(forest: Forest) -> dict[str, list[str]]:
+    """The classes that published trees have values of as they were in the input, by their role."""
+    out: dict[str, list[str]] = {}
+    there = set(forest.classes.class_of[forest.label].tolist())
+    for index, published in enumerate(forest.schema.layout.classes):
+        if index in there and published.spec.role != "quasi":
+            role = "pseudonym" if published.spec.pseudonym else published.spec.role
+            out.setdefault(role, []).append(published.name)
+    return out

@@ -1,0 +1,159 @@
+"""`treeanon anonymize --release documents`: what a table release makes of the person, in the documents again."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from treeanon.algorithms.flat.registry import FLAT_DEFAULT, flat_algorithm_named
+from treeanon.cli.anonymize_table import Asked
+from treeanon.cli.common import printable, progress_bar, read_records, result, say, told_reading
+from treeanon.cli.releasing import check_folder, check_form, compiles_first, told_sacrifices
+from treeanon.cli.table_options import models_of_options
+from treeanon.cli.tables import told_search
+
+if TYPE_CHECKING:
+    from treeanon.forest import Forest
+    from treeanon.release import DocumentsRelease, Request, TableRequest
+
+DIVERSITIES = ("distinct", "frequency")
+"""The forms of l-diversity that trees know."""
+
+_SHARED = ("weights", "effort")
+"""Options that searches of trees and of tables may have."""
+
+
+def anonymize_documents(asked: Asked) -> None:
+    """Reads, searches, writes and tells."""
+    _refuse(asked)
+    schema, output, quiet = asked.schema, asked.output, asked.quiet
+    rest = _asked_of_trees(asked)
+    request = replace(asked, options=_of_rows(asked, rest)).rows
+    if compiles_first("tuples") or (rest is not None and (compiles_first() or compiles_first("rare_sets"))):
+        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
+    from treeanon.io import output_format
+    from treeanon.io.output import refuse_existing
+    from treeanon.io.tables.urls import shown
+    from treeanon.release import documents_of
+
+    if rest is not None:
+        rest.check(schema)
+    refuse_existing(output, force=asked.force)
+    check_folder(output)
+    form = output_format(output, schema, asked.target_format)
+    check_form(schema, form, output)
+    forest = read_records(asked.source, schema, quiet=quiet, **asked.reading)
+    check_form(forest.schema, form, output)
+    if rest is not None:
+        request = _of_the_person(request, forest, asked)
+    with progress_bar("searching", quiet=quiet) as progress:
+        release = documents_of(forest, request, rest or "drop", seed=asked.seed, progress=progress)
+    with progress_bar("writing", quiet=quiet) as progress:
+        release.write(
+            output, format=form.name, force=asked.force, seed=asked.seed, jobs=_cores(asked), progress=progress
+        )
+    say(told_documents(release, shown(output)), quiet=quiet)
+    result({**release.as_dict(), "output": shown(output)}, as_json=asked.as_json)
+
+
+def _cores(asked: Asked) -> int:
+    return asked.reading["jobs"] or os.cpu_count() or 1
+
+
+def _refuse(asked: Asked) -> None:
+    if asked.solution is not None:
+        raise click.UsageError("--solution is of a table or of trees: for documents made of both it cannot be applied")
+    if asked.mining:
+        raise click.UsageError("--mining is of trees alone")
+    if asked.options["reduced"]:
+        raise click.UsageError(
+            "--reduce is of rows: in documents, what a person has several times is the rest (--rest drop or anonymize)"
+        )
+
+
+def _asked_of_trees(asked: Asked) -> Request | None:
+    """The release of trees that is asked for; None if only the classes of the person are to be published."""
+    options, trees = asked.options, asked.trees
+    if options["rest"] != "anonymize":
+        asked.refuse_trees(" (--rest anonymize: the other classes are published too)")
+        return None
+    from treeanon.release import Request
+
+    least, diversity = options["l"], options["diversity"]
+    if isinstance(least, dict):
+        least = max(least.values())
+    if diversity not in DIVERSITIES:
+        # What the other forms ask of rows implies so many different values, which is what trees know.
+        least, diversity = None if least is None else ceil(least), "distinct"
+    given = {name: trees[name] for name in ("recoding", "objective", "g", "closed", "scope")}
+    given |= {name: options[name] for name in _SHARED}
+    return Request(
+        asked.k,
+        2 if trees["m"] is None else trees["m"],
+        1 if trees["n"] is None else trees["n"],
+        trees["attacker"] or "independent",
+        least,
+        diversity,
+        trees["negative"],
+        complete=trees["complete"],
+        seed=asked.seed,
+        jobs=_cores(asked),
+        options={name: value for name, value in given.items() if value is not None},
+    )
+
+
+def _of_rows(asked: Asked, rest: Request | None) -> dict[str, Any]:
+    """The options of the search of the table: without those that it does not take, where that of trees has them."""
+    takes = flat_algorithm_named(asked.algorithm or FLAT_DEFAULT).options
+    left = [name for name in _SHARED if rest is not None and name not in takes]
+    return {name: None if name in left else value for name, value in asked.options.items()}
+
+
+def _of_the_person(request: TableRequest, forest: Forest, asked: Asked) -> TableRequest:
+    """The request without what speaks of other classes only, for which there is the guarantee of trees."""
+    from treeanon.release.table_documents import person_classes
+
+    mine, given = person_classes(forest), dict(asked.options)
+    if isinstance(given["l"], dict):
+        given["l"] = {name: value for name, value in given["l"].items() if name in mine} or None
+    elif not any(spec.role == "sensitive" for spec in forest.schema.classes if spec.name in mine):
+        given["l"] = None
+    if given["l"] is None:
+        given |= {"diversity": "distinct", "c": None}
+    own = dict(request.options)
+    if "weights" in own:
+        own["weights"] = {name: weight for name, weight in own["weights"].items() if name in mine}
+    return replace(request, models=models_of_options(asked.k, given), options=own)
+
+
+def told_documents(release: DocumentsRelease, output: str) -> str:
+    """What a release is, what it cost and where it went, in plain words and without a value of the data."""
+    from treeanon.report import flat_losses_text, losses_text
+
+    told = release.as_dict()
+    rows, trees, counts = told["rows"], told["trees"], told["counts"]
+    same = {"published_as_they_are": told["published_as_they_are"]}
+    known = ", ".join(column.name for column in release.rows.table.quasi)
+    lines = [
+        f"By {known}, each person looks like others of a group that satisfies: {', '.join(rows['models'])}.",
+        f"Verified by counting in what was written: {release.rows.verdict.sentence}",
+    ]
+    if release.trees is not None:
+        lines.append(release.trees.solution.guarantee.sentence)
+        lines.append(f"Verified by counting in what was written: {release.trees.verdict.sentence}")
+    elif release.rest:
+        lines.append(f"left out: {', '.join(release.rest)}")
+    lines.append(
+        f"{counts['published_records']:,} of {counts['records']:,} records, {counts['published_nodes']:,} of"
+        f" {counts['nodes']:,} nodes written to {output}"
+    )
+    lines += told_search({**rows, **({"published_as_they_are": {}} if trees else same)})
+    if trees:
+        lines += told_sacrifices({**trees, "suppressed": 0, **same})
+    lines += told_reading(counts)
+    lines += ["", *flat_losses_text(release.rows.loss).splitlines(), "", *losses_text(release.loss).splitlines()]
+    return "\n".join(map(printable, lines))
