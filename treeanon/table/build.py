@@ -21,7 +21,7 @@ from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.kernels.trees import Ints
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.model import FLAT
-from treeanon.table.covers import Covers, Held, covers_of, parsed, value_ranks
+from treeanon.table.covers import Covers, covers_of, held_of, parsed, value_ranks
 from treeanon.table.flatten import flatten
 from treeanon.table.table import Column, Table
 
@@ -131,7 +131,7 @@ class _Published(_Columns):
         hierarchy = fixed or hierarchy_for(spec, [list(dict.fromkeys([*single, *members]))])
         ranks = value_ranks(hierarchy)
         plain = {text: ([text], False, False) for text in single}
-        held = {text: _held(hierarchy, ranks, what) for text, what in (said | plain).items()}
+        held = {text: held_of(hierarchy, ranks, what) for text, what in (said | plain).items()}
         known = {text: one for text, one in held.items() if one is not None}
         if len(known) < len(held):
             # What is strange is told as for any other input.
@@ -142,19 +142,3 @@ class _Published(_Columns):
 
     def _column(self, index: int, spec: ClassSpec, hierarchy: Hierarchy, codes: Ints) -> Column:
         return Column(spec, hierarchy, codes, self.covers.get(index))
-
-
-def _held(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, bool]) -> Held | None:
-    """What a published text stands for; None if it names what the hierarchy does not know."""
-    values, is_range, missing = said
-    nodes = [hierarchy.find(value) for value in values]
-    if any(node is None for node in nodes):
-        return None
-    if len(nodes) == 1 and ranks[nodes[0]] < 0:
-        start, count = int(hierarchy.leaf_start[nodes[0]]), int(hierarchy.leaf_count[nodes[0]])
-        held = np.sort(ranks[hierarchy.leaf_nodes[start : start + count]]).tolist()
-        return Held(tuple(held), False, missing or nodes[0] == 0)
-    own = [int(ranks[node]) for node in nodes if node is not None]
-    if min(own, default=0) < 0 or (is_range and own[0] >= own[1]):
-        return None
-    return Held(tuple(own if is_range else sorted(own)), is_range, missing)

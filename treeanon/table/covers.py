@@ -167,3 +167,24 @@ def ranked_texts(hierarchy: Hierarchy) -> list[str]:
     """The text of every rank."""
     texts = hierarchy.texts
     return [texts[node] for node in ranked_nodes(hierarchy).tolist()]
+
+
+def held_of(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, bool]) -> Held | None:
+    """What a published text, as `parsed` has it, stands for: ranks of values. None if the hierarchy does not know it.
+
+    >>> hierarchy = Hierarchy.flat(["1", "2", "3"])
+    >>> held_of(hierarchy, value_ranks(hierarchy), (["1", "3"], True, False)).ranks
+    (0, 2)
+    """
+    values, is_range, missing = said
+    nodes = [hierarchy.find(value) for value in values]
+    if any(node is None for node in nodes):
+        return None
+    if len(nodes) == 1 and ranks[nodes[0]] < 0:
+        start, count = int(hierarchy.leaf_start[nodes[0]]), int(hierarchy.leaf_count[nodes[0]])
+        held = np.sort(ranks[hierarchy.leaf_nodes[start : start + count]]).tolist()
+        return Held(tuple(held), False, missing or nodes[0] == 0)
+    own = [int(ranks[node]) for node in nodes if node is not None]
+    if min(own, default=0) < 0 or (is_range and own[0] >= own[1]):
+        return None
+    return Held(tuple(own if is_range else sorted(own)), is_range, missing)
