@@ -63,6 +63,8 @@ OPTIONS: dict[str, FlatOption] = {
         FlatOption("max_loss", "number", "the GCP that is allowed, from 0 to 1", metavar="E"),
         FlatOption("primal", "choice", "the search that is asked again and again (ipcsd)", ("onedim", "mondrian")),
         FlatOption("seconds", "number", "stop after so long with the best found", metavar="S"),
+        FlatOption("mode", "choice", "whether equal values may be divided", ("strict", "relaxed")),
+        FlatOption("split", "choice", "where groups are cut", ("median", "ncp")),
         FlatOption("style", "choice", "how values are published", STYLES),
         FlatOption(
             "order",

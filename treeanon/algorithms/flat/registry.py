@@ -73,6 +73,14 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
         FlatAlgorithm("suppress-columns", _FLAT + "attribute_suppression", "suppresses as few columns as possible"),
         FlatAlgorithm("suppress-cells", _FLAT + "cell_suppression", "suppresses few single values", ("method",)),
         FlatAlgorithm(
+            "mondrian",
+            _FLAT + "mondrian",
+            "cuts groups of rows in two along one column, again and again",
+            ("mode", "split", "style"),
+        ),
+        FlatAlgorithm("topdown", _FLAT + "topdown", "splits groups between two rows that are far apart", ("style",)),
+        FlatAlgorithm("anatomy", _FLAT + "anatomy", "puts rows with different sensitive values together"),
+        FlatAlgorithm(
             "onedim-l",
             _FLAT + "onedim.l_diversity",
             "puts rows in an order and takes groups of different sensitive values from it",
