@@ -21,6 +21,7 @@ from treeanon.cli import main as command_line
 from treeanon.cli import releasing
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.guarantee import ATTACKERS, DIVERSITIES
+from treeanon.privacy.models.asked import FORMS
 from treeanon.release import SolutionFile
 
 HOME = Path(__file__).resolve().parent.parent
@@ -199,7 +200,7 @@ CASES: dict[str, tuple[int, str]] = {
     "in.ndjson -s s.toml -k 3 -o o.ndjson --solution s.toml --force": (2, "s.toml is read"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --solution ./o.ndjson": (2, "name the same file"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --solution -": (2, "--solution needs the name of a file"),
-    "in.ndjson -s s.toml -k 3 -o o.ndjson --to csv": (2, "there is no format 'csv'"),
+    "in.ndjson -s s.toml -k 3 -o o.ndjson --to csv": (2, "`treeanon flatten` makes rows"),
     "in.ndjson -s s.toml -k 41 -o o.ndjson": (1, "there are 40 records, fewer than k = 41: nobody can be hidden"),
     "few.ndjson -s s.toml -k 2 -o o.ndjson": (1, "there are 1 records, fewer than k = 2"),
     "empty.ndjson -s s.toml -k 2 -o o.ndjson": (3, "empty.ndjson: holds no record"),
@@ -261,7 +262,8 @@ def test_the_help_knows_what_the_guarantee_knows() -> None:
     from treeanon.cli.anonymize import command
 
     choices = {option.name: getattr(option.type, "choices", ()) for option in command.params}
-    assert tuple(choices["attacker"]) == ATTACKERS and tuple(choices["diversity"]) == DIVERSITIES
+    assert tuple(choices["attacker"]) == ATTACKERS and tuple(choices["diversity"]) == FORMS
+    assert set(DIVERSITIES) <= set(FORMS)
 
 
 def test_through_pipes(place: Path) -> None:

@@ -84,8 +84,10 @@ def table_schema(table: Table, format: str) -> Schema:
     >>> made.input.format, made.classes[0].path.text(slashed=False)
     ('csv', 'sex')
     """
-    specs = (replace(c.spec, path=FieldPath((Step(c.header),)), under=None) for c in table.columns)
-    return Schema(InputSpec(format), tuple(specs))
+    specs = tuple(replace(c.spec, path=FieldPath((Step(c.header),)), under=None) for c in table.columns)
+    # What is a pseudonym already need not become that of a pseudonym.
+    kept = (replace(spec, role="keep", pseudonym=False) if spec.pseudonym else spec for spec in specs)
+    return Schema(InputSpec(format), tuple(kept))
 
 
 def _table_out(table: Table, order: Longs | None) -> TableOut:

@@ -1,0 +1,236 @@
+"""Times searches of tables against an independent tool's numbers on the Adult census, and measures what they lose.
+
+    python tests/bench/flat.py --data FOLDER --results tests/bench/RESULTS.md [--only lattice,models]
+
+FOLDER holds `adult/` (adult.csv, `;`-separated, and a hierarchy file per column) and a README.md with tables of what
+ARX needs for each setting on one machine, and for a yardstick: a loop over a Python dictionary. Its milliseconds are
+scaled by the same yardstick, measured here, before they are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treeanon as ta
+from treeanon.algorithms.flat import optimal
+from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.loss.flat import gcp
+from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness, check
+
+COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
+YARD = 0.123
+"""Seconds of the yardstick on the machine of the tables."""
+
+Lines = Iterator[str]
+
+
+def yardstick() -> float:
+    """The seconds of the yardstick here: the median of five."""
+
+    def once() -> float:
+        start, table = time.perf_counter(), {}
+        for i in range(1_000_000):
+            table[i * 7919 % 1000003] = i
+        return time.perf_counter() - start
+
+    return statistics.median(once() for _ in range(5))
+
+
+def schema_text(data: Path, quasi: int, sensitive: str | None = None) -> str:
+    """The schema of the first columns of Adult."""
+    text = 'version = 1\n[input]\nformat = "csv"\n'
+    for name in [*COLUMNS[:quasi], *([sensitive] if sensitive else [])]:
+        role = "sensitive" if name == sensitive else "quasi"
+        path = data / "adult" / f"adult_hierarchy_{name}.csv"
+        text += f'[[class]]\nname = "{name}"\npath = "{name}"\nrole = "{role}"\nhierarchy = "{path}"\n'
+    return text
+
+
+def adult(data: Path, quasi: int, sensitive: str | None = None) -> ta.Table:
+    """Adult as a table."""
+    return ta.read_table(data / "adult" / "adult.csv", ta.Schema.loads(schema_text(data, quasi, sensitive)))
+
+
+def tables(data: Path) -> dict[str, list[list[str]]]:
+    """The tables of the README by their heading: the cells of each row."""
+    found: dict[str, list[list[str]]] = {}
+    heading = ""
+    for line in (data / "README.md").read_text().splitlines():
+        if line.startswith("### "):
+            heading = line[4:]
+        elif re.match(r"\| \d", line):
+            found.setdefault(heading, []).append([cell.strip() for cell in line.strip("| ").split("|")])
+    return found
+
+
+def warm(run: Callable[[], Any], rounds: int = 5) -> tuple[float, Any]:
+    """The median seconds of some rounds after two that do not count, and what the last one gave."""
+    times = []
+    for _ in range(rounds + 2):
+        gc.collect()
+        start = time.perf_counter()
+        found = run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[2:]), found
+
+
+def lattice(data: Path, yard: float) -> Lines:
+    """The optimal search against ARX's Flash, setting by setting."""
+    rows = next(rows for name, rows in tables(data).items() if "Flash" in name)
+    by_columns = {d: adult(data, d) for d in (5, 8)}
+    yield "| d | k | share | metric | height (ARX) | suppressed (ARX) | loss (ARX) | ms | ARX ms, scaled | ratio |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    ratios = []
+    for d, k, share, metric, _, height, suppressed, loss, ms, *_ in rows:
+        table = by_columns[int(d)]
+        problem = Problem(table, (KAnonymity(int(k)),), int(float(share) * len(table)))
+        asked = "height" if metric == "height" else "gcp_set"
+        seconds, found = warm(lambda p=problem, a=asked: optimal.search(p, loss=a))
+        released, _ = found.recoded(table)
+        assert all(one.holds for one in check(released, problem.models))
+        lost = gcp(released, len(table) - len(released), form="set")
+        theirs = float(ms) / YARD * yard
+        ratios.append(1000 * seconds / theirs)
+        yield (
+            f"| {d} | {k} | {share} | {metric} | {found.height} ({height}) | {found.suppressed} ({suppressed}) |"
+            f" {lost:.6f} ({loss}) | {1000 * seconds:.1f} | {theirs:.1f} | {ratios[-1]:.2f} |"
+        )
+    yield ""
+    middle = statistics.median(ratios)
+    yield f"Median ratio **{middle:.2f}** (limit 1), worst {max(ratios):.2f}, best {min(ratios):.2f}."
+
+
+def models(data: Path, yard: float) -> Lines:
+    """The optimal search with sensitive columns."""
+    rows = next(rows for name, rows in tables(data).items() if "Other privacy models" in name)
+    table = adult(data, 7, "occupation")
+    asked = {"kl": (KAnonymity(5), DistinctDiversity(3)), "kt": (KAnonymity(5), TCloseness(0.2))}
+    yield "| models | metric | share | suppressed (ARX) | loss (ARX) | ms | ARX ms, scaled | ratio |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for _, _, kind, metric, share, _, suppressed, loss, ms in rows:
+        problem = Problem(table, asked[kind], int(float(share) * len(table)))
+        by = "height" if metric == "height" else "gcp_set"
+        seconds, found = warm(lambda p=problem, a=by: optimal.search(p, loss=a))
+        released, _ = found.recoded(table)
+        assert all(one.holds for one in check(released, problem.models, reference=table))
+        lost = gcp(released, len(table) - len(released), form="set")
+        theirs = float(ms) / YARD * yard
+        yield (
+            f"| {kind} | {metric} | {share} | {found.suppressed} ({suppressed}) | {lost:.6f} ({loss}) |"
+            f" {1000 * seconds:.1f} | {theirs:.1f} | {1000 * seconds / theirs:.2f} |"
+        )
+
+
+def command(data: Path, yard: float) -> Lines:
+    """The whole process, from CSV to a checked release."""
+    with tempfile.TemporaryDirectory() as folder:
+        schema, out = Path(folder, "s.toml"), Path(folder, "out.csv")
+        schema.write_text(schema_text(data, 8))
+        asked = ("-k", "5", "--max-suppressed", "5%", "-o", str(out), "--force", "-q")
+        yield "| search | s |"
+        yield "|---|---|"
+        for name in ("optimal", "samarati", "incognito", "local"):
+            run = [sys.executable, "-m", "treeanon", "anonymize", str(data / "adult" / "adult.csv"), "-s", str(schema)]
+            line = [*run, *asked, "-a", name]
+            seconds, _ = warm(lambda line=line: subprocess.run(line, check=True))
+            yield f"| {name} | {seconds:.2f}{' (limit 1.5)' if name == 'optimal' else ''} |"
+
+
+def million(data: Path, yard: float) -> Lines:
+    """A million rows with some 200,000 distinct ones, made of Adult: reading and the searches."""
+    table = adult(data, 8)
+    rnd = np.random.default_rng(1)
+    rows, like = 995_346, rnd.integers(0, len(table), 995_346)
+    codes = {}
+    for column in table.columns:
+        # Some values are those of another person, so that there are more different rows.
+        other = np.where(rnd.random(rows) < 0.055, rnd.integers(0, len(table), rows), like)
+        codes[column.name] = column.codes[other]
+    grown = table.take(like).with_codes(codes)
+    distinct = len(np.unique(np.stack([column.codes for column in grown.columns]), axis=1).T)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "grown.csv")
+        grown.write(path)
+        schema = ta.Schema.loads(schema_text(data, 8))
+        reading, grown = warm(lambda: ta.read_table(path, schema, jobs=os.cpu_count() or 1), 3)
+    yield f"{rows:,} rows, {distinct:,} different ones; reading {reading:.2f} s."
+    yield ""
+    yield "| metric | search s | with reading | ARX with reading, scaled | ratio |"
+    yield "|---|---|---|---|---|"
+    for metric, theirs in (("height", 3.643), ("gcp_set", 2.259)):
+        problem = Problem(grown, (KAnonymity(5),), rows // 20)
+        seconds, found = warm(lambda p=problem, m=metric: optimal.search(p, loss=m), 3)
+        released, _ = found.recoded(grown)
+        assert all(one.holds for one in check(released, problem.models))
+        whole, other = seconds + reading, (theirs + 1.4) / YARD * yard
+        yield f"| {metric} | {seconds:.2f} | {whole:.2f} | {other:.2f} | {whole / other:.2f} (limit 0.5) |"
+
+
+def local_recoding(data: Path, yard: float) -> Lines:
+    """Local recoding over hierarchies, no row left out."""
+    rows = next(rows for name, rows in tables(data).items() if "Local recoding" in name)
+    by_columns = {d: adult(data, d) for d in (5, 8)}
+    yield "| d | k | GCP | ARX | ms | ARX ms, scaled | ratio |"
+    yield "|---|---|---|---|---|---|---|"
+    for d, k, theirs, _, ms, _ in rows:
+        table = by_columns[int(d)]
+        problem = Problem(table, (KAnonymity(int(k)),), 0)
+        seconds, found = warm(lambda p=problem: flat_algorithm_named("local").search(p))
+        released, _ = found.recoded(table)
+        assert len(released) == len(table)
+        assert all(one.holds for one in check(released, problem.models))
+        scaled = float(ms) / YARD * yard
+        yield (
+            f"| {d} | {k} | {gcp(released):.6f} | {theirs} | {1000 * seconds:.0f} | {scaled:.0f} |"
+            f" {1000 * seconds / scaled:.2f} |"
+        )
+
+
+PARTS = {
+    "lattice": lattice,
+    "models": models,
+    "command": command,
+    "million": million,
+    "local": local_recoding,
+}
+
+
+def main() -> None:
+    """Measures, prints the tables, and writes them where asked to."""
+    parser = argparse.ArgumentParser(description="Time searches of tables against ARX on Adult.")
+    parser.add_argument("--data", type=Path, required=True, help="folder of adult/ and its README.md")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, comma-separated")
+    parser.add_argument("--results", type=Path, help="the file whose tables are to be replaced")
+    options = parser.parse_args()
+    for name in options.only.split(","):
+        yard = yardstick()
+        lines = [
+            f"`python tests/bench/flat.py --data DATA --only {name}` ({os.cpu_count()} cores;"
+            f" yardstick {yard:.3f} s here, {YARD} s there)",
+            "",
+            *PARTS[name](options.data, yard),
+        ]
+        print("\n".join(lines), flush=True)
+        if options.results is not None:
+            text = options.results.read_text()
+            start, end = f"<!-- flat:{name} -->", f"<!-- /flat:{name} -->"
+            before, rest = text.split(start)
+            options.results.write_text("\n".join([before + start, *lines, end + rest.split(end)[1]]))
+
+
+if __name__ == "__main__":
+    main()
