@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.flat.recoding import Style, recoded_groups
+from treeanon.algorithms.flat.options import Style
+from treeanon.algorithms.flat.recoding import recoded_groups
 from treeanon.kernels.trees import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
