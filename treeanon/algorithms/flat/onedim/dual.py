@@ -15,17 +15,18 @@ from treeanon.algorithms.flat.found import Found
 from treeanon.algorithms.flat.mondrian import search as mondrian
 from treeanon.algorithms.flat.onedim.ipcsd import asking, ipcsd, limits
 from treeanon.algorithms.flat.onedim.k_anonymity import search as k_anonymous
+from treeanon.algorithms.flat.onedim.k_anonymity import size_asked
 from treeanon.algorithms.flat.onedim.l_diversity import LOOK_BACK, NEAR, Line, best_of, best_order, grouped, wanted
 from treeanon.algorithms.flat.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.flat.onedim.l_diversity_optimal import Optimal, largest
-from treeanon.algorithms.flat.onedim.orders import Order
+from treeanon.algorithms.flat.onedim.orders import Order, ordered
 from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.partition import Partition
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.trees import Ints
 from treeanon.loss.flat.ncp import Form
-from treeanon.privacy.models import FrequencyDiversity
+from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 
 DualMethod = Literal["heuristic", "optimal", "ipcsd"]
 DUAL_METHODS: tuple[DualMethod, ...] = ("heuristic", "optimal", "ipcsd")
@@ -66,17 +67,26 @@ def search(
         asked: Callable[..., Found] = partial(mondrian, style=style)
         if method != "ipcsd" or primal == "onedim":
             own = l_diverse if diverse else k_anonymous
+            order = _once(problem, form, style) if order == "best" else order
             asked = partial(own, order=order, columns=columns, form=form, style=style)
         reached = ipcsd(problem, asked, max_loss, form=form)
         return _published(problem, reached.privacy, reached.found, {"gcp": reached.gcp, "tries": reached.tries})
     least, column = wanted(problem)
     if order == "best":
-        order = best_order(problem.table, column, least, form, style)
+        order = _once(problem, form, style)
     line = Line.of(problem.table, column, order, columns, form, style)
     line.require(least)
     privacy, group, gcp = (optimal if method == "optimal" else adjusted)(line, least, max_loss)
     found = Partition("onedim-dual", problem.models, line.by_row(group), 0, {}, style)
     return _published(problem, privacy, found, {"gcp": gcp})
+
+
+def _once(problem: Problem, form: Form, style: Style) -> Order:
+    """The best order for the least privacy asked for, which every try then takes: to choose costs more than to cut."""
+    if isinstance(problem.models[0], KAnonymity):
+        return ordered(problem.table, k=size_asked(problem), form=form, style=style).name
+    least, column = wanted(problem)
+    return best_order(problem.table, column, least, form, style)
 
 
 def optimal(line: Line, least: int, max_loss: float) -> tuple[int, Ints, float]:

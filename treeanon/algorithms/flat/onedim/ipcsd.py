@@ -33,7 +33,8 @@ def ipcsd(problem: Problem, primal: Primal, max_loss: float, *, form: Form = "ta
     """The largest k or ℓ whose release by `primal` has a GCP of at most `max_loss`, found by halves.
 
     The problem has one model, whose k or ℓ is the least that will do. Where the loss does not grow with privacy all the
-    way, which no heuristic promises, there may be larger ones.
+    way, which no heuristic promises, there may be larger ones. Privacy is doubled first, until too much is lost: most
+    answers are small, and searches are slow for a large k.
 
     >>> from treeanon.algorithms.flat.mondrian import search
     >>> from treeanon.hierarchy import Hierarchy
@@ -44,10 +45,12 @@ def ipcsd(problem: Problem, primal: Primal, max_loss: float, *, form: Form = "ta
     """
     low, high = limits(problem, max_loss)
     best: Reached | None = None
-    tries = 0
+    tries, failed = 0, False
     while low <= high:
         # The least privacy first: without that there is nothing to look for.
         middle = low if best is None else (low + high) // 2
+        if best is not None and not failed:
+            middle = min(middle, 2 * best.privacy)
         tries += 1
         found = _tried(asking(problem, middle), primal)
         loss = float("inf") if found is None else release_loss(problem, found, form)
@@ -56,7 +59,7 @@ def ipcsd(problem: Problem, primal: Primal, max_loss: float, *, form: Form = "ta
         elif best is None:
             break
         else:
-            high = middle - 1
+            high, failed = middle - 1, True
     if best is None:
         raise GuaranteeError(f"not even the least privacy asked for can be had with a GCP of at most {max_loss:g}")
     return replace(best, tries=tries)

@@ -50,7 +50,7 @@ def search(
     costs = extent_costs(found.places) if fast else ncp_costs(table_costs(problem.table, form, style), found.rows)
     loss, size = best_cuts(costs, len(found.rows), k)
     group, groups = cut_groups(found.rows, size)
-    counts = {"order": found.name, "groups": groups}
+    counts: dict[str, str | float] = {"order": found.name, "groups": groups}
     if not fast:
         counts["gcp"] = loss / max(len(found.rows) * len(problem.table.quasi), 1)
     return Partition(name, problem.models, group, 0, counts, style)

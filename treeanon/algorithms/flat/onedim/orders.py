@@ -28,7 +28,7 @@ from treeanon.table import Table
 
 Order = Literal["best", "adaptive", "hilbert", "idistance", "lexicographic", "user"]
 ORDERS: tuple[Order, ...] = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")
-_TRIED = "adaptive", "lexicographic", "hilbert"
+_TRIED: tuple[Order, ...] = "adaptive", "lexicographic", "hilbert"
 _K = 10
 
 
@@ -41,7 +41,7 @@ class Ordering:
     the hierarchy has them, missing values last. Equal rows lie side by side. `name` says which order it is.
     """
 
-    name: str
+    name: Order
     rows: Longs
     places: Floats
     points: Ints
@@ -106,9 +106,10 @@ def _adaptive(points: Points, costs: list[ColumnCosts], k: int) -> tuple[Longs, 
 
 def _best(
     makers: dict[str, Callable[[], tuple[Longs, Floats]]], costs: list[ColumnCosts], k: int
-) -> tuple[str, tuple[Longs, Floats]]:
+) -> tuple[Order, tuple[Longs, Floats]]:
     """The order that loses least, and its name."""
-    least, best = np.inf, None
+    least = np.inf
+    best: tuple[Order, tuple[Longs, Floats]] | None = None
     for name in _TRIED:
         made = makers[name]()
         loss = sampled_loss(costs, made[0], k)
