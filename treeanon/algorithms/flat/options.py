@@ -62,6 +62,7 @@ OPTIONS: dict[str, FlatOption] = {
         FlatOption("window", "whole", "put groups together from so many next rows (method near)", metavar="N"),
         FlatOption("max_loss", "number", "the GCP that is allowed, from 0 to 1", metavar="E"),
         FlatOption("primal", "choice", "the search that is asked again and again (ipcsd)", ("onedim", "mondrian")),
+        FlatOption("effort", "whole", "take so many walks, and the best of them", metavar="N"),
         FlatOption("seconds", "number", "stop after so long with the best found", metavar="S"),
         FlatOption("mode", "choice", "whether equal values may be divided", ("strict", "relaxed")),
         FlatOption("split", "choice", "where groups are cut", ("median", "ncp")),
