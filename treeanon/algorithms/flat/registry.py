@@ -62,6 +62,12 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             "goes through subsets of the columns, finds all k-minimal vectors",
             ("preference", "weights"),
         ),
+        FlatAlgorithm(
+            "local",
+            _FLAT + "local",
+            "releases the cheapest classes of the lattice first, each with nodes of its own",
+            ("effort", "style"),
+        ),
         FlatAlgorithm("datafly", _FLAT + "datafly", "generalises the column with the most values until it holds"),
         FlatAlgorithm(
             "koptimize",
