@@ -62,12 +62,12 @@ def _column_cost(prices: Prices, c: int, rows: Ints, count: int) -> float:
     if high < 0:
         return 0.0
     if missing:
-        return prices.mixed[c]
+        return float(prices.mixed[c])
     if prices.kinds[c] == RANGES:
-        return prices.shares[at + high] - prices.shares[at + low]
+        return float(prices.shares[at + high] - prices.shares[at + low])
     if prices.kinds[c] == NODES:
-        return prices.shares[at + low]
-    return (distinct - 1) * prices.shares[at]
+        return float(prices.shares[at + low])
+    return float((distinct - 1) * prices.shares[at])
 
 
 @njit

@@ -41,7 +41,7 @@ class Graph:
     @property
     def k(self) -> int:
         """How many originals a published tuple covers."""
-        return self.edges.shape[1]
+        return int(self.edges.shape[1])
 
     @property
     def is_regular(self) -> bool:

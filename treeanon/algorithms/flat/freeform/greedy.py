@@ -1,0 +1,66 @@
+"""Greedy: in each of k - 1 rounds every tuple is generalised to one more original, that which costs it least.
+
+After FREE, Algorithm 1. Tuples come in the order of their values, columns with few values first; in a round, each takes
+from the originals that are left the one by which its NCP grows least, and never one that it covers already. At the end
+of a round, a tuple may be left with nothing but such: a dead end. Then it takes that of a tuple before it, which takes
+what is left: the lemma says that one of the 2r last can be found so in round r, if there are 3r tuples. Where there are
+fewer (and where sensitive values forbid more), the tuples pass originals on in a chain; there always is one.
+
+Where we differ: rows that are alike are looked at once, and of several originals that cost the same any one is taken.
+Tables of many rows are cut into blocks. ℓ-diversity: originals that would spoil it are skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.flat.freeform.blocks import Block, search_blocks
+from treeanon.algorithms.flat.freeform.found import Freeform
+from treeanon.algorithms.flat.onedim.orders import Order
+from treeanon.algorithms.flat.options import Style
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.kernels.freeform_rounds import all_free, greedy_rounds
+from treeanon.kernels.trees import Ints, Longs
+from treeanon.loss.flat.ncp import Form
+
+_BLOCK = 20_000
+
+
+def search(
+    problem: Problem,
+    *,
+    form: Form = "taxonomy",
+    style: Style = "auto",
+    order: Order = "adaptive",
+    block: int = _BLOCK,
+    seed: int | None = None,
+) -> Freeform:
+    """A graph found greedily; no row is left out. `order` says how rows become blocks, `seed` is for tests.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["1", "9", "2", "8"], Hierarchy.flat(["1", "2", "8", "9"]))})
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> sorted(found.recoded(table)[0].rows())
+    [('["1","2"]',), ('["1","2"]',), ('["8","9"]',), ('["8","9"]',)]
+    """
+    return search_blocks(
+        "freeform-greedy", problem, solved, form=form, style=style, order=order, block=block, seed=seed
+    )
+
+
+def solved(block: Block) -> tuple[Ints, dict[str, Any]] | None:
+    """The edges of a block's tuples."""
+    edges, counts = block.begun(), np.zeros(3, np.int64)
+    free = all_free(block.classes, block.prices.cells)
+    if not greedy_rounds(block.prices, free, np.arange(len(block)), block.rule, edges, counts):
+        return None
+    return edges, dead_ends(counts)
+
+
+def dead_ends(counts: Longs) -> dict[str, Any]:
+    """What there is to tell of dead ends: how many there were, how far it was gone back, how many took a chain."""
+    return dict(zip(("dead_ends", "gone_back", "chains"), counts.tolist(), strict=True))
