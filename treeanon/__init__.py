@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from treeanon.io import read, write
     from treeanon.privacy import Guarantee, Verdict
     from treeanon.privacy.table_verdict import TableVerdict
-    from treeanon.release import Release, TableRelease
+    from treeanon.release import PermutedRelease, Release, TableRelease
     from treeanon.schema import Schema
     from treeanon.table import Table
     from treeanon.table.build import read_table
     from treeanon.table.frames import table_of
+    from treeanon.table.permuted_files import read_permuted
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ __all__ = [
     "Guarantee",
     "GuaranteeError",
     "Hierarchy",
+    "PermutedRelease",
     "Release",
     "Schema",
     "Table",
@@ -36,6 +38,7 @@ __all__ = [
     "anonymize",
     "apply",
     "read",
+    "read_permuted",
     "read_table",
     "table_of",
     "verify",
@@ -47,6 +50,7 @@ _HOMES = {
     "Guarantee": "treeanon.privacy",
     "GuaranteeError": "treeanon.errors",
     "Hierarchy": "treeanon.hierarchy",
+    "PermutedRelease": "treeanon.release",
     "Release": "treeanon.release",
     "Schema": "treeanon.schema",
     "Table": "treeanon.table",
@@ -57,6 +61,7 @@ _HOMES = {
     "anonymize": "treeanon.front",
     "apply": "treeanon.front",
     "read": "treeanon.io",
+    "read_permuted": "treeanon.table.permuted_files",
     "read_table": "treeanon.table.build",
     "table_of": "treeanon.table.frames",
     "verify": "treeanon.front",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
 from treeanon.algorithms.registry import ALGORITHMS, DEFAULT
@@ -11,10 +11,12 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.privacy.models.asked import models_of
+from treeanon.privacy.permuted_verdict import PermutedVerdict, verify_permuted
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
 from treeanon.privacy.verdict import Verdict
 from treeanon.privacy.verify import verify as verify_forest
 from treeanon.release.anonymizing import anonymize as anonymize_forest
+from treeanon.release.permuted_release import PermutedRelease
 from treeanon.release.reapply import apply as apply_forest
 from treeanon.release.release import Release
 from treeanon.release.table_anonymizing import anonymize_table
@@ -23,10 +25,15 @@ from treeanon.release.table_release import TableRelease
 from treeanon.schema import Schema
 from treeanon.table import Table
 from treeanon.table.frames import table_of
+from treeanon.table.permuted import Permuted
 
 
 @overload
 def anonymize(data: Forest, *, algorithm: str | None = None, **asked: Any) -> Release: ...
+@overload
+def anonymize(
+    data: Table, *, publish: Literal["permuted"], algorithm: str | None = None, **asked: Any
+) -> PermutedRelease: ...
 @overload
 def anonymize(data: Table, *, algorithm: str | None = None, **asked: Any) -> TableRelease: ...
 @overload
@@ -36,9 +43,10 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
 
     - A `Forest` (trees) gives a `Release` that is k^(m,n)-anonymous: parameters of `treeanon.release.anonymize`.
     - A `Table` gives a `TableRelease` in which all models asked for hold: parameters of
-      `treeanon.release.anonymize_table`.
+      `treeanon.release.anonymize_table`. With `publish="permuted"` it gives a `PermutedRelease`: quasi values as they
+      are, and how often each group has each sensitive value; that hides the values, not who is in the table.
     - A frame of pandas, polars, pyarrow or DuckDB, with its schema, gives the published rows as a frame of that kind,
-      in random order.
+      in random order; permuted, two such frames.
 
     >>> import pyarrow as pa, treeanon as ta
     >>> schema = '''
@@ -74,11 +82,14 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
 def verify(data: Forest, *args: Any, **asked: Any) -> Verdict: ...
 @overload
 def verify(data: Table, *args: Any, **asked: Any) -> TableVerdict: ...
-def verify(data: Forest | Table, *args: Any, **asked: Any) -> Verdict | TableVerdict:
+@overload
+def verify(data: Permuted, *args: Any, **asked: Any) -> PermutedVerdict: ...
+def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Verdict | TableVerdict | PermutedVerdict:
     """Whether published trees or rows keep a guarantee, whoever made them.
 
     Of a `Forest` by the parameters of `treeanon.privacy.verify`: k, m, n. Of a `Table` every model asked for, by those
-    of `treeanon.privacy.models.asked.models_of`: k, l, t and so on; or `models`.
+    of `treeanon.privacy.models.asked.models_of`: k, l, t and so on; or `models`. The same of a permuted release
+    (`read_permuted`), whose groups must have k persons.
 
     >>> import treeanon as ta
     >>> table = ta.Table.of_texts({"age": (["34", "34", "41"], ta.Hierarchy.flat(["34", "41"]))})
@@ -88,7 +99,8 @@ def verify(data: Forest | Table, *args: Any, **asked: Any) -> Verdict | TableVer
     if isinstance(data, Forest):
         return verify_forest(data, *args, **asked)
     models = tuple(asked.pop("models", ()))
-    return verify_table(data, (*models_of(*args, **asked), *models))
+    models = (*models_of(*args, **asked), *models)
+    return verify_permuted(data, models) if isinstance(data, Permuted) else verify_table(data, models)
 
 
 @overload

@@ -111,7 +111,12 @@ def test_csv_to_csv(folder: Path, run: Run) -> None:
         assert len(rows_of(folder / "b.csv")) == len(rows)
 
 
-OWN = {"suppress-tuples": ("-k", 2, "--max-suppressed", "99%", "--l", 1)}
+OWN = {
+    "suppress-tuples": ("-k", 2, "--max-suppressed", "99%", "--l", 1),
+    "anatomy": ("-k", 3, "--l", 2),
+    "onedim-l": ("--l", 3, "--diversity", "frequency"),
+    "onedim-dual": ("-k", 3, "--l", 1, "--max-loss", 0.5),
+}
 """Searches that cannot do what the others do with the same request."""
 
 

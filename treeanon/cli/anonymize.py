@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Literal
 import click
 
 from treeanon.algorithms.flat.options import OPTIONS
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, FLAT_DEFAULT
+from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, FLAT_DEFAULT, PERMUTED_DEFAULT
 from treeanon.algorithms.registry import ALGORITHMS, CLOSED, DEFAULT, OBJECTIVES, RECODINGS, SCOPES
 from treeanon.cli.anonymize_documents import anonymize_documents
+from treeanon.cli.anonymize_permuted import anonymize_permuted
 from treeanon.cli.anonymize_table import Asked, anonymize_table
 from treeanon.cli.common import (
     force_option,
@@ -59,7 +60,7 @@ class _Anonymize(Sectioned):
             "m", "n", "attacker", "negative", "recoding", "objective", "g", "closed", "scope", "complete", "mining",
         ),
         "Tables (CSV and Parquet, or records made one row a person)": (
-            "reduced", "release", "rest", *(name for name in OPTIONS if name not in SHARED),
+            "reduced", "publish", "release", "rest", *(name for name in OPTIONS if name not in SHARED),
         ),
         "Input and output": ("schema", "output", "target_format", "source_format", "solution", "force"),
     }  # fmt: skip
@@ -69,7 +70,8 @@ class _Anonymize(Sectioned):
         super().format_options(ctx, formatter)
         with formatter.section(f"Searches of trees (-a; {DEFAULT} unless named)"):
             formatter.write_dl([(one.name, one.help) for one in ALGORITHMS.values()])
-        with formatter.section(f"Searches of tables (-a; {FLAT_DEFAULT} unless named)"):
+        defaults = f"{FLAT_DEFAULT} unless named; for --publish permuted {PERMUTED_DEFAULT}"
+        with formatter.section(f"Searches of tables (-a; {defaults})"):
             formatter.write_dl([(one.name, one.help) for one in FLAT_ALGORITHMS.values()])
 
 
@@ -121,6 +123,12 @@ def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
 @click.option("--scope", type=click.Choice(SCOPES), help="acs, gcs, ocs: where RPDa counts the nodes of a level.")
 @click.option("--complete", is_flag=True, help="acs, gcs, ocs: carry the cut on to a maximal one.")
 @reduce_option
+@click.option(
+    "--publish",
+    type=click.Choice(["generalized", "permuted"]),
+    help="permuted: quasi values as they are, and apart from the rows how often each group has each sensitive value;"
+    " that hides whose a value is, not who is there: -k is then the size of groups.  [default: generalized]",
+)
 @click.option(
     "--release",
     type=click.Choice(["table", "documents"]),
@@ -192,6 +200,7 @@ def command(
     treeanon anonymize people.csv -s schema.toml -k 5 --l 3 --max-suppressed 1% -o out.csv
     treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --reduce disease=set -o out.csv
     treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --release documents -o out.xml
+    treeanon anonymize people.csv -s schema.toml --publish permuted --l 3 --diversity frequency -o out/
     """
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([source, schema], [output, solution])
@@ -213,8 +222,12 @@ def command(
                 "jobs": jobs,
             },
         )  # fmt: skip
-        publish = anonymize_documents if of_tables["release"] == "documents" else anonymize_table
-        publish(asked)
+        if of_tables["publish"] == "permuted":
+            anonymize_permuted(asked)
+        elif of_tables["release"] == "documents":
+            anonymize_documents(asked)
+        else:
+            anonymize_table(asked)
         return
     if k is None and max_loss is None:
         raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
@@ -288,7 +301,7 @@ def _is_table(
 
     if algorithm is not None:
         return algorithm in FLAT_ALGORITHMS
-    if asks_for_table(given) or given["reduced"] or given["release"] == "documents":
+    if asks_for_table(given) or given["reduced"] or given["publish"] or given["release"] == "documents":
         return True
     return input_format(source, schema, format).name in FLAT and all(one is None for one in trees)
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.algorithms.flat.options import OPTIONS
-from treeanon.algorithms.flat.registry import FLAT_DEFAULT
 from treeanon.cli.common import progress_bar, result, say
 from treeanon.cli.releasing import check_folder, check_solution_target, compiles_first
 from treeanon.cli.table_options import models_of_options, reductions_of
@@ -17,6 +16,7 @@ from treeanon.cli.tables import read_as_table, refuse_hierarchies, told_table_re
 
 if TYPE_CHECKING:
     from treeanon.release import TableRequest
+    from treeanon.release.table_request import Publish
     from treeanon.schema import Schema
 
 
@@ -45,14 +45,15 @@ class Asked:
     def rows(self) -> TableRequest:
         """The release of rows that is asked for."""
         from treeanon.release import TableRequest
+        from treeanon.release.table_request import default_search
 
         given = self.options
         names = [*OPTIONS, "weights", "effort", "max_loss"]
         own = {name: given[name] for name in names if given.get(name) is not None}
         models = models_of_options(self.k, given)
-        return TableRequest(
-            models, self.algorithm or FLAT_DEFAULT, self.max_suppressed, own, unprotected=given["l"] == 1
-        )
+        publish: Publish = "permuted" if given.get("publish") == "permuted" else "generalized"
+        algorithm = self.algorithm or default_search(publish)
+        return TableRequest(models, algorithm, self.max_suppressed, own, unprotected=given["l"] == 1, publish=publish)
 
     def refuse_trees(self, more: str = "") -> None:
         """Refuses options that only trees have."""
@@ -61,6 +62,14 @@ class Asked:
         if flags:
             words = f"{' and '.join(flags)} {'is' if len(flags) == 1 else 'are'} of trees"
             raise click.UsageError(f"{words}: of a row all quasi columns count as known{more}")
+
+    def refuse_of_others(self) -> None:
+        """Refuses options that only releases of trees or documents have."""
+        if self.mining:
+            raise click.UsageError("--mining is of trees")
+        if self.options["rest"] is not None:
+            raise click.UsageError("--rest is of --release documents: rows are all that is written otherwise")
+        self.refuse_trees()
 
 
 def anonymize_table(asked: Asked) -> None:
@@ -71,11 +80,7 @@ def anonymize_table(asked: Asked) -> None:
     from treeanon.release import fulfil_table
     from treeanon.table.out import table_format
 
-    if asked.mining:
-        raise click.UsageError("--mining is of trees")
-    if asked.options["rest"] is not None:
-        raise click.UsageError("--rest is of --release documents: rows are all that is written otherwise")
-    asked.refuse_trees()
+    asked.refuse_of_others()
     request = asked.rows
     request.check(asked.schema)
     reductions = reductions_of(asked.options["reduced"])

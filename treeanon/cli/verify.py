@@ -24,6 +24,7 @@ from treeanon.cli.tables import read_as_table
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport
     from treeanon.privacy import Guarantee, Verdict
+    from treeanon.privacy.permuted_verdict import PermutedVerdict
     from treeanon.privacy.table_verdict import TableVerdict
     from treeanon.schema import Schema
 
@@ -37,6 +38,7 @@ _MOST = 12
 @click.option("-m", type=click.IntRange(1, 8), help="How many values are known at most.  [default: 2]")
 @click.option("-n", type=click.IntRange(0, 64), help="How many relations between them.  [default: 1]")
 @click.option("--table", "as_table", is_flag=True, help="Check rows: all quasi columns together [so for CSV, Parquet].")
+@click.option("--permuted", is_flag=True, help="Check a permuted release: a folder or zip of records and values.")
 @reduce_option
 @click.option(
     "--attacker",
@@ -57,6 +59,7 @@ def command(
     m: int | None,
     n: int | None,
     as_table: bool,
+    permuted: bool,
     reduced: tuple[str, ...],
     attacker: Literal["independent", "joint"],
     negative: tuple[str, ...],
@@ -80,10 +83,14 @@ def command(
     Of CSV and Parquet files (with -m or -n: as trees), and with --table of any records, all quasi columns of a row
     are known together, and every group of rows alike must satisfy each of the models asked for.
 
+    Of a permuted release (--permuted) every group must satisfy the models of the sensitive column; -k is its size. Who
+    is in such a table is not hidden.
+
     \b
     treeanon verify out.xml -s schema.toml -k 5
     treeanon verify out.xml -s schema.toml -k 20 -m 3 -n 2 --attacker joint --json
     treeanon verify out.csv -s schema.toml -k 5 --l 3 --diversity entropy
+    treeanon verify out/ -s schema.toml --permuted --l 3 --diversity frequency
     """
     from treeanon.schema import Schema
 
@@ -93,7 +100,14 @@ def command(
     }  # fmt: skip
     verdict: Any
     report: ReadReport | None
-    if as_table or asks_for_table(given) or reduced or _has_rows(release, loaded, source_format, (m, n, *negative)):
+    if permuted:
+        if m is not None or n is not None or negative or reduced or as_table:
+            raise click.UsageError(
+                "--permuted is of two tables that are as they are: it goes with models of them alone"
+            )
+        verdict, report = _of_permuted(release, loaded, k, given, reading)
+        told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
+    elif as_table or asks_for_table(given) or reduced or _has_rows(release, loaded, source_format, (m, n, *negative)):
         verdict, report = _of_rows(release, loaded, k, given, reduced, reading, quiet=quiet)
         told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
     else:
@@ -172,6 +186,20 @@ def _of_rows(
     models = models_of_options(k, given)
     table = read_as_table(release, schema, reductions_of(reduced), quiet=quiet, published=True, **reading)
     return verify_table(table, models), table.report
+
+
+def _of_permuted(
+    release: str, schema: Schema, k: int | None, given: dict[str, Any], reading: dict[str, Any]
+) -> tuple[PermutedVerdict, ReadReport]:
+    from treeanon.privacy.permuted_verdict import verify_permuted
+    from treeanon.table.permuted_files import read_permuted, report_of
+
+    if reading["format"] is not None:
+        raise click.UsageError("--from: the files of a permuted release tell their formats by their names")
+    models = models_of_options(k, given)
+    options = {name: one for name, one in reading.items() if name != "format"}
+    made = read_permuted(release, schema, **{**options, "jobs": options["jobs"] or os.cpu_count() or 1})
+    return verify_permuted(made, models), report_of(made)
 
 
 def _told(verdict: Any) -> list[str]:

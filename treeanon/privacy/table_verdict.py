@@ -51,16 +51,7 @@ class TableVerdict:
         """The verdict as plain data."""
         return {
             "holds": self.holds,
-            "models": [
-                {
-                    "model": one.model,
-                    "column": one.column,
-                    "holds": one.holds,
-                    "failing_groups": one.groups,
-                    "failing_persons": one.persons,
-                }
-                for one in self.checked
-            ],
+            "models": [one.as_dict() for one in self.checked],
             "largest_k": self.largest_k,
             "groups": self.groups,
             "rows": self.rows,

@@ -1,6 +1,8 @@
 """From a forest or a table to a checked release: search, verify, measure, write."""
 
 from treeanon.release.anonymizing import anonymize, fulfil
+from treeanon.release.permuted_anonymizing import fulfil_permuted
+from treeanon.release.permuted_release import PermutedRelease
 from treeanon.release.reapply import apply
 from treeanon.release.release import Release
 from treeanon.release.request import Request
@@ -13,6 +15,7 @@ from treeanon.release.table_request import TableRequest
 
 __all__ = [
     "DocumentsRelease",
+    "PermutedRelease",
     "Release",
     "Request",
     "SolutionFile",
@@ -25,5 +28,6 @@ __all__ = [
     "apply_table",
     "documents_of",
     "fulfil",
+    "fulfil_permuted",
     "fulfil_table",
 ]

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from treeanon.algorithms.flat.found import Found, scattered
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import FLAT_DEFAULT
 from treeanon.errors import GuaranteeError
 from treeanon.kernels.trees import Longs
 from treeanon.loss.flat import measure
-from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.asked import Asked, Form, models_of
-from treeanon.privacy.models.limits import Number, exact
+from treeanon.privacy.models.limits import Number
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.models.t_closeness import Distance, TCloseness
+from treeanon.privacy.models.t_closeness import Distance
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
+from treeanon.release.permuted_anonymizing import fulfil_permuted
+from treeanon.release.permuted_release import PermutedRelease
+from treeanon.release.request import persons
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import TableRequest
+from treeanon.release.table_request import Publish, TableRequest, default_search
+from treeanon.release.table_searching import table_counts, largest_k, only_closeness_fails, require, searches
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
 
-_CLOSER = 8
-"""How often a search is repeated with a smaller t before t-closeness is given up."""
 
-
+@overload
+def anonymize_table(table: Table, *, publish: Literal["permuted"], **asked: Any) -> PermutedRelease: ...
+@overload
+def anonymize_table(table: Table, *, publish: Literal["generalized"] = ..., **asked: Any) -> TableRelease: ...
 def anonymize_table(
     table: Table,
     *,
@@ -41,17 +42,19 @@ def anonymize_table(
     t: Asked | None = None,
     emd: Distance = "equal",
     models: Sequence[Model] = (),
-    algorithm: str = FLAT_DEFAULT,
+    algorithm: str | None = None,
+    publish: Publish = "generalized",
     max_suppressed: int | float | str = 0,
     weights: Mapping[str, float] | None = None,
     seed: int | None = None,
     **options: Any,
-) -> TableRelease:
+) -> TableRelease | PermutedRelease:
     """A release of a table in which every group of rows that look alike satisfies all models; checked.
 
     The models are those that the parameters ask for (see `models_of`) and those in `models`. `max_suppressed` persons
     (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own.
-    GuaranteeError if there is no such release.
+    GuaranteeError if there is no such release. `publish="permuted"` gives a `PermutedRelease`: quasi values as they are,
+    and the sensitive ones of each group apart from its rows; only searches that form groups can.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
@@ -61,23 +64,26 @@ def anonymize_table(
     """
     asked = (*models_of(k, l=l, diversity=diversity, c=c, alpha=alpha, p=p, t=t, emd=emd), *models)
     given = {name: value for name, value in {"weights": weights, **options}.items() if value is not None}
-    request = TableRequest(asked, algorithm, max_suppressed, given, unprotected=l == 1)
+    name = algorithm or default_search(publish)
+    request = TableRequest(asked, name, max_suppressed, given, unprotected=l == 1, publish=publish)
+    if publish == "permuted":
+        return fulfil_permuted(request, table, seed=seed)
     return fulfil_table(request, table, seed=seed)
 
 
 def fulfil_table(request: TableRequest, table: Table, *, seed: int | None = None) -> TableRelease:
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""
-    problem = request.problem(table)
-    refuse_too_few(table, problem.models)
-    for models in _closer(problem):
-        found = request.search.search(replace(problem, models=models), **request.options)
+    for found, models in searches(request, table):
         recoded, rows = found.recoded(table)
-        check_recoding(table, recoded, rows, problem.max_suppressed)
+        check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
         released = scattered(recoded, seed)
-        verdict = verify_table(released, problem.models)
-        if not _only_closeness_fails(verdict, problem.models):
+        verdict = verify_table(released, models)
+        if not only_closeness_fails(verdict, models):
             break
-    return release_of(table, released, found, verdict, problem.models, request.options, request.max_suppressed)
+    if models != request.models:
+        # What was reached is more than what was asked for, which the search need not be believed.
+        require(verify_table(released, request.models), request.models)
+    return release_of(table, released, found, verdict, models, request.options, request.max_suppressed)
 
 
 def release_of(
@@ -90,66 +96,11 @@ def release_of(
     max_suppressed: int | float | str = 0,
 ) -> TableRelease:
     """The release of what was found and checked; GuaranteeError unless it holds."""
-    if not len(released):
-        raise GuaranteeError("every person would have to be left out, so there is nothing to publish")
-    if _only_closeness_fails(verdict, models):
-        raise GuaranteeError(
-            "t-closeness does not hold among the rows that are left, which an attacker compares with: give a larger t,"
-            " or let fewer persons be left out"
-        )
-    if not verdict.holds:
-        raise GuaranteeError("what the search found did not pass the check, so nothing is published: please report it")
+    require(verdict, models)
     losses = measure(table, released, k=largest_k(models))
-    counts: dict[str, Any] = {
-        "rows": len(table),
-        "persons": table.persons,
-        "published_rows": len(released),
-        "published_persons": released.persons,
-    }
-    counts |= {} if table.report is None else table.report.as_dict()
+    counts = table_counts(table, released)
     delimiter = "" if table.report is None else table.report.delimiter
     return TableRelease(released, models, found, losses, verdict, counts, dict(options), max_suppressed, delimiter)
-
-
-def refuse_too_few(table: Table, models: Sequence[Model]) -> None:
-    """GuaranteeError if there are not as many persons as a group must have."""
-    if not len(table):
-        raise GuaranteeError("there are no rows, so there is nothing to publish")
-    k = largest_k(models)
-    if table.persons < k:
-        raise GuaranteeError(f"there are {table.persons:,} persons, fewer than k = {k:,}: nobody can be hidden")
-
-
-def largest_k(models: Sequence[Model]) -> int:
-    """The largest k of k-anonymity that is asked for; 1 if none is.
-
-    >>> largest_k([KAnonymity(3), KAnonymity(5)])
-    5
-    """
-    return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
-
-
-def _closer(problem: Problem) -> Iterator[tuple[Model, ...]]:
-    """The models to search by, one after the other until the release holds.
-
-    A search compares with the values of the whole table, an attacker with those of the rows published. Where rows may
-    be left out these differ, and a release that is near to the one need not be as near to the other.
-    """
-    yield problem.models
-    compared = any(isinstance(model, TCloseness) for model in problem.models)
-    for step in range(1, _CLOSER if problem.max_suppressed and compared else 1):
-        yield tuple(
-            replace(model, t=exact("t", model.t) * (_CLOSER - step) / _CLOSER)
-            if isinstance(model, TCloseness)
-            else model
-            for model in problem.models
-        )
-
-
-def _only_closeness_fails(verdict: TableVerdict, models: Sequence[Model]) -> bool:
-    names = {model.name for model in models if isinstance(model, TCloseness)}
-    failing = {one.model for one in verdict.checked if not one.holds}
-    return bool(failing) and failing <= names
 
 
 def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) -> None:

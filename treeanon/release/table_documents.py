@@ -25,9 +25,10 @@ from treeanon.privacy.verify import verify
 from treeanon.release.anonymizing import counts_of, fulfil
 from treeanon.release.release import Progress, Release, read_again, unprotected_classes
 from treeanon.release.request import Request, persons
-from treeanon.release.table_anonymizing import check_recoding, fulfil_table, largest_k
+from treeanon.release.table_anonymizing import check_recoding, fulfil_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
+from treeanon.release.table_searching import largest_k
 from treeanon.schema.layout import ROOT
 from treeanon.table import Table
 from treeanon.table.flatten import flatten

@@ -18,8 +18,9 @@ from treeanon.privacy.table_verdict import verify_table
 from treeanon.release.reapply import SEARCH_ANEW
 from treeanon.release.request import persons
 from treeanon.release.solution_file import TOLD, VERSION, checked_plain, read_plain, version, write_plain
-from treeanon.release.table_anonymizing import check_recoding, refuse_too_few, release_of
+from treeanon.release.table_anonymizing import check_recoding, release_of
 from treeanon.release.table_release import TableRelease
+from treeanon.release.table_searching import refuse_too_few
 from treeanon.table import Table
 
 KIND = "table"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,9 @@ class TableRelease:
         assert isinstance(written, Path)
         name = "standard output" if target == "-" else target
         try:
-            again = read_table(written, self._schema(format), format=format, published=True, called=name)
+            again = read_table(
+                written, released_schema(self.table.columns, format), format=format, published=True, called=name
+            )
         except (DataError, HierarchyError) as problem:
             raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
         if again != Table(self.table.columns):
@@ -87,10 +89,6 @@ class TableRelease:
         if verdict is not None and not verdict.holds:
             raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
         return verdict or self.verdict
-
-    def _schema(self, format: str) -> Schema:
-        """The schema by which the published rows are read: with the hierarchies that they were made by."""
-        return Schema(InputSpec(format), tuple(map(_as_published, self.table.columns)))
 
     def to_arrow(self) -> pa.Table:
         """The published rows as Arrow has them, in random order; missing values are null."""
@@ -128,6 +126,11 @@ class TableRelease:
         from treeanon.release.table_reapply import TableSolution
 
         TableSolution.of(self).write(target, force=force)
+
+
+def released_schema(columns: Iterable[Column], format: str) -> Schema:
+    """The schema by which published columns are read: with the hierarchies that they were made by."""
+    return Schema(InputSpec(format), tuple(map(_as_published, columns)))
 
 
 def _as_published(column: Column) -> ClassSpec:

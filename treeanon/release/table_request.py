@@ -4,22 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import FLAT_DEFAULT, FlatAlgorithm, flat_algorithm_named
+from treeanon.algorithms.flat.registry import (
+    FLAT_ALGORITHMS,
+    FLAT_DEFAULT,
+    PERMUTED_DEFAULT,
+    FlatAlgorithm,
+    flat_algorithm_named,
+)
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
+from treeanon.privacy.permuted_verdict import refuse_others
 from treeanon.release.request import persons
 from treeanon.schema import Schema
 from treeanon.table import Table
+
+Publish = Literal["generalized", "permuted"]
+PUBLISH: tuple[Publish, ...] = ("generalized", "permuted")
 
 
 @dataclass(frozen=True)
 class TableRequest:
     """The models that must hold, the search, how many persons may be left out, and the search's own options.
 
-    `unprotected` says that sensitive columns of which no model speaks are to be published as they are.
+    `unprotected` says that sensitive columns of which no model speaks are to be published as they are. `publish` says
+    how groups are: with general values, or as permutations, which hide nothing but the one sensitive column.
     """
 
     models: tuple[Model, ...]
@@ -27,11 +38,20 @@ class TableRequest:
     max_suppressed: int | float | str = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     unprotected: bool = False
+    publish: Publish = "generalized"
 
     def __post_init__(self) -> None:
         if not self.models:
             raise UsageError("give k, the number of persons that nobody can be told apart among, or another model")
         self.search.check(self.options)
+        if self.publish not in PUBLISH:
+            raise UsageError(f"groups are published as {' or '.join(PUBLISH)}")
+        if self.publish == "permuted" and not self.search.groups:
+            able = ", ".join(one.name for one in FLAT_ALGORITHMS.values() if one.groups)
+            raise UsageError(
+                f"algorithm {self.algorithm!r} forms no groups to be published as permutations of a sensitive column;"
+                f" these do: {able}"
+            )
         persons(self.max_suppressed, 10**9)
 
     @property
@@ -47,6 +67,8 @@ class TableRequest:
     def problem(self, table: Table) -> Problem:
         """What the search has to solve for a table; UsageError if it is not of the kind that was asked for."""
         self._check({column.name: column.role for column in table.columns})
+        if self.publish == "permuted" and table.persons < len(table):
+            raise UsageError("publishing as permutations is for one row a person; reduce the rows of each to one first")
         return Problem(table, self.models, persons(self.max_suppressed, table.persons))
 
     def _check(self, roles: Mapping[str, str]) -> None:
@@ -59,6 +81,8 @@ class TableRequest:
                 raise UsageError(f"there is no class {name!r}; sensitive ones: {', '.join(sensitive) or 'none'}")
             if roles[name] != "sensitive":
                 raise UsageError(f"the role of class {name!r} is not sensitive; of that role: {', '.join(sensitive)}")
+        if self.publish == "permuted":
+            self._check_permuted(sensitive)
         if any(model.sensitive == () for model in self.models):
             if not sensitive:
                 names = ", ".join(model.name for model in self.models if model.sensitive == ())
@@ -70,3 +94,23 @@ class TableRequest:
                 f"the schema calls {', '.join(bare)} sensitive: ask for a model that keeps the value of a person from"
                 " being learnt (--l, --t, --alpha or --p; --l 1 states that none is wanted)"
             )
+
+    def _check_permuted(self, sensitive: list[str]) -> None:
+        if len(sensitive) != 1:
+            names = ", ".join(sensitive) or "none"
+            raise UsageError(f"a table is published as permutations by one sensitive class; the schema has: {names}")
+        refuse_others(self.models, sensitive[0])
+        if all(model.sensitive is None for model in self.models):
+            raise UsageError(
+                f"published as permutations, only the values of {sensitive[0]} are hidden: ask for a model of them"
+                " (--l, --t, --alpha or --p); -k is then the least size of a group"
+            )
+
+
+def default_search(publish: Publish = "generalized") -> str:
+    """The search that is taken if none is named.
+
+    >>> default_search("permuted")
+    'mondrian'
+    """
+    return PERMUTED_DEFAULT if publish == "permuted" else FLAT_DEFAULT

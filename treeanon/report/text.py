@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from treeanon.loss import Losses, MiningLoss
 from treeanon.loss.flat import FlatLosses
+from treeanon.loss.flat.permuted import PermutedLosses
 
 _NAME = 30
 _BAR = 20
@@ -128,3 +129,23 @@ def _flat_columns(losses: FlatLosses) -> Iterator[str]:
     for name, loss in losses.ncp_taxonomy.items():
         bar = ("#" * round(loss * _BAR)).ljust(_BAR, ".")
         yield f"{_cell(name, _NAME - 1):{_NAME}}{loss:>12.5f}{losses.ncp_set[name]:>10.5f}  {bar}"
+
+
+def permuted_losses_text(losses: PermutedLosses) -> str:
+    """The losses of a permuted release.
+
+    >>> print(permuted_losses_text(PermutedLosses({1: 0.25}, 2, 2.0, 3, 4, 0)))
+    rows left out                          0  of 4
+    groups                                 2
+    rows in a group                      2.0  3 in the largest
+    queries by 1 column(s)           0.25000  KL divergence, 0 is exact
+    """
+    return "\n".join(_permuted(losses))
+
+
+def _permuted(losses: PermutedLosses) -> Iterator[str]:
+    yield f"{'rows left out':{_NAME}}{losses.suppressed:>10,}  of {losses.rows:,}"
+    yield f"{'groups':{_NAME}}{losses.groups:>10,}"
+    yield f"{'rows in a group':{_NAME}}{losses.average_group_size:>10,.1f}  {losses.largest_group:,} in the largest"
+    for level, loss in losses.queries.items():
+        yield f"{f'queries by {level} column(s)':{_NAME}}{loss:>10.5f}  KL divergence, 0 is exact"

@@ -32,7 +32,7 @@ def to_arrow(table: Table, order: Longs | None = None) -> pa.Table:
     >>> to_arrow(Table.of_texts({"sex": (["F", None], Hierarchy.flat(["F", "M"]))})).to_pylist()
     [{'sex': 'F'}, {'sex': None}]
     """
-    return _table_out(table, order).data
+    return table_out(table, order).data
 
 
 def write_table(
@@ -61,7 +61,7 @@ def write_table(
     with open_output(target, force=force, check=check) as stream:
         if not table.columns:
             raise UsageError("a table without a column cannot be written")
-        out = _table_out(table, shuffled(len(table), seed))
+        out = table_out(table, shuffled(len(table), seed))
         write_rows(out, form, delimiter_for(target, delimiter), stream)
 
 
@@ -90,7 +90,8 @@ def table_schema(table: Table, format: str) -> Schema:
     return Schema(InputSpec(format), tuple(kept))
 
 
-def _table_out(table: Table, order: Longs | None) -> TableOut:
+def table_out(table: Table, order: Longs | None) -> TableOut:
+    """The table without keys, as files are written of it; its rows as they are or in an order."""
     import pyarrow as pa
 
     made = {column.header: _column_out(column, order) for column in table.columns}

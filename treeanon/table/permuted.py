@@ -7,6 +7,8 @@ reader needs nothing but the two tables.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +17,10 @@ from treeanon.errors import DataError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.schema.model import ClassSpec
-from treeanon.table.table import Column, Table
+from treeanon.table.groups import Groups, Histogram
+from treeanon.table.table import Column, Table, same_codes
+
+_WHOLE = re.compile("[1-9][0-9]{0,11}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,45 +41,57 @@ class Permuted:
         """The column of the sensitive values."""
         return self.values.sensitive[0]
 
-    def groups(self) -> tuple[Longs, Longs]:
-        """Of every group the persons that its values add up to, and how many have the most frequent value.
+    def groups(self) -> Groups:
+        """The groups that the two tables tell of, with the histogram of their sensitive values.
 
-        DataError where the two tables do not belong together.
+        DataError where the two do not belong together.
         """
-        records, values = self.records.column(self.group).texts(), self.values.column(self.group).texts()
-        known, number = np.unique(np.array([*records, *values], np.str_), return_inverse=True)
-        sizes = np.bincount(number[: len(records)], minlength=len(known))
-        listed = number[len(records) :]
-        counts = np.array([_whole(text) for text in self.values.column(self.count).texts()], np.int64)
-        pairs = listed.astype(np.int64) * (self.sensitive.size + 1) + self.sensitive.codes + 1
-        if len(np.unique(pairs)) < len(pairs):
+        column = self.sensitive
+        both = same_codes(self.records.column(self.group), self.values.column(self.group))
+        if not both.all():
+            raise DataError("a row of a permuted release has no group")
+        known, number = np.unique(both, return_inverse=True)
+        sizes = np.bincount(number[: len(self.records)], minlength=len(known))
+        listed = number[len(self.records) :].astype(np.int64)
+        counts = _whole_numbers(self.values.column(self.count))
+        values = np.where(column.codes < 0, len(column.hierarchy), column.codes).astype(np.int32)
+        order = np.lexsort((values, listed))
+        listed, values, counts = listed[order], values[order], counts[order]
+        if ((listed[1:] == listed[:-1]) & (values[1:] == values[:-1])).any():
             raise DataError("a group of a permuted release lists one sensitive value twice")
         total = np.zeros(len(known), np.int64)
-        most = np.zeros(len(known), np.int64)
         np.add.at(total, listed, counts)
-        np.maximum.at(most, listed, counts)
         if not np.array_equal(total, sizes):
             raise DataError("the two tables of a permuted release do not have the same persons in each group")
-        return total, most
+        whole = np.zeros(len(column.hierarchy) + 1, np.int64)
+        np.add.at(whole, values, counts)
+        starts = np.searchsorted(listed, np.arange(len(known) + 1))
+        return Groups(sizes, (Histogram(column.name, starts, values, counts, whole, column.hierarchy),))
 
     def diversity(self) -> int:
         """The largest ℓ such that no value has more than 1/ℓ of any group, from nothing but the two tables.
 
         0 if there is no group.
         """
-        total, most = self.groups()
-        return int((total // most).min()) if len(total) else 0
+        groups = self.groups()
+        return int((groups.sizes // most_of(groups)).min()) if len(groups) else 0
+
+
+def most_of(groups: Groups) -> Longs:
+    """How many persons of each group have the value that most of them have."""
+    histogram = groups.sensitive[0]
+    return np.maximum.reduceat(histogram.counts, histogram.starts[:-1]) if len(groups) else np.zeros(0, np.int64)
 
 
 def permuted(table: Table, group: Longs | Ints, seed: int | None = None) -> Permuted:
     """The two tables for a table and the group of every row; rows of group -1 are left out.
 
-    The rows and the numbers of the groups are in random order, which only a `seed` makes repeatable, for tests.
+    The rows of both and the numbers of the groups are in random order, which only a `seed` makes repeatable, for tests.
 
     >>> columns = {"age": (["1", "2"], Hierarchy.flat("12")), "ill": (["flu", "acne"], Hierarchy.flat(["flu", "acne"]))}
     >>> found = permuted(Table.of_texts(columns, roles={"ill": "sensitive"}), np.array([0, 0]), seed=1)
-    >>> sorted(found.records.rows()), list(found.values.rows()), found.diversity()
-    ([('1', '1'), ('2', '1')], [('1', 'flu', '1'), ('1', 'acne', '1')], 2)
+    >>> sorted(found.records.rows()), sorted(found.values.rows()), found.diversity()
+    ([('1', '1'), ('2', '1')], [('1', 'acne', '1'), ('1', 'flu', '1')], 2)
     """
     if len(table.sensitive) != 1:
         raise UsageError("a table is published as permutations by one sensitive column; give the others another role")
@@ -83,14 +100,17 @@ def permuted(table: Table, group: Longs | Ints, seed: int | None = None) -> Perm
     if len(group) != len(table):
         raise ValueError("there must be one group number per row")
     rng = np.random.default_rng(seed)
-    names = {column.name for column in table.columns}
-    group_name, count_name = _free("group", names), _free("count", names)
+    names = {name for column in table.columns for name in (column.name, column.header)}
+    group_name, count_name = free_name("group", names), free_name("count", names)
     rows = rng.permutation(np.flatnonzero(group >= 0))
     known, number = np.unique(group[rows], return_inverse=True)
     number = rng.permutation(len(known))[number].astype(np.int64)
     sensitive = table.sensitive[0]
     width = sensitive.size + 1
     keys, counts = np.unique(number * width + sensitive.codes[rows] + 1, return_counts=True)
+    # Codes of values can tell in which order the input had them.
+    order = rng.permutation(len(keys))
+    keys, counts = keys[order], counts[order]
     rest = tuple(column for column in table.take(rows).columns if column.role != "sensitive")
     records = Table((*rest, _numbers(group_name, number + 1)))
     values = Table(
@@ -112,15 +132,18 @@ def _numbers(name: str, numbers: Longs) -> Column:
     return Column(ClassSpec(name, role="keep", type="integer"), hierarchy, codes[of].astype(np.int32))
 
 
-def _free(name: str, names: set[str]) -> str:
+def free_name(name: str, names: Set[str]) -> str:
     """The name, with as many underscores as make it a new one."""
     while name in names:
         name += "_"
     return name
 
 
-def _whole(text: str | None) -> int:
-    """A count as a number; DataError if it is none."""
-    if text is None or not text.isdecimal() or int(text) < 1:
+def _whole_numbers(column: Column) -> Longs:
+    """The counts of a column; DataError if one is none."""
+    texts = column.values
+    codes, of = np.unique(column.codes, return_inverse=True)
+    found = ["" if code < 0 else texts[code] for code in codes.tolist()]
+    if any(not _WHOLE.fullmatch(text) for text in found):
         raise DataError("the counts of a permuted release must be whole numbers from 1")
-    return int(text)
+    return np.array([int(text) for text in found], np.int64)[of]

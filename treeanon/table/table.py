@@ -122,7 +122,7 @@ class Table:
         if names != [column.name for column in other.columns] or len(self) != len(other):
             return False
         pairs = list(zip(self.columns, other.columns, strict=True))
-        both = [_same_codes(*pair) for pair in pairs]
+        both = [same_codes(*pair) for pair in pairs]
         sizes = [int(codes.max(initial=0)) + 1 for codes in both]
         numbers, groups = group_numbers(both, sizes, 2 * len(self))
         here, there = (np.bincount(part, minlength=groups) for part in np.split(numbers, 2))
@@ -181,7 +181,7 @@ class Table:
         return len(self) if self.person is None else len(np.unique(self.person))
 
 
-def _same_codes(one: Column, other: Column) -> Ints:
+def same_codes(one: Column, other: Column) -> Ints:
     """The values of two columns one after the other, as numbers that are the same for the same texts; 0 for missing."""
     codes = np.concatenate([one.codes, other.codes]).astype(np.int32) + 1
     if one.values is other.values:

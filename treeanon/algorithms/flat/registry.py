@@ -20,13 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FlatAlgorithm:
-    """One search of a table, and the options that it takes; those `preset` tell it from others of its module."""
+    """One search of a table, and the options that it takes; those `preset` tell it from others of its module.
+
+    `needs` are those that must be given. `groups` says that what it finds is a `Partition` by models of a sensitive
+    column too, which can be published as permutations; `reaches` that the models of what it finds are stronger than
+    those that it was asked for.
+    """
 
     name: str
     module: str
     help: str
     options: tuple[str, ...] = ()
     preset: Mapping[str, Any] = field(default_factory=dict)
+    needs: tuple[str, ...] = ()
+    groups: bool = False
+    reaches: bool = False
 
     @property
     def search(self) -> Callable[..., Found]:
@@ -35,11 +43,15 @@ class FlatAlgorithm:
         return partial(found, **self.preset) if self.preset else found
 
     def check(self, options: Iterable[str]) -> None:
-        """UsageError for an option that the search does not take."""
-        for name in options:
-            if name not in self.options:
-                own = ", ".join(self.options) or "none of its own"
-                raise UsageError(f"algorithm {self.name!r} has no option {name!r}; it has: {own}")
+        """UsageError for an option that the search does not take, or cannot do without."""
+        given = set(options)
+        for name in sorted(given - set(self.options)):
+            own = ", ".join(self.options) or "none of its own"
+            raise UsageError(f"algorithm {self.name!r} has no option {name!r}; it has: {own}")
+        for name in self.needs:
+            if name not in given:
+                flag = "--" + name.replace("_", "-")
+                raise UsageError(f"algorithm {self.name!r} needs the option {name!r} ({flag}; see the help)")
 
 
 _FLAT = "treeanon.algorithms.flat."
@@ -67,6 +79,7 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             _FLAT + "local",
             "releases the cheapest classes of the lattice first, each with nodes of its own",
             ("effort", "style"),
+            groups=True,
         ),
         FlatAlgorithm("datafly", _FLAT + "datafly", "generalises the column with the most values until it holds"),
         FlatAlgorithm(
@@ -83,20 +96,31 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             _FLAT + "mondrian",
             "cuts groups of rows in two along one column, again and again",
             ("mode", "split", "style"),
+            groups=True,
         ),
-        FlatAlgorithm("topdown", _FLAT + "topdown", "splits groups between two rows that are far apart", ("style",)),
-        FlatAlgorithm("anatomy", _FLAT + "anatomy", "puts rows with different sensitive values together"),
+        FlatAlgorithm(
+            "topdown",
+            _FLAT + "topdown",
+            "splits groups between two rows that are far apart",
+            ("style",),
+            groups=True,
+        ),
+        FlatAlgorithm("anatomy", _FLAT + "anatomy", "puts rows with different sensitive values together", groups=True),
         FlatAlgorithm(
             "onedim-l",
             _FLAT + "onedim.l_diversity",
             "puts rows in an order and takes groups of different sensitive values from it",
             ("order", "columns", "method", "form", "style", "look_back", "window"),
+            groups=True,
         ),
         FlatAlgorithm(
             "onedim-dual",
             _FLAT + "onedim.dual",
             "finds the most privacy for which no more is lost than what is allowed",
             ("max_loss", "order", "columns", "method", "primal", "form", "style"),
+            needs=("max_loss",),
+            groups=True,
+            reaches=True,
         ),
         FlatAlgorithm(
             "onedim",
@@ -121,7 +145,9 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
     )
 }
 
-FLAT_DEFAULT = "optimal"
+FLAT_DEFAULT = "local"
+PERMUTED_DEFAULT = "mondrian"
+"""For publishing as permutations: it finds groups, for any model."""
 
 
 def flat_algorithm_named(name: str) -> FlatAlgorithm:

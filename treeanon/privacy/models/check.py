@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,16 @@ class Checked:
     def holds(self) -> bool:
         """Whether no group fails."""
         return self.groups == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """What came out, as plain data."""
+        return {
+            "model": self.model,
+            "column": self.column,
+            "holds": self.holds,
+            "failing_groups": self.groups,
+            "failing_persons": self.persons,
+        }
 
     @property
     def sentence(self) -> str:

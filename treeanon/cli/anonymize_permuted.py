@@ -1,0 +1,87 @@
+"""`treeanon anonymize --publish permuted`: exact rows with group numbers, and the sensitive values of each group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from treeanon.cli.anonymize_table import Asked
+from treeanon.cli.common import printable, progress_bar, result, say, told_reading
+from treeanon.cli.releasing import check_folder, compiles_first
+from treeanon.cli.table_options import reductions_of
+from treeanon.cli.tables import read_as_table, refuse_hierarchies
+
+if TYPE_CHECKING:
+    from treeanon.release import PermutedRelease
+
+
+def anonymize_permuted(asked: Asked) -> None:
+    """Reads, searches, writes and tells."""
+    _refuse(asked)
+    if compiles_first("flat_losses"):
+        say("compiling kernels on the first run: this takes some seconds, once", quiet=asked.quiet)
+    from treeanon.io.output import refuse_existing
+    from treeanon.release import fulfil_permuted
+    from treeanon.table.permuted_files import files_of
+
+    request = asked.rows
+    request.check(asked.schema)
+    kind = files_of(asked.output, asked.target_format or _format_of(asked))
+    refuse_existing(asked.output, force=asked.force)
+    check_folder(asked.output)
+    refuse_hierarchies(asked.schema, asked.output)
+    reductions = reductions_of(asked.options["reduced"])
+    table = read_as_table(asked.source, asked.schema, reductions, quiet=asked.quiet, **asked.reading)
+    with progress_bar("searching", quiet=asked.quiet):
+        release = fulfil_permuted(request, table, seed=asked.seed)
+    with progress_bar("writing", quiet=asked.quiet):
+        release.write(asked.output, files=kind, force=asked.force, seed=asked.seed)
+    say(told_permuted(release, asked.output), quiet=asked.quiet)
+    result({**release.as_dict(), "output": asked.output}, as_json=asked.as_json)
+
+
+def _refuse(asked: Asked) -> None:
+    if asked.solution is not None:
+        raise click.UsageError(
+            "--solution: groups are of the rows of one table, so there is nothing to apply to others"
+        )
+    if asked.options["release"] == "documents":
+        raise click.UsageError(
+            "--publish permuted makes two tables, which documents cannot hold: leave one of both out"
+        )
+    asked.refuse_of_others()
+
+
+def _format_of(asked: Asked) -> str:
+    """The kind of files of the input; csv for documents, of which rows are made."""
+    from treeanon.io.reading import input_format
+    from treeanon.schema.model import FLAT
+
+    name = input_format(asked.source, asked.schema, asked.reading["format"]).name
+    return name if name in FLAT else "csv"
+
+
+def told_permuted(release: PermutedRelease, output: str) -> str:
+    """What a permuted release is, what it hides and what not, and where it went; without a value of the data."""
+    from treeanon.report import permuted_losses_text
+
+    told = release.as_dict()
+    counts, hidden = told["counts"], told["hidden"]
+    exact = told["published_as_they_are"]["quasi"]
+    lines = [
+        f"Nobody can tell which person of a group has which value of {hidden}: each satisfies"
+        f" {', '.join(told['models'])}.",
+        f"Only {hidden} is hidden. Who is in the table is not: {', '.join(exact)} are published as they are.",
+        f"Verified by counting in what was written: {release.verdict.sentence}",
+        f"{counts['published_rows']:,} of {counts['rows']:,} rows written to {output}",
+    ]
+    if told["suppressed"]:
+        lines.append(f"{told['suppressed']:,} persons left out as outliers")
+    for role, names in told["published_as_they_are"].items():
+        if role != "quasi":
+            how = "declared safe by the schema" if role == "keep" else role
+            lines.append(f"published as they are ({how}): {', '.join(names)}")
+    lines += told_reading(counts)
+    lines += ["", *permuted_losses_text(release.loss).splitlines()]
+    return "\n".join(map(printable, lines))
