@@ -82,7 +82,7 @@ def search_blocks(
     table = problem.table
     prices = prices_of(table, form, style)
     points = Points.of(table)
-    sorted_ = sorted_rows(tuple_keys(points, few_values_first(points)))
+    sorted_ = sorted_rows([*tuple_keys(points, few_values_first(points)), np.arange(len(table))])
     rank = np.empty(len(table), np.int64)
     rank[sorted_] = np.arange(len(table))
     while True:
