@@ -26,8 +26,8 @@ import numpy as np
 
 import treeanon as ta
 from treeanon.algorithms.flat import optimal
-from treeanon.algorithms.flat.registry import flat_algorithm_named
 from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.registry import flat_algorithm_named
 from treeanon.loss.flat import gcp
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness, check
 

@@ -236,7 +236,7 @@ def test_sensitive_classes_of_the_rest_alone(run: Told) -> None:
         (f"{DOCUMENTS} --reduce diagnosis=set", "--reduce is of rows"),
         (f"{DOCUMENTS} -a hilbert", "--style hierarchy"),
         (f"{DOCUMENTS} -a gcs", "--release: only searches of tables have that"),
-        (f"{DOCUMENTS} --effort 2", "no option 'effort'"),
+        (f"{DOCUMENTS} -a optimal --effort 2", "no option 'effort'"),
         (f"{DOCUMENTS} --rest anonymize --g 3", "'maximal' has no option 'g'"),
         (f"{DOCUMENTS} --rest anonymize --complete", "cannot be completed"),
         (f"{DOCUMENTS} --rest anonymize -m 9", "m must be a whole number from 1 to 8"),

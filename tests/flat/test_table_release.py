@@ -10,6 +10,7 @@ import math
 from collections import Counter, defaultdict
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -253,13 +254,54 @@ def test_solutions_do_the_same_to_other_tables(tmp_path):
         ta.apply(tmp_path / "t.json", other)
 
 
+def test_a_solution_protects_what_the_schema_calls_sensitive(tmp_path):
+    table = people(Random(5), 60)
+    bare = ta.anonymize(ta.Table(table.columns[:2]), k=5, algorithm="optimal")
+    bare.write_solution(tmp_path / "s.json")
+    with pytest.raises(UsageError, match="of which no model of the solution speaks"):
+        ta.apply(tmp_path / "s.json", table)
+    ta.anonymize(table, k=5, l=1, algorithm="optimal").write_solution(tmp_path / "t.json")
+    assert ta.apply(tmp_path / "t.json", table).verdict.holds
+
+
+@pytest.mark.parametrize("style", ["ranges", "sets"])
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_texts_of_ranges_and_sets_mean_what_they_stand_for(style, data):
+    odd = [
+        "a",
+        'a", ',
+        ', "',
+        "or missing",
+        " or missing",
+        "a … b",
+        "b",
+        '["a"]',
+        "[null]",
+        "null",
+        "1",
+        "…",
+        "a … b or missing",
+    ]
+    values = data.draw(st.lists(st.sampled_from(odd), min_size=2, max_size=9, unique=True))
+    texts = data.draw(st.lists(st.sampled_from([*values, None]), min_size=4, max_size=12))
+    table = ta.Table.of_texts({"x": (texts, ta.Hierarchy.flat(values))})
+    release = ta.anonymize(table, k=2, algorithm="mondrian", style=style)
+    covers = release.table.columns[0].covers
+    assert covers is None or all(
+        json.loads(text) or True for text in covers.texts if text.startswith("[") and text not in values
+    )
+    with TemporaryDirectory() as folder:
+        release.write(Path(folder, "out.parquet"))
+
+
 def test_odd_tables():
     one = ta.Table.of_texts({"age": (["20"], AGES)})
     assert list(ta.anonymize(one, k=1).table.rows()) == [("20",)]
     with pytest.raises(GuaranteeError):
         ta.anonymize(one, k=2)
     with pytest.raises(GuaranteeError, match="left out"):
-        ta.anonymize(ta.Table.of_texts({"age": (["20", "23"], AGES)}), k=2, max_suppressed=2, loss="height")
+        ta.anonymize(ta.Table.of_texts({"age": (["20", "23"], AGES)}), k=2, max_suppressed=2, algorithm="datafly")
     same = ta.Table.of_texts({"age": (["20"] * 4, AGES), "town": ([None] * 4, TOWNS)})
     assert list(ta.anonymize(same, k=4).table.rows()) == [("20", None)] * 4
     many = ta.Hierarchy.from_paths([[str(i), f"{i // 100} hundred", "*"] for i in range(10_000)])

@@ -109,7 +109,8 @@ def _asked_of_trees(asked: Asked) -> Request | None:
 def _of_rows(asked: Asked, rest: Request | None) -> dict[str, Any]:
     """The options of the search of the table: without those that it does not take, where that of trees has them."""
     takes = flat_algorithm_named(asked.algorithm or FLAT_DEFAULT).options
-    left = [name for name in _SHARED if rest is not None and name not in takes]
+    # The effort is that of the search of trees, which takes longer, where there is one.
+    left = [name for name in _SHARED if rest is not None and (name == "effort" or name not in takes)]
     return {name: None if name in left else value for name, value in asked.options.items()}
 
 

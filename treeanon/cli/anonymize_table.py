@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.algorithms.flat.options import OPTIONS
+from treeanon.algorithms.flat.registry import flat_algorithm_named
 from treeanon.cli.common import progress_bar, result, say
 from treeanon.cli.releasing import check_folder, check_solution_target, compiles_first
 from treeanon.cli.table_options import models_of_options, reductions_of
@@ -53,6 +54,8 @@ class Asked:
         models = models_of_options(self.k, given)
         publish: Publish = "permuted" if given.get("publish") == "permuted" else "generalized"
         algorithm = self.algorithm or default_search(publish)
+        if "effort" in own and "effort" in flat_algorithm_named(algorithm).options:
+            own["effort"] = _whole_effort(own["effort"])
         return TableRequest(models, algorithm, self.max_suppressed, own, unprotected=given["l"] == 1, publish=publish)
 
     def refuse_trees(self, more: str = "") -> None:
@@ -70,6 +73,14 @@ class Asked:
         if self.options["rest"] is not None:
             raise click.UsageError("--rest is of --release documents: rows are all that is written otherwise")
         self.refuse_trees()
+
+
+def _whole_effort(text: object) -> int:
+    """The effort as searches of tables take it."""
+    try:
+        return int(str(text))
+    except ValueError:
+        raise click.UsageError("--effort: of a search of tables it is a whole number") from None
 
 
 def anonymize_table(asked: Asked) -> None:

@@ -14,7 +14,7 @@ from treeanon.privacy.permuted_verdict import verify_permuted
 from treeanon.release.permuted_release import PermutedRelease
 from treeanon.release.request import persons
 from treeanon.release.table_request import TableRequest
-from treeanon.release.table_searching import table_counts, only_closeness_fails, require, searches
+from treeanon.release.table_searching import only_closeness_fails, require, searches, table_counts
 from treeanon.table import Table
 from treeanon.table.permuted import Permuted, permuted
 

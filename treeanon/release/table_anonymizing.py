@@ -21,9 +21,9 @@ from treeanon.release.permuted_release import PermutedRelease
 from treeanon.release.request import persons
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import Publish, TableRequest, default_search
-from treeanon.release.table_searching import table_counts, largest_k, only_closeness_fails, require, searches
+from treeanon.release.table_searching import largest_k, only_closeness_fails, require, searches, table_counts
 from treeanon.table import Column, Table
-from treeanon.table.covers import value_ranks
+from treeanon.table.covers import reads_back, value_ranks
 
 
 @overload
@@ -53,8 +53,8 @@ def anonymize_table(
 
     The models are those that the parameters ask for (see `models_of`) and those in `models`. `max_suppressed` persons
     (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own.
-    GuaranteeError if there is no such release. `publish="permuted"` gives a `PermutedRelease`: quasi values as they are,
-    and the sensitive ones of each group apart from its rows; only searches that form groups can.
+    GuaranteeError if there is no such release. `publish="permuted"` gives a `PermutedRelease`: quasi values as they
+    are, and the sensitive ones of each group apart from its rows; only searches that form groups can.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
@@ -118,6 +118,10 @@ def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) 
         same = after.covers is None and np.array_equal(before.codes, after.codes)
         if before.hierarchy != after.hierarchy or not (same or (before.role == "quasi" and _stands_for(before, after))):
             raise wrong
+        if after.covers is not None and not reads_back(after.hierarchy, after.covers):
+            raise GuaranteeError(
+                f"column {after.name!r}: what is published would be read as other values than it means"
+            )
     left = np.ones(len(table), np.bool_)
     left[rows] = False
     gone = int(left.sum()) if table.person is None else len(np.unique(table.person[left]))

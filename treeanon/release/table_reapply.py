@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,18 +24,33 @@ from treeanon.release.table_searching import refuse_too_few
 from treeanon.table import Table
 
 KIND = "table"
-KEYS = ("version", "treeanon", "kind", "models", "algorithm", "options", "max_suppressed", "levels", *TOLD)
+KEYS = (
+    "version",
+    "treeanon",
+    "kind",
+    "models",
+    "algorithm",
+    "options",
+    "max_suppressed",
+    "levels",
+    "unprotected",
+    *TOLD,
+)
 
 
 @dataclass(frozen=True)
 class TableSolution:
-    """What was done to a table: the models, the search, and the level of every column (None: rows one by one)."""
+    """What was done to a table: the models, the search, and the level of every column (None: rows one by one).
+
+    `unprotected` are the sensitive columns of which no model speaks, as the owner of the data wanted it.
+    """
 
     models: tuple[Model, ...]
     algorithm: str
     levels: Mapping[str, int] | None
     max_suppressed: int | float | str = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    unprotected: tuple[str, ...] = ()
     told: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -44,7 +59,8 @@ class TableSolution:
         plain = release.as_dict()
         levels = release.found.as_dict().get("levels")
         told = {name: plain[name] for name in TOLD}
-        return cls(release.models, release.found.algorithm, levels, release.max_suppressed, release.options, told)
+        bare = unspoken(release.table, release.models)
+        return cls(release.models, release.found.algorithm, levels, release.max_suppressed, release.options, bare, told)
 
     def as_dict(self) -> dict[str, Any]:
         """The file as plain data; it may name values, as parameters of models or of the search."""
@@ -57,6 +73,7 @@ class TableSolution:
             "options": dict(self.options),
             "max_suppressed": self.max_suppressed,
             "levels": None if self.levels is None else dict(self.levels),
+            "unprotected": list(self.unprotected),
             **self.told,
         }
 
@@ -99,8 +116,27 @@ class TableSolution:
         options = plain.get("options", {})
         if not isinstance(options, dict):
             raise UsageError("options: must be an object")
+        bare = plain.get("unprotected", [])
+        if not isinstance(bare, list) or not all(isinstance(name, str) for name in bare):
+            raise UsageError("unprotected: must be a list of columns")
         told = {name: plain.get(name, {}) for name in TOLD}
-        return cls(tuple(map(model_of, models)), str(plain.get("algorithm", "")), levels, allowed, options, told)
+        made_by = str(plain.get("algorithm", ""))
+        return cls(tuple(map(model_of, models)), made_by, levels, allowed, options, tuple(bare), told)
+
+
+def unspoken(table: Table, models: Sequence[Model]) -> tuple[str, ...]:
+    """The sensitive columns of a table of which no model speaks.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"ill": (["flu"], Hierarchy.flat(["flu"]))}, {"ill": "sensitive"})
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> unspoken(table, [KAnonymity(2)])
+    ('ill',)
+    """
+    if any(model.sensitive == () for model in models):
+        return ()
+    spoken = {name for model in models for name in model.sensitive or ()}
+    return tuple(column.name for column in table.sensitive if column.name not in spoken)
 
 
 def is_of_table(path: str | Path) -> bool:
@@ -126,6 +162,11 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
     if solution.levels is None:
         raise UsageError(
             f"a solution of {solution.algorithm} recodes every row by itself: it has no levels to apply to other data"
+        )
+    if bare := [name for name in unspoken(table, solution.models) if name not in solution.unprotected]:
+        raise UsageError(
+            f"the schema calls {', '.join(bare)} sensitive, of which no model of the solution speaks: search anew, and"
+            " ask for one (treeanon anonymize)"
         )
     refuse_too_few(table, solution.models)
     allowed = persons(solution.max_suppressed, table.persons)

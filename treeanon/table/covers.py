@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -79,6 +79,43 @@ class Held:
     missing: bool
 
 
+def reads_back(hierarchy: Hierarchy, covers: Covers) -> bool:
+    """Whether whoever reads the texts by the hierarchy takes them for what they stand for.
+
+    >>> hierarchy = Hierarchy.flat(["1", "2", "or missing"])
+    >>> reads_back(hierarchy, Covers.of(hierarchy, [(0, 2), (1, 2)], [False, True], is_range=True))
+    True
+    """
+    ranks = value_ranks(hierarchy)
+    said: dict[str, Held] = {}
+    for text in covers.texts:
+        found = None if hierarchy.find(text) is not None else parsed(text)
+        held = held_of(hierarchy, ranks, found or ([text], False, False))
+        if held is None or text in said:
+            return False
+        said[text] = held
+    again = covers_of(hierarchy, said)
+    names = ("low", "high", "starts", "members", "missing")
+    # A single value is listed here and may be its own range there.
+    both = (_listed(covers), _listed(again))
+    return all(np.array_equal(*(getattr(one, name) for one in both)) for name in names)
+
+
+def _listed(covers: Covers) -> Covers:
+    """The covers with ranges of one value as lists of it."""
+    alone = (np.diff(covers.starts) == 0) & (covers.low == covers.high)
+    if not alone.any():
+        return covers
+    sizes = np.diff(covers.starts) + alone
+    starts = np.append(0, np.cumsum(sizes)).astype(np.int64)
+    members = np.empty(starts[-1], np.int32)
+    members[starts[:-1][alone]] = covers.low[alone]
+    listed = np.ones(len(members), np.bool_)
+    listed[starts[:-1][alone]] = False
+    members[listed] = covers.members
+    return replace(covers, starts=starts, members=members)
+
+
 def covers_of(hierarchy: Hierarchy, said: Mapping[str, Held]) -> Covers:
     """The covers with these texts, as they were read.
 
@@ -97,8 +134,8 @@ def _set_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], 
     """One value as it is; several, or one that may be missing, as a JSON array."""
     if len(ranks) == 1 and not missing:
         return names[ranks[0]]
-    text = json.dumps([*(names[rank] for rank in ranks), *([None] if missing else [])], ensure_ascii=False)
-    text = text.replace('", "', '","').replace('", null', '",null')
+    values = [*(names[rank] for rank in ranks), *([None] if missing else [])]
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     while hierarchy.find(text) is not None:
         # White space that JSON does not care for.
         text += " "
@@ -109,7 +146,7 @@ def _range_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int]
     """The two ends; None where a reader could take them for something else."""
     low, high = names[ranks[0]], names[ranks[-1]]
     text = f"{low}{DOTS}{high}{OR_MISSING if missing else ''}"
-    unclear = any(DOTS in end or end.endswith(OR_MISSING) or end[:1] == "[" for end in (low, high))
+    unclear = parsed(text) != ([low, high], True, missing)
     return None if unclear or hierarchy.find(text) is not None else text
 
 

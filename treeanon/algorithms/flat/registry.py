@@ -16,6 +16,7 @@ from treeanon.errors import UsageError
 
 if TYPE_CHECKING:
     from treeanon.algorithms.flat.found import Found
+    from treeanon.algorithms.flat.options import Style
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class FlatAlgorithm:
 
     `needs` are those that must be given. `groups` says that what it finds is a `Partition` by models of a sensitive
     column too, which can be published as permutations; `reaches` that the models of what it finds are stronger than
-    those that it was asked for.
+    those that it was asked for. `style` is how values are published if nobody says.
     """
 
     name: str
@@ -35,6 +36,7 @@ class FlatAlgorithm:
     needs: tuple[str, ...] = ()
     groups: bool = False
     reaches: bool = False
+    style: Style = "auto"
 
     @property
     def search(self) -> Callable[..., Found]:
@@ -80,6 +82,7 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             "releases the cheapest classes of the lattice first, each with nodes of its own",
             ("effort", "style"),
             groups=True,
+            style="hierarchy",
         ),
         FlatAlgorithm("datafly", _FLAT + "datafly", "generalises the column with the most values until it holds"),
         FlatAlgorithm(
@@ -104,6 +107,12 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             "splits groups between two rows that are far apart",
             ("style",),
             groups=True,
+        ),
+        FlatAlgorithm(
+            "freeform",
+            _FLAT + "freeform.exchange",
+            "exchanges what tuples cover that each stand for k rows, from the best grouping on",
+            ("form", "style", "order", "seconds"),
         ),
         FlatAlgorithm("anatomy", _FLAT + "anatomy", "puts rows with different sensitive values together", groups=True),
         FlatAlgorithm(
