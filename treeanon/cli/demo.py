@@ -35,7 +35,7 @@ _FILES = {name: home for home, names in (("samples", _SAMPLES), ("schemas", _SCH
 @force_option
 @talking_options
 def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
-    """Write samples (invented patients as XML, NDJSON and tables; a census), their schemas and hierarchies to a folder."""
+    """Write samples (invented patients, a clinic of tables, a census), their schemas and hierarchies to a folder."""
     from treeanon.errors import FileError
     from treeanon.io.output import open_output, refuse_existing
     from treeanon.resources import folder as shipped
