@@ -18,7 +18,7 @@ from treeanon.kernels.trees import Ints, Longs
 Floats = npt.NDArray[np.float64]
 
 _NONE = -1
-MOST_TRIED = 200_000
+_TRIED_A_ROW = 5
 
 
 class Rule(NamedTuple):
@@ -274,7 +274,7 @@ def _step_back(free: Free, now: Round, done: Longs, count: int, j: int, rule: Ru
             for at in range(free.starts[c], free.starts[c] + free.left[c]):
                 tried += 1
                 # Without a rule, few others are asked; with one, there need not be any that will do.
-                if tried > MOST_TRIED:
+                if tried > _TRIED_A_ROW * len(now.edges):
                     return _NONE
                 if _exchanged(now, j, other, free.rows[at], rule):
                     _take(free, now.edges[other, now.number])

@@ -27,6 +27,8 @@ from treeanon.kernels.freeform_rounds import Rule
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.ncp import Form
 
+_MOST_DIVERSE = 5_000
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -79,6 +81,8 @@ def search_blocks(
     asked = asked_of(problem)
     if block < 2:
         raise UsageError("a block must have room for two rows at least")
+    # Where values must be diverse, dead ends are frequent, and a way out of one is looked for among all rows.
+    block = min(block, _MOST_DIVERSE) if asked.is_diverse else block
     table = problem.table
     prices = prices_of(table, form, style)
     points = Points.of(table)
