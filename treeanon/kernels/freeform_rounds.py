@@ -9,13 +9,10 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from treeanon.kernels.freeform_prices import Prices, fill_steps
+from treeanon.kernels.freeform_prices import Floats, Prices, fill_steps
 from treeanon.kernels.jit import njit
 from treeanon.kernels.trees import Ints, Longs
-
-Floats = npt.NDArray[np.float64]
 
 _NONE = -1
 _TRIED_A_ROW = 5
@@ -132,12 +129,10 @@ def may_cover(edges: Ints, count: int, j: int, original: int, rule: Rule) -> boo
     same, distinct = 0, 0
     for e in range(count):
         value = rule.values[edges[j, e]]
-        if value == rule.values[original]:
-            same += 1
-        is_new = 1
+        same += value == rule.values[original]
+        is_new = True
         for before in range(e):
-            if rule.values[edges[j, before]] == value:
-                is_new = 0
+            is_new &= rule.values[edges[j, before]] != value
         distinct += is_new
     if same + 1 > rule.most:
         return False
@@ -154,11 +149,10 @@ def _seen_well(now: Round, i: int, r: int, rule: Rule) -> bool:
         shown = _shown(now, i, t, r)
         if shown < 0:
             continue
-        value, same = rule.values[shown], 0
+        same = 0
         for before in range(-1, t):
             other = _shown(now, i, before, r)
-            if other >= 0 and rule.values[other] == value:
-                same += 1
+            same += other >= 0 and rule.values[other] == rule.values[shown]
         if same >= rule.most:
             return False
         known += 1
