@@ -1,0 +1,174 @@
+"""Freeform: the best grouping that is found, as rings, then improved by exchanging what its tuples cover.
+
+Every grouping of rows into groups of k or more has a graph in it by which every published tuple covers k rows and every
+row is covered by k tuples: a ring in each group. The search begins with the best of several groupings, each a ring, and
+only ever replaces tuples by others that cost less together and cover each row as often. So it never loses more than the
+best of these groupings.
+
+Where we differ from FREE, whose searches build graphs round by round, the last tuples of a round being left with what
+no other one took: tuples exchange rows with tuples near to them, at first at a little heat, so that some exchanges cost
+something; and parts of the tuples are solved as linear programs, whose columns are tuples, and made whole again. Both
+go on, in parts with other borders every time, until a time is over or nothing is gained.
+
+What somebody learns who knows the program: the search looks at the quasi columns of all rows at once (and at sensitive
+values, if candidates must be diverse), as every search does that makes loss least, and never at which row is behind a
+tuple. That is drawn afterwards, by chance, as in `matchings`. Rows that are alike are dealt out to tuples by their
+number, which is not published. So even who knew the quasi columns of all rows, and could run the search again, has the
+graph and nothing more: k tuples for every row, each equally likely to be its own. That some graphs would have cost more
+than this one tells of the quasi columns what the published values show anyway: that no better was found. Where
+candidates must be diverse, the graph depends on sensitive values too, and may tell something of them to who knows all
+others; as with any grouping that looks at them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.flat.freeform.asked import asked_of
+from treeanon.algorithms.flat.freeform.exchange_parts import (
+    Deadline,
+    Tuples,
+    along,
+    by_exchanges,
+    by_program,
+    cut_by_classes,
+    cut_by_count,
+    improved,
+)
+from treeanon.algorithms.flat.freeform.exchange_start import Classes, best_start
+from treeanon.algorithms.flat.freeform.found import Freeform
+from treeanon.algorithms.flat.freeform.graph import Graph
+from treeanon.algorithms.flat.freeform.matchings import Randomness
+from treeanon.algorithms.flat.freeform.owners import drawn_owners
+from treeanon.algorithms.flat.freeform.prices import prices_of
+from treeanon.algorithms.flat.onedim.orders import Order
+from treeanon.algorithms.flat.options import Style
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.errors import UsageError
+from treeanon.kernels.exchange import dealt
+from treeanon.kernels.freeform_prices import tuple_costs
+from treeanon.kernels.trees import Ints
+from treeanon.loss.flat.ncp import Form
+
+_SECONDS = 30.0
+_HEATS = 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.0
+_COOL = 2
+_TRIES, _MOST_TRIES = 12, 60
+_PACE, _SHARE = 1_500_000, 0.2
+_SEARCHED = 20_000
+_SOLVED, _MOST_SOLVED, _FEW = 80, 600, 2_500
+_ENOUGH, _SMALL = 1e-4, 1e-9
+
+
+def search(
+    problem: Problem,
+    *,
+    form: Form = "taxonomy",
+    style: Style = "auto",
+    order: Order = "best",
+    seconds: float = _SECONDS,
+    seed: int | None = None,
+) -> Freeform:
+    """A graph that loses no more than the best of the groupings tried; no row is left out.
+
+    `order` is that of the groupings in one dimension, `seconds` the time for improving on them, after which the best is
+    taken that has been found until then. `seed` is for tests.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["1", "9", "2", "8"], Hierarchy.flat(["1", "2", "8", "9"]))})
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> sorted(found.recoded(table)[0].rows())
+    [('["1","2"]',), ('["1","2"]',), ('["8","9"]',), ('["8","9"]',)]
+    """
+    if not seconds >= 0:
+        raise UsageError("the seconds must be a number from 0")
+    asked = asked_of(problem)
+    table = problem.table
+    prices = prices_of(table, form, style)
+    if not len(table):
+        return Freeform("freeform", problem.models, Graph(np.empty((0, asked.k), np.int32)), np.zeros(0, np.int32))
+    edges, counts = best_start(problem, asked, prices, form=form, style=style, order=order)
+    before = float(tuple_costs(prices, edges).sum())
+    classes = Classes.of_rows(prices, asked)
+    tuples = classes.tuples(prices, asked, edges)
+    counts |= improve(tuples, seconds)
+    found = dealt(tuples.members, classes.starts, classes.rows)
+    if float(tuple_costs(prices, found).sum()) < before:
+        edges = found
+    graph = Graph(edges)
+    whole = len(table) * len(table.quasi)
+    counts |= {"start_gcp": before / whole, "gcp": graph.gcp(prices)}
+    original, drawn = drawn_owners(graph, asked, Randomness(seed))
+    return Freeform("freeform", problem.models, graph, original, counts | drawn, style)
+
+
+def improve(tuples: Tuples, seconds: float) -> dict[str, Any]:
+    """Improves the tuples in place as long as that pays, or until the time is over; returns what there is to tell."""
+    end = time.monotonic() + seconds
+
+    def is_over() -> bool:
+        return time.monotonic() >= end
+
+    rounds = {"exchange_rounds": 0, "program_rounds": 0}
+    if tuples.members.shape[1] == 1:
+        return rounds
+    tries = _tries(tuples, seconds)
+    shifts = np.random.default_rng(1).random(10_000)
+    whole, turn = float(tuples.costs.sum()), 0
+    idle = 0
+    while whole > _SMALL and not is_over() and idle < len(tuples.orders):
+        gained = _by_exchanges(tuples, turn, tries, float(shifts[turn]), is_over)
+        rounds["exchange_rounds"] += 1
+        if not tuples.is_diverse and not is_over():
+            gained += _by_programs(tuples, turn, float(shifts[turn]), is_over)
+            rounds["program_rounds"] += 1
+        idle = idle + 1 if gained < _ENOUGH * whole else 0
+        whole -= gained
+        turn += 1
+    return rounds
+
+
+def _tries(tuples: Tuples, seconds: float) -> int:
+    """How many exchanges to try at each heat, for every member of a costly tuple, to take a share of the time."""
+    members = int((tuples.costs > _SMALL).sum()) * tuples.members.shape[1] * len(_HEATS)
+    return min(max(int(_SHARE * seconds * _PACE * (os.cpu_count() or 1) / max(members, 1)), _TRIES), _MOST_TRIES)
+
+
+def _by_exchanges(tuples: Tuples, turn: int, tries: int, shift: float, is_over: Deadline) -> float:
+    """Lets tuples exchange members, the first time at some heat; returns what is gained."""
+    costs = tuples.costs
+    mean = float(costs.sum()) / max(int((costs > _SMALL).sum()), 1)
+    # With few tries what great heat makes worse would not be made good again.
+    first = _COOL if tries < _MOST_TRIES else 0
+    heats = [mean * heat for heat in (_HEATS[-1:] if turn else _HEATS[first:])]
+    parts = cut_by_count(along(tuples, turn), min(_SEARCHED, -(-len(tuples) // 2)), shift)
+
+    def work(part: Tuples, number: int) -> Ints:
+        return by_exchanges(part, heats, tries, turn * len(parts) + number + 1, is_over)
+
+    return improved(tuples, parts, work)
+
+
+def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
+    """Solves parts of the tuples as linear programs, and lets what comes out exchange members; returns the gain."""
+    costs = tuples.costs
+    # Large parts take long, and bring more: where there are many classes, small ones come first.
+    size = _MOST_SOLVED if len(tuples.most) <= _FEW else min(_SOLVED * 2 ** min(turn, 9), _MOST_SOLVED)
+    parts = cut_by_classes(tuples, along(tuples, turn), size, shift)
+    # What costs most comes first: there may be no time for all.
+    parts = sorted((part for part in parts if costs[part].sum() > _SMALL), key=lambda part: -costs[part].sum())
+
+    def work(part: Tuples, number: int) -> Ints | None:
+        found = by_program(part, is_over)
+        if found is None:
+            return None
+        return by_exchanges(replace(part, members=found), (0.0,), _TRIES, turn * len(parts) + number + 1, is_over)
+
+    return improved(tuples, parts, work)
