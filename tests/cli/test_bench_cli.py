@@ -57,9 +57,11 @@ def test_figures(tmp_path: Path) -> None:
     assert (folder / "figures.txt").read_text() == done.stdout
     with pytest.raises(FileError, match="exists already"):
         bench("flat", "-n", "300", "--figures", "22", "-o", str(folder))
-    again = bench("flat", "-n", "300", "--figures", "22", "-o", str(folder), "--force", "--json")
+    more = "--loss", "volume", "--limit", "100"
+    again = bench("flat", "-n", "300", "--figures", "22", "-o", str(folder), "--force", "--json", *more)
     told = json.loads(again.stdout)
     assert told["rows"] == 300 and [figure["figure"] for figure in told["figures"]] == [22]
+    assert told["figures"][0]["measure"] == "volume"
     assert "figure-34.csv" not in {path.name for path in folder.iterdir()}
 
 

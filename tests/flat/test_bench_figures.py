@@ -13,11 +13,13 @@ from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, FlatAlgorithm
 from treeanon.bench import run as bench
 from treeanon.bench.census import census
-from treeanon.bench.figures import FIGURES, LABELS, Figure, Line, Setting
+from treeanon.bench.figures import FIGURES, LABELS, LOSSES, Figure, Line, Setting
 from treeanon.bench.plot import as_svg
 from treeanon.bench.text import as_csv, as_text
 from treeanon.errors import UsageError
 from treeanon.loss.flat import gcp, permuted_query_loss, query_loss
+from treeanon.loss.flat.il import average_ncp, largest_extent, mean_extent, weighted_maximum_ncp
+from treeanon.loss.flat.volume import weighted_average_volume
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 
 SEARCH = FLAT_ALGORITHMS["datafly"].search
@@ -58,9 +60,44 @@ def test_losses_are_those_of_the_library():
     assert not found.notes
 
 
+def test_figures_of_loss_show_the_loss_asked_for():
+    figure = Figure(99, "mine", "k", (3,), "gcp", (Line("D", "datafly", "k"),), SMALL)
+    table = census(200, 2, quasi=2)
+    released, rows = SEARCH(Problem(table, (KAnonymity(3),))).recoded(table)
+    own = {
+        "gcp": gcp(released),
+        "gcp_set": gcp(released, form="set"),
+        "il1": mean_extent(released),
+        "ilmax": largest_extent(released),
+        "average_ncp": average_ncp(released),
+        "maximum_ncp": weighted_maximum_ncp(released),
+        "volume": weighted_average_volume(released),
+    }
+    assert set(own) == set(LOSSES) <= set(LABELS) and len(rows) == len(table)
+    for loss, value in own.items():
+        (found,) = bench.run([figure], 200, seed=2, loss=loss)
+        assert found.figure.measure == loss and found.lines["D"] == pytest.approx([value])
+    (found,) = bench.run([replace(figure, measure="seconds")], 200, loss="volume")
+    assert found.figure.measure == "seconds"
+
+
+def test_a_limit_changes_no_number():
+    lines = (Line("D", "datafly", "k"), Line("X", "no-such", "k"), Line("S", "mondrian", "l"))
+    figure = Figure(99, "mine", "k", (3, 300), "gcp", lines, SMALL)
+    assert bench.run([figure], 200, seed=2, limit=60.0) == bench.run([figure], 200, seed=2)
+
+
+def test_a_search_that_takes_too_long_is_ended():
+    line = Line("D", "datafly", "k")
+    found = bench.run([Figure(99, "mine", "k", (3, 4), "gcp", (line,), SMALL)], 200, limit=1e-9)[0]
+    assert not found.lines and found.notes == ("D: left out: took longer than 1e-09 s",)
+    with pytest.raises(UsageError, match="time limit"):
+        bench.run([], 200, limit=0)
+
+
 def test_divergences_are_those_of_the_library(searched):
     table = census(200, 2, quasi=2)
-    group = bench.FLAT_ALGORITHMS["mine"].search(Problem(table, ())).group
+    group = FLAT_ALGORITHMS["mine"].search(Problem(table, ())).group
     setting = replace(SMALL, l=1)
     found = one(Line("P", "mine", "l", (), "permuted"), "level", (1, 2), "divergence", setting)
     assert found.lines["P"] == pytest.approx([permuted_query_loss(table, group, i).mean for i in (1, 2)])
@@ -89,8 +126,8 @@ def test_diversity_is_measured_on_the_release(searched):
     line = Line("M", "mine", "loss", (("odd", True),))
     found = one(line, "max_loss", (0.5,), "privacy", Setting("synthetic", quasi=1))
     problem = searched[-1]
-    assert problem.models == ()
-    released = bench.FLAT_ALGORITHMS["mine"].search(problem).recoded(problem.table)[0]
+    assert problem.models == (FrequencyDiversity(1),)
+    released = FLAT_ALGORITHMS["mine"].search(problem).recoded(problem.table)[0]
     groups = {}
     for row in released.rows():
         groups.setdefault(row[0], []).append(row[1])
@@ -131,6 +168,14 @@ def test_all_figures_are_whole():
         assert {figure.vary, figure.measure} <= set(LABELS) and len({line.name for line in figure.lines}) > 2
         assert len({line.name for line in figure.lines}) == len(figure.lines)
         assert list(figure.values) == sorted(set(figure.values))
+
+
+@pytest.mark.parametrize("number", sorted(FIGURES))
+def test_every_figure_runs_to_its_end(number):
+    figure = FIGURES[number]
+    (found,) = bench.run([replace(figure, values=(figure.values[0], figure.values[-1]))], 400)
+    assert set(found.lines) == {line.name for line in figure.lines} and not found.notes
+    assert all(value is not None and value >= 0 for own in found.lines.values() for value in own)
 
 
 def test_pictures_are_documents_with_all_lines():

@@ -14,7 +14,11 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 Vary = Literal["k", "l", "quasi", "rows", "correlation", "max_loss", "level"]
-Measure = Literal["gcp", "seconds", "privacy", "divergence"]
+Measure = Literal[
+    "gcp", "gcp_set", "il1", "ilmax", "average_ncp", "maximum_ncp", "volume", "seconds", "privacy", "divergence"
+]
+LOSSES: tuple[Measure, ...] = ("gcp", "gcp_set", "il1", "ilmax", "average_ncp", "maximum_ncp", "volume")
+"""What figures of loss can show."""
 
 LABELS: Mapping[str, str] = {
     "k": "k",
@@ -25,6 +29,12 @@ LABELS: Mapping[str, str] = {
     "max_loss": "largest GCP allowed",
     "level": "columns of the group-by, beside the sensitive one",
     "gcp": "GCP",
+    "gcp_set": "GCP, by sets",
+    "il1": "IL₁: mean extent",
+    "ilmax": "IL∞: largest extent",
+    "average_ncp": "mean NCP of a group",
+    "maximum_ncp": "weighted maximum NCP of a group",
+    "volume": "weighted average volume",
     "seconds": "seconds",
     "privacy": "ℓ reached",
     "divergence": "KL divergence",
@@ -91,7 +101,8 @@ _L_LINES = (
 _DUAL_LINES = (
     Line("Hilbert", "onedim-dual", "loss", (("order", "hilbert"),)),
     Line("IPCSD of Hilbert", "onedim-dual", "loss", (("order", "hilbert"), ("method", "ipcsd"))),
-    Line("IPCSD of Mondrian", "onedim-dual", "loss", (("method", "ipcsd-mondrian"),)),
+    Line("IPCSD of Mondrian", "onedim-dual", "loss", (("method", "ipcsd"), ("primal", "mondrian"))),
+    Line("best order", "onedim-dual", "loss"),
 )
 _QUERY_LINES = (
     Line("Hilbert, permuted", "onedim-l", "l", (("order", "hilbert"),), "permuted"),

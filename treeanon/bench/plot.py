@@ -16,13 +16,11 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 220, 46, 56
 # Of middling brightness: each is seen on white and on black.
 _COLOURS = ("#d1495b", "#2e86ab", "#3a9d5d", "#c97b12", "#8f5fbf", "#7a7f87", "#b0538a", "#1f9e9e")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "", "7 3", "2 3", "9 3 2 3")
-_STYLE = """\
-text { font: 13px system-ui, sans-serif; fill: #333 }
-.title { font-size: 15px; font-weight: 600 }
-.grid { stroke: #8886; stroke-width: 1 }
-.axis { stroke: #888; stroke-width: 1 }
-.line { fill: none; stroke-width: 2 }
-@media (prefers-color-scheme: dark) { text { fill: #ddd } }"""
+# Attributes, which all readers of SVG follow; only a dark ground needs a style sheet.
+_FONT = 'font-family="system-ui, sans-serif" font-size="13" fill="#333"'
+_GRID, _AXIS = 'fill="none" stroke="#ccc" stroke-opacity="0.6"', 'fill="none" stroke="#888"'
+_TITLE = ' font-size="15" font-weight="600"'
+_STYLE = "@media (prefers-color-scheme: dark) { text { fill: #ddd } }"
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,10 @@ def as_svg(drawn: Drawn) -> str:
                            for at, v in zip(drawn.values, own, strict=True)])  # fmt: skip
     if not numbers:
         parts.append(_text(_LEFT + 20, _TOP + 30, "nothing was measured"))
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" role="img">'
+    size = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {_FONT}>'
     title = f"<title>{escape(drawn.figure.title)}</title>"
-    return "\n".join([head, title, f"<style>\n{_STYLE}\n</style>", *parts, "</svg>"]) + "\n"
+    return "\n".join([head, title, f"<style>{_STYLE}</style>", *parts, "</svg>"]) + "\n"
 
 
 def _upright(numbers: Sequence[float], *, logarithmic: bool) -> Scale:
@@ -109,14 +108,14 @@ def _upright(numbers: Sequence[float], *, logarithmic: bool) -> Scale:
 def _frame(drawn: Drawn, x: Scale, y: Scale) -> list[str]:
     figure = drawn.figure
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    parts = [_text(_LEFT, 24, f"Figure {figure.number}. {figure.title}", "title")]
+    parts = [_text(_LEFT, 24, f"Figure {figure.number}. {figure.title}", _TITLE)]
     for tick in y.ticks():
-        parts.append(f'<path class="grid" d="M{_LEFT} {y(tick):.1f}H{right}"/>')
+        parts.append(f'<path {_GRID} d="M{_LEFT} {y(tick):.1f}H{right}"/>')
         parts.append(_text(_LEFT - 8, y(tick) + 4, shown(tick), anchor="end"))
     for value in drawn.values:
-        parts.append(f'<path class="axis" d="M{x(value):.1f} {bottom}v5"/>')
+        parts.append(f'<path {_AXIS} d="M{x(value):.1f} {bottom}v5"/>')
         parts.append(_text(x(value), bottom + 20, shown(value), anchor="middle"))
-    parts.append(f'<path class="axis" fill="none" d="M{_LEFT} {_TOP}V{bottom}H{right}"/>')
+    parts.append(f'<path {_AXIS} d="M{_LEFT} {_TOP}V{bottom}H{right}"/>')
     parts.append(_text((_LEFT + right) / 2, _HEIGHT - 12, LABELS[figure.vary], anchor="middle"))
     middle = (_TOP + bottom) / 2
     name = escape(LABELS[figure.measure])
@@ -142,7 +141,7 @@ def _line(i: int, points: Sequence[tuple[float, float] | None], marked: Sequence
             path += f"{'L' if pen_down else 'M'}{point[0]:.1f} {point[1]:.1f}"
         pen_down = point is not None
     dash = f' stroke-dasharray="{_DASHES[i % len(_DASHES)]}"' if _DASHES[i % len(_DASHES)] else ""
-    parts = [f'<path class="line" stroke="{colour}"{dash} d="{path}"/>'] if path else []
+    parts = [f'<path fill="none" stroke="{colour}" stroke-width="2"{dash} d="{path}"/>'] if path else []
     shown_at = [point for j, point in enumerate(points) if point is not None and (marked is None or j in marked)]
     return parts + [_mark(i, colour, *point) for point in shown_at]
 
@@ -155,6 +154,5 @@ def _mark(i: int, colour: str, x: float, y: float) -> str:
     return f'<path fill="{colour}" d="M{x:.1f} {y:.1f}{steps}"/>'
 
 
-def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _text(x: float, y: float, text: str, more: str = "", anchor: str = "start") -> str:
+    return f'<text{more} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

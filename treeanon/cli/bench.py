@@ -10,6 +10,7 @@ import click
 from treeanon.cli.common import force_option, output_option, progress_bar, result, say, talking_options
 
 if TYPE_CHECKING:
+    from treeanon.bench.figures import Measure
     from treeanon.bench.run import Drawn
 
 _ROWS = click.option(
@@ -29,15 +30,40 @@ def command() -> None:
 @click.option(
     "--output", "-o", metavar="FOLDER", help="Write each figure as CSV and SVG, and all as text, to a folder."
 )
+@click.option(
+    "--loss",
+    type=click.Choice(["gcp", "gcp_set", "il1", "ilmax", "average_ncp", "maximum_ncp", "volume"]),
+    default="gcp",
+    show_default=True,
+    help="What figures of loss show.",
+)
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="End a search after so many seconds, and go on without it.",
+)
 @force_option
 @_SEED
 @talking_options
-def flat(rows: int, figures: str, output: str | None, force: bool, seed: int, quiet: bool, as_json: bool) -> None:
+def flat(
+    rows: int,
+    figures: str,
+    output: str | None,
+    loss: Measure,
+    limit: float,
+    force: bool,
+    seed: int,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Run the experiments of the TODS 2009 framework for tables: loss, time, accuracy first, queries.
 
     Figures are k-anonymity (22-25), ℓ-diversity (26-29), correlation (30-31), the accuracy-constrained problem (32-33),
     and group-by queries (34-36), each printed as a table. Every release is checked. Compare shapes and ratios: the
-    tables are invented, and smaller.
+    tables are invented, and smaller. A search that takes longer than --limit has a note in place of its number.
 
     \b
     treeanon bench flat --rows 20000 --figures 22,26 -o figures
@@ -51,7 +77,7 @@ def flat(rows: int, figures: str, output: str | None, force: bool, seed: int, qu
     if output is not None:
         refuse_existing(output, force=force)
     with progress_bar("searches", quiet=quiet) as progress:
-        done = run(wanted, rows, seed=seed, progress=progress)
+        done = run(wanted, rows, seed=seed, loss=loss, limit=limit, progress=progress)
     if output is not None:
         write_figures(done, output, force=force)
         say(f"{len(done)} figures written to {output}", quiet=quiet)

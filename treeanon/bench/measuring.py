@@ -1,0 +1,172 @@
+"""One search of a figure: done, its release checked, and all asked of it measured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.flat.found import Found
+from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+from treeanon.bench.census import census
+from treeanon.bench.figures import Line, Measure, Setting
+from treeanon.bench.synthetic import synthetic
+from treeanon.errors import GuaranteeError, TreeanonError, UsageError
+from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.trees import Longs
+from treeanon.loss.flat import Form, gcp, permuted_query_loss, query_loss
+from treeanon.loss.flat.groups import groups_of
+from treeanon.loss.flat.il import average_ncp, largest_extent, mean_extent, weighted_maximum_ncp
+from treeanon.loss.flat.volume import weighted_average_volume
+from treeanon.privacy.models import FrequencyDiversity, KAnonymity, Model, check
+from treeanon.schema.model import ClassSpec
+from treeanon.table import Column, Table
+
+Wanted = tuple[Measure, int]
+"""A measure, and the level of its queries (0: it has none)."""
+Numbers = Mapping[Wanted, float]
+
+_SMALL = 300
+_QUICK, _REPEATS = 1.0, 3
+_LOSSES: Mapping[Measure, Callable[[Table], float]] = {
+    "il1": mean_extent,
+    "ilmax": largest_extent,
+    "average_ncp": average_ncp,
+    "maximum_ncp": weighted_maximum_ncp,
+    "volume": weighted_average_volume,
+}
+
+
+class Measuring:
+    """Searches and measures in this process, on tables of up to so many rows."""
+
+    def __init__(self, rows: int, seed: int) -> None:
+        self.rows, self.seed = rows, seed
+        self._tables: dict[Setting, Table] = {}
+        self._warm: set[Line] = set()
+
+    def warm_up(self, line: Line, setting: Setting) -> None:
+        """Searches few rows, once a line: the first search of a kind waits for kernels to be compiled or loaded."""
+        if line not in self._warm:
+            # Few rows may not do for it.
+            with suppress(TreeanonError):
+                _searched(line, setting, _table(setting, min(_SMALL, self.rows), self.seed))
+            self._warm.add(line)
+
+    def numbers(self, line: Line, setting: Setting, asked: Iterable[Wanted]) -> Numbers:
+        """What a search is asked for; an error tells why there is nothing."""
+        self.warm_up(line, setting)
+        table = self._table(setting)
+        best, found = _searched(line, setting, table)
+        for _ in range(_REPEATS - 1 if best < _QUICK else 0):
+            best = min(best, _searched(line, setting, table)[0])
+        release = _Release(line, setting, table, found)
+        release.check()
+        return {(how, level): best if how == "seconds" else release.number(how, level) for how, level in asked}
+
+    def _table(self, setting: Setting) -> Table:
+        only = Setting(setting.data, setting.rows, setting.quasi, correlation=setting.correlation)
+        if only not in self._tables:
+            if len(self._tables) > 8:
+                self._tables.clear()
+            self._tables[only] = _table(setting, max(1, round(self.rows * setting.rows)), self.seed)
+        return self._tables[only]
+
+
+def _table(setting: Setting, rows: int, seed: int) -> Table:
+    if setting.data == "census":
+        return census(rows, seed, quasi=setting.quasi)
+    return synthetic(rows, seed, correlation=setting.correlation, quasi=setting.quasi)
+
+
+def _models(line: Line, setting: Setting) -> tuple[Model, ...]:
+    if line.privacy == "k":
+        return (KAnonymity(setting.k),)
+    # Accuracy first: the least ℓ that will do.
+    return (FrequencyDiversity(setting.l if line.privacy == "l" else 1),)
+
+
+def _searched(line: Line, setting: Setting, table: Table) -> tuple[float, Found]:
+    """The seconds of a search, and what it found."""
+    algorithm = FLAT_ALGORITHMS.get(line.algorithm)
+    if algorithm is None:
+        raise UsageError(f"left out: there is no algorithm {line.algorithm!r} here")
+    options: dict[str, Any] = dict(line.options)
+    if line.privacy == "loss":
+        options["max_loss"] = setting.max_loss
+    algorithm.check(options)
+    problem = Problem(table, _models(line, setting))
+    search = algorithm.search
+    started = time.perf_counter()
+    found = search(problem, **options)
+    return time.perf_counter() - started, found
+
+
+class _Release:
+    """What a search publishes, and what is measured of it."""
+
+    def __init__(self, line: Line, setting: Setting, table: Table, found: Found) -> None:
+        self.line, self.setting, self.table = line, setting, table
+        # Accuracy first: what was reached, not what was asked for.
+        self.models = found.models if line.privacy == "loss" else _models(line, setting)
+        self.group: Longs | None = None
+        if line.publish == "permuted":
+            self.group = getattr(found, "group", None)
+            if self.group is None:
+                raise UsageError("its result has no groups, so nothing can be permuted")
+            rows = np.flatnonzero(self.group >= 0)
+            self.released = _by_group(table.take(rows), self.group[rows])
+        else:
+            self.released, _rows = found.recoded(table)
+
+    def check(self) -> None:
+        """GuaranteeError if the release lacks what it was to have."""
+        for checked in check(self.released, self.models):
+            if not checked.holds:
+                raise GuaranteeError(f"the release fails its check: {checked.sentence}")
+
+    def number(self, measure: Measure, level: int) -> float:
+        """What a measure says of the release."""
+        if measure == "privacy":
+            return diversity(self.released)
+        if measure == "divergence" and self.group is not None:
+            return permuted_query_loss(self.table, self.group, level).mean
+        if measure == "divergence":
+            return query_loss(self.table, self.released, level).mean
+        if measure in _LOSSES:
+            return _LOSSES[measure](self.released)
+        form: Form = "set" if measure == "gcp_set" else "taxonomy"
+        return gcp(self.released, len(self.table) - len(self.released), form=form)
+
+
+def _by_group(table: Table, group: Longs) -> Table:
+    """What an attacker knows of a permuted release: which group a row is in, and the sensitive values of the group."""
+    numbers = np.unique(group, return_inverse=True)[1]
+    hierarchy = Hierarchy.flat(map(str, range(int(numbers.max(initial=-1)) + 1)))
+    column = Column(ClassSpec("group", hierarchy=hierarchy), hierarchy, (numbers + 1).astype(np.int32))
+    return Table((column, *table.sensitive))
+
+
+def diversity(table: Table) -> float:
+    """The ℓ that a table has: how many times the most frequent sensitive value of a group fits into it, at the least.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> columns = {"sex": ("ffmm", Hierarchy.flat("fm")), "ill": ("aabc", Hierarchy.flat("abc"))}
+    >>> diversity(Table.of_texts(columns, {"ill": "sensitive"})), diversity(Table.of_texts(columns).take(np.array([0])))
+    (1.0, inf)
+    """
+    least = float("inf")
+    numbers, groups = groups_of(table)
+    sizes = np.bincount(numbers, minlength=groups)
+    for column in table.sensitive:
+        both, parts = groups_of(table, [*table.quasi, column])
+        most = np.zeros(groups, np.int64)
+        owner = np.zeros(parts, np.int64)
+        owner[both] = numbers
+        np.maximum.at(most, owner, np.bincount(both, minlength=parts))
+        least = min(least, float((sizes / most).min(initial=np.inf)))
+    return least
