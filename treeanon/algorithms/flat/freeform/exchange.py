@@ -123,7 +123,7 @@ def improve(tuples: Tuples, seconds: float) -> dict[str, Any]:
     shifts = np.random.default_rng(1).random(10_000)
     whole, turn = float(tuples.costs.sum()), 0
     idle = 0
-    while whole > _SMALL and not is_over() and idle < len(tuples.orders):
+    while whole > _SMALL and not is_over() and idle < len(tuples.places):
         gained = _by_exchanges(tuples, turn, tries, float(shifts[turn]), is_over)
         rounds["exchange_rounds"] += 1
         if not tuples.is_diverse and not is_over():
@@ -153,7 +153,7 @@ def _by_exchanges(tuples: Tuples, turn: int, tries: int, shift: float, is_over: 
     def work(part: Tuples, number: int) -> Ints:
         return by_exchanges(part, heats, tries, turn * len(parts) + number + 1, is_over)
 
-    return improved(tuples, parts, work)
+    return improved(tuples, parts, work, is_over)
 
 
 def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
@@ -171,4 +171,4 @@ def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> 
             return None
         return by_exchanges(replace(part, members=found), (0.0,), _TRIES, turn * len(parts) + number + 1, is_over)
 
-    return improved(tuples, parts, work)
+    return improved(tuples, parts, work, is_over)

@@ -31,8 +31,8 @@ _REACH = 40
 class Tuples:
     """The tuples of some classes: members[t] has the classes that tuple t covers, at most most[v] rows of class v.
 
-    `orders` are orders of the classes in which those that are alike lie near each other. `rule` is what sensitive
-    values must be like, if `is_diverse`.
+    places[o] says where classes are in an order in which those that are alike lie near each other. `rule` is what
+    sensitive values must be like, if `is_diverse`.
     """
 
     prices: Prices
@@ -40,7 +40,7 @@ class Tuples:
     most: Ints
     rule: Rule
     is_diverse: bool
-    orders: tuple[Longs, ...]
+    places: Ints
 
     def __len__(self) -> int:
         return len(self.members)
@@ -54,26 +54,20 @@ class Tuples:
         """Some of the tuples, as if there were no others."""
         found, members = np.unique(self.members[chosen], return_inverse=True)
         classes = found.astype(np.int64)
-        number = np.full(len(self.most), -1, np.int64)
-        number[classes] = np.arange(len(classes))
-        orders = (number[order] for order in self.orders)
         return Tuples(
             prices_within(self.prices, classes),
             np.ascontiguousarray(members.reshape(len(chosen), -1).astype(np.int32)),
             self.most[classes],
             self.rule._replace(values=self.rule.values[classes]) if self.is_diverse else self.rule,
             self.is_diverse,
-            tuple(order[order >= 0] for order in orders),
+            self.places[:, classes].argsort(axis=1).argsort(axis=1).astype(np.int32),
         )
 
     @property
     def near(self) -> Near:
         """The orders, for exchanges."""
-        classes = np.stack(self.orders).astype(np.int32)
-        places = np.empty_like(classes)
-        for order, place in zip(classes, places, strict=True):
-            place[order] = np.arange(len(order))
-        return Near(classes, places, max(min(_REACH, len(self.most) - 1), 2))
+        classes = self.places.argsort(axis=1).astype(np.int32)
+        return Near(classes, self.places, max(min(_REACH, len(self.most) - 1), 2))
 
 
 def by_exchanges(tuples: Tuples, heats: Iterable[float], tries: int, seed: int, is_over: Deadline) -> Ints:
@@ -99,13 +93,17 @@ def by_program(tuples: Tuples, is_over: Deadline) -> Ints | None:
     return best_tuples(Demand(tuples.prices, need, tuples.most, tuples.members.shape[1]), tuples.members, is_over)
 
 
-def improved(tuples: Tuples, parts: list[Longs], work: Callable[[Tuples, int], Ints | None]) -> float:
+def improved(
+    tuples: Tuples, parts: list[Longs], work: Callable[[Tuples, int], Ints | None], is_over: Deadline
+) -> float:
     """Does the work for parts of the tuples, on all cores, and keeps in place what costs less; returns what is gained.
 
     No tuple is in two parts. The work is given a number of its own for every part.
     """
 
     def task(number: int) -> tuple[float, Ints | None]:
+        if is_over():
+            return 0.0, None
         part = tuples.part(parts[number])
         before = float(part.costs.sum())
         found = work(part, number)
@@ -123,9 +121,7 @@ def improved(tuples: Tuples, parts: list[Longs], work: Callable[[Tuples, int], I
 
 def along(tuples: Tuples, o: int) -> Longs:
     """The tuples by the place of their middle member in an order of the classes."""
-    order = tuples.orders[o % len(tuples.orders)]
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order))
+    places = tuples.places[o % len(tuples.places)]
     k = tuples.members.shape[1]
     middle = np.partition(places[tuples.members], k // 2, axis=1)[:, k // 2]
     return np.argsort(middle, kind="stable")

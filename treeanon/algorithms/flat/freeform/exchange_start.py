@@ -59,19 +59,21 @@ class Classes:
             np.diff(self.starts).astype(np.int32),
             Rule(np.ascontiguousarray(rule.values), rule.most, rule.least),
             asked.is_diverse,
-            _orders(own),
+            _places(own),
         )
 
 
-def _orders(prices: Prices) -> tuple[Longs, ...]:
-    """The classes sorted by one column after the other, those with few values first, but each time another one last."""
+def _places(prices: Prices) -> Ints:
+    """Where classes are when sorted by one column after the other, those with few values first, but each time another
+    one last.
+    """
     columns: list[Ints] = list(prices.cells.T)
     few_first = np.argsort(np.diff(prices.bounds), kind="stable").tolist()
     orders = []
     for last in few_first[: -_ORDERS - 1 : -1]:
         others: list[Ints] = [columns[last], *(columns[c] for c in reversed(few_first) if c != last)]
         orders.append(np.lexsort(others))
-    return tuple(orders)
+    return np.stack(orders).argsort(axis=1).astype(np.int32)
 
 
 def best_start(
