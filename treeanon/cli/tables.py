@@ -59,9 +59,21 @@ def told_table_release(release: TableRelease, output: str, solution: str | None 
         )
         lines.append(f"solution written to {solution}, {use}: not for publishing")
     lines += told_search(told)
+    if any(model.sensitive is not None for model in release.models):
+        lines += told_general(release.table)
     lines += told_reading(counts)
     lines += ["", *flat_losses_text(release.loss).splitlines()]
     return "\n".join(map(printable, lines))
+
+
+def told_general(table: Table) -> list[str]:
+    """Lines that tell where different sensitive values need not be different things."""
+    from treeanon.table.spellings import general_columns
+
+    return [
+        f"note: {name} holds general values; the models count each as a value of its own, beside those under it"
+        for name in general_columns(table)
+    ]
 
 
 def told_search(told: Mapping[str, Any]) -> list[str]:

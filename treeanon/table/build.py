@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -23,6 +24,7 @@ from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.model import FLAT
 from treeanon.table.covers import Covers, covers_of, held_of, parsed, value_ranks
 from treeanon.table.flatten import flatten
+from treeanon.table.spellings import in_one_spelling
 from treeanon.table.table import Column, Table
 
 
@@ -42,9 +44,9 @@ def read_table(
     """The table of a CSV or Parquet file, or of any other input that has each class at most once a person.
 
     Every published class is a column of nodes of its hierarchy (built from the values where the schema has a builder),
-    rows as they are stored. Options are those of `read`. UsageError where a class occurs several times: `flatten` with
-    reductions. Of a release, which is `published`, quasi values may also be ranges ("20 … 34") and sets ('["a","b"]').
-    `called` is the file's name, if that is to be another.
+    rows as they are stored; a sensitive column of numbers has one spelling for each. Options are those of `read`.
+    UsageError where a class occurs several times: `flatten` with reductions. Of a release, which is `published`, quasi
+    values may also be ranges ("20 … 34") and sets ('["a","b"]'). `called` is the file's name, if that is to be another.
 
     >>> import tempfile, pathlib, treeanon as ta
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.csv"
@@ -100,7 +102,7 @@ class _Columns(ForestBuilder):
                 for own, batch in zip(nodes, self._parts(), strict=True)
             ]
             codes: Ints = np.concatenate(parts)
-            found.append(self._column(index, published.spec, hierarchy, codes))
+            found.append(in_one_spelling(self._column(index, published.spec, hierarchy, codes)))
         return Table(tuple(found), report=self.report)
 
     def _column(self, index: int, spec: ClassSpec, hierarchy: Hierarchy, codes: Ints) -> Column:
@@ -113,9 +115,11 @@ class _Published(_Columns):
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema)
         self.covers: dict[int, Covers] = {}
+        self.known: frozenset[str] = frozenset()
 
     def _resolve(self, index: int, show_values: bool) -> tuple[Hierarchy, list[Ints]]:
         spec = self.layout.classes[index].spec
+        self.known = frozenset()
         parts = list(self._parts())
         texts = dict.fromkeys(text for part in parts for text in part.texts[index] if text)
         fixed = spec.hierarchy if isinstance(spec.hierarchy, Hierarchy) else None
@@ -134,11 +138,16 @@ class _Published(_Columns):
         held = {text: held_of(hierarchy, ranks, what) for text, what in (said | plain).items()}
         known = {text: one for text, one in held.items() if one is not None}
         if len(known) < len(held):
-            # What is strange is told as for any other input.
+            # What is strange is told as for any other input, but ranges and sets that are known are not.
+            self.known = frozenset(known)
             return super()._resolve(index, show_values)
         self.covers[index] = covers_of(hierarchy, known)
         code = {text: i for i, text in enumerate(known)} | {"": -1}
         return hierarchy, [np.array([code[text] for text in part.texts[index]], np.int32) for part in parts]
+
+    def _unknown(self, spec: ClassSpec, unknown: Counter[str], show: bool) -> None:
+        strange = {text: times for text, times in unknown.items() if text not in self.known}
+        super()._unknown(spec, Counter(strange), show)
 
     def _column(self, index: int, spec: ClassSpec, hierarchy: Hierarchy, codes: Ints) -> Column:
         return Column(spec, hierarchy, codes, self.covers.get(index))

@@ -12,6 +12,7 @@ from treeanon.forest import Forest
 from treeanon.kernels.trees import Ints
 from treeanon.schema.paths import FieldPath, Step
 from treeanon.table.reductions import REDUCTIONS, Occurrences, fitting
+from treeanon.table.spellings import in_one_spelling
 from treeanon.table.table import MISSING, Column, Table
 
 
@@ -45,8 +46,9 @@ def flatten(forest: Forest, reductions: Mapping[str, str] | None = None) -> Tabl
 
 
 def _of_its_own(column: Column) -> Column:
-    """The column as one that a file of rows has, called as its class."""
-    return replace(column, spec=replace(column.spec, path=FieldPath((Step(column.name),)), under=None))
+    """The column as one that a file of rows has, called as its class, and as that is read."""
+    own = replace(column, spec=replace(column.spec, path=FieldPath((Step(column.name),)), under=None))
+    return in_one_spelling(own)
 
 
 def _occurrences(forest: Forest, index: int) -> Occurrences:
