@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -19,7 +21,7 @@ from treeanon.cli.common import (
     told_dropped,
 )
 from treeanon.cli.table_options import asks_for_table, model_options, models_of_options, reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table
+from treeanon.cli.tables import read_as_table, told_general
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport
@@ -78,7 +80,8 @@ def command(
     RELEASE is a file, a folder, a glob or a zip of files, the URL of a database, or `-`, also one that treeanon did
     not make. Every combination of up to m values and n relations that anybody holds is counted. What fails is told by
     classes, never by values. Exit code 0: the guarantee holds; 1: it does not, or there are fields that the schema
-    does not name (in tables: also keys that are more than numbers of rows).
+    does not name (in tables: also keys that are more than numbers of rows), white space around typed values, or values
+    that a hierarchy does not know.
 
     Of CSV and Parquet files (with -m or -n: as trees), and with --table of any records, all quasi columns of a row
     are known together, and every group of rows alike must satisfy each of the models asked for.
@@ -93,8 +96,11 @@ def command(
     treeanon verify out/ -s schema.toml --permuted --l 3 --diversity frequency
     """
     from treeanon.schema import Schema
+    from treeanon.schema.derive import as_released
 
     loaded = Schema.load(schema)
+    kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
+    loaded = as_released(loaded)
     reading: dict[str, Any] = {
         "format": source_format, "on_error": on_error, "strict": strict, "show_values": show_values, "jobs": jobs,
     }  # fmt: skip
@@ -114,32 +120,76 @@ def command(
         asked = _guarantee(k, m, n, attacker, negative, given)
         verdict, report = _of_trees(release, loaded, asked, reading, quiet=quiet)
         told = _told(verdict)
-    kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
-    skipped = report.skipped if report else 0
-    unread = {**report.dropped.paths(), **report.keys} if report else {}
-    strays = report.strays() if report else []
+    read = _Read.of(report)
     if as_json:
-        more = {
-            "declared_safe": kept,
-            "skipped_records": skipped,
-            "not_looked_at": unread,
-            "strays": strays,
-        }
-        result({**verdict.as_dict(), **more}, as_json=True)
+        known = {"holds": False} if read.unknown else {}
+        result({**verdict.as_dict(), **known, "declared_safe": kept, **read.as_dict()}, as_json=True)
     elif not quiet:
-        click.echo("\n".join(told))
+        cannot = [f"cannot say: {printable(line)}" for line in read.told_unknown()]
+        # What was read with other values in their place may fail, but cannot be said to hold.
+        click.echo("\n".join(cannot if cannot and verdict.holds else [*told, *cannot]))
     if kept:
         say(f"not checked, declared safe by the schema: {printable(', '.join(kept))}", quiet=quiet)
-    if skipped:
-        say(f"warning: {skipped:,} broken records skipped, which the answer knows nothing of", quiet=quiet)
-    if unread:
-        left = "not looked at" if ignore_unnamed else "not looked at, so that nothing can be said of the file"
-        say(f"the file has fields that the schema does not name or withholds, {left}:", quiet=quiet)
-        say("\n".join(told_dropped(unread)), quiet=quiet)
-    if strays:
-        say("beside the persons there are:", quiet=quiet)
-        say("\n".join(f"  {printable(line)}" for line in strays), quiet=quiet)
-    return 0 if verdict.holds and (ignore_unnamed or not (unread or strays)) else 1
+    for line in read.told(ignored=ignore_unnamed):
+        say(line, quiet=quiet)
+    return 0 if verdict.holds and not read.unknown and (ignore_unnamed or not read.is_more) else 1
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What reading a release has found beside what the verdict speaks of."""
+
+    skipped: int
+    unread: Mapping[str, int]
+    strays: Sequence[str]
+    unknown: Mapping[str, int]
+    padded: Mapping[str, int]
+
+    @classmethod
+    def of(cls, report: ReadReport | None) -> _Read:
+        """What a report says."""
+        if report is None:
+            return cls(0, {}, (), {}, {})
+        unread = {**report.dropped.paths(), **report.keys}
+        return cls(report.skipped, unread, report.strays(), dict(report.unknown), dict(report.padded))
+
+    @property
+    def is_more(self) -> bool:
+        """Whether the file says more than the schema reads, so that nothing can be said of all that is in it."""
+        return bool(self.unread or self.strays or self.padded)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was found, as plain data."""
+        return {
+            "skipped_records": self.skipped,
+            "not_looked_at": dict(self.unread),
+            "strays": list(self.strays),
+            "unknown_values": dict(self.unknown),
+            "padded_values": dict(self.padded),
+        }
+
+    def told_unknown(self) -> list[str]:
+        """For each class whose hierarchy does not know all values, how many it does not know."""
+        return [
+            f"{times:,} value{'s' if times > 1 else ''} of class {name} {'are' if times > 1 else 'is'} unknown to its"
+            " hierarchy"
+            for name, times in self.unknown.items()
+        ]
+
+    def told(self, *, ignored: bool) -> Iterator[str]:
+        """The rest, for people; `ignored` says that it is not to matter."""
+        if self.skipped:
+            yield f"warning: {self.skipped:,} broken records skipped, which the answer knows nothing of"
+        if self.unread:
+            left = "not looked at" if ignored else "not looked at, so that nothing can be said of the file"
+            yield f"the file has fields that the schema does not name or withholds, {left}:"
+            yield "\n".join(told_dropped(self.unread))
+        if self.padded:
+            yield "white space around values tells apart, for whoever reads the file, what the schema takes for equal:"
+            yield "\n".join(told_dropped(self.padded))
+        if self.strays:
+            yield "beside the persons there are:"
+            yield "\n".join(f"  {printable(line)}" for line in self.strays)
 
 
 def _has_rows(release: str, schema: Schema, format: str | None, trees: tuple[Any, ...]) -> bool:
@@ -185,6 +235,9 @@ def _of_rows(
 
     models = models_of_options(k, given)
     table = read_as_table(release, schema, reductions_of(reduced), quiet=quiet, published=True, **reading)
+    if any(model.sensitive is not None for model in models):
+        for line in told_general(table):
+            say(printable(line), quiet=quiet)
     return verify_table(table, models), table.report
 
 

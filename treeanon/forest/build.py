@@ -66,11 +66,19 @@ class ForestBuilder:
         if not used[:-1].all():
             texts = [text if is_used else "" for text, is_used in zip(texts, used.tolist(), strict=False)]
         if spec.type != "text":
-            texts = [text.strip() for text in texts]
+            texts, given = [text.strip() for text in texts], texts
+            self._count_padded(index, batch, given, texts)
         if spec.pseudonym and texts:
             key = pseudonym_key()
             texts = [pseudonym(text, key) if text else "" for text in texts]
         return texts
+
+    def _count_padded(self, index: int, batch: Batch, given: Sequence[str], texts: Sequence[str]) -> None:
+        """Counts the values that were given with white space around them."""
+        padded = np.array([text != own for text, own in zip(given, texts, strict=True)] + [False])
+        if padded.any():
+            times = sum(int(padded[column].sum()) for column in self._columns(index, batch))
+            self.report.padded[self.layout.classes[index].name] += times
 
     def _columns(self, index: int, batch: Batch) -> list[Ints]:
         """All code columns of a class in a batch."""

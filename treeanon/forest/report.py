@@ -82,6 +82,8 @@ class Dropped:
 class ReadReport:
     """What reading left out: fields by path, broken records, repeated keys, unknown values by class.
 
+    `padded` counts by class the typed values that had white space around them, which was taken away.
+
     Of tables: rows whose foreign key names no row (by key), that lead back to themselves (by key), that belong to no
     person (by table), that hold values but that nobody has by any path, and looked-up rows that are equal to others (by
     table); the tables that no path goes through; the rows of key columns, which releases have made anew; and what of
@@ -92,6 +94,7 @@ class ReadReport:
     skipped: int = 0
     duplicate_keys: int = 0
     unknown: Counter[str] = field(default_factory=Counter)
+    padded: Counter[str] = field(default_factory=Counter)
     files: int = 0
     ignored_files: int = 0
     is_relational: bool = False
@@ -109,6 +112,7 @@ class ReadReport:
         """Adds the counts of another part of the same input."""
         self.dropped.update(other.dropped)
         self.unknown.update(other.unknown)
+        self.padded.update(other.padded)
         self.skipped += other.skipped
         self.duplicate_keys += other.duplicate_keys
         self.files += other.files

@@ -8,6 +8,7 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
+from treeanon.hierarchy import Flat
 from treeanon.schema.model import FLAT, FORMATS, RELATIONAL
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 from treeanon.schema.relational import nested
@@ -222,6 +223,23 @@ def _with_paths(schema: Schema, *, slashed: bool) -> Schema:
         paths[published.name] = (path, under)
     classes = tuple(
         replace(spec, path=paths[spec.name][0], under=paths[spec.name][1]) if spec.name in paths else spec
+        for spec in schema.classes
+    )
+    return replace(schema, classes=classes)
+
+
+def as_released(schema: Schema) -> Schema:
+    """The schema by which a release is read again: pseudonyms are values that are there, of which no key is needed.
+
+    >>> from treeanon.schema import Schema
+    >>> text = 'version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "id"\\npath = "id"\\nrole = "identifier"\\n'
+    >>> [(spec.role, spec.pseudonym) for spec in as_released(Schema.loads(text + "pseudonym = true")).classes]
+    [('keep', False)]
+    """
+    classes = tuple(
+        replace(spec, role="keep", pseudonym=False, type="text", hierarchy=Flat(), hierarchy_source={"flat": True})
+        if spec.pseudonym
+        else spec
         for spec in schema.classes
     )
     return replace(schema, classes=classes)
