@@ -16,6 +16,7 @@ from treeanon.cli.common import (
     say,
     talking_options,
 )
+from treeanon.cli.releasing import refuse_own_input
 
 if TYPE_CHECKING:
     from treeanon.hierarchy import Builder, Hierarchy
@@ -101,6 +102,7 @@ def check(
 def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as_json: bool) -> None:
     """Write the hierarchy in FILE in its other form: CSV or JSON, by the ending of the output."""
     refuse_two_on_stdout(output, as_json=as_json)
+    refuse_own_input([file], [output])
     from treeanon.hierarchy import read_hierarchy
 
     _write(read_hierarchy(Path(file)), output, to, force=force, quiet=quiet, as_json=as_json)
@@ -151,6 +153,7 @@ def build(
     treeanon hierarchy build --intervals 5,10,20 --min 0 --max 120 -o age.csv
     """
     refuse_two_on_stdout(output, as_json=as_json)
+    refuse_own_input([given for given in (source, schema, values) if given], [output])
     from treeanon.hierarchy import Hierarchy
     from treeanon.infer.class_values import class_values, listed_values
 

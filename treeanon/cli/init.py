@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from treeanon.cli.common import force_option, printable, refuse_two_on_stdout, result, say, talking_options
+from treeanon.cli.releasing import refuse_own_input
 
 if TYPE_CHECKING:
     from treeanon.infer import Findings
@@ -61,6 +62,9 @@ def command(
     from treeanon.infer import propose, render_schema
     from treeanon.io.output import open_output, refuse_existing
 
+    if not output.lower().endswith(".toml"):
+        # A schema may well lie in the folder of the data.
+        refuse_own_input([source], [output])
     refuse_existing(output, force=force)
     home = "." if output == "-" else os.path.dirname(os.path.abspath(output))  # noqa: PTH100, PTH120
     findings = propose(source, format=source_format, record=record, sample=sample, home=home)
