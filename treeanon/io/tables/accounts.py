@@ -15,7 +15,7 @@ import numpy as np
 from treeanon.errors import UsageError
 from treeanon.forest import ReadReport
 from treeanon.io.tables.needs import find_needs
-from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop
+from treeanon.io.tables.plan import MOVED_TABLE, Plan, Stop
 from treeanon.io.tables.released import distinct_rows
 from treeanon.io.tables.source import TableSource
 from treeanon.kernels.trees import Ints
@@ -94,7 +94,7 @@ class Accounts:
         """Counts columns without a class, where there are rows; keys apart, unless they say nothing."""
         for stop, found in zip(self.plan.stops, self.rows, strict=True):
             present = found[found >= 0]
-            named = {*stop.columns.values(), *(stop.fixed or ())[:1], RECORD_COLUMN}
+            named = {*stop.columns.values(), *(stop.fixed or ())[:1], self.plan.record_column}
             for name in self.source.tables()[stop.table].columns if len(present) else ():
                 at = stop.table, name
                 if name in named:

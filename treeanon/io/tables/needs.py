@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from treeanon.errors import UsageError
-from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop
+from treeanon.io.tables.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey, columns_text
 from treeanon.schema.model import Link
 
@@ -82,8 +82,8 @@ def _check_names(plan: Plan) -> None:
     """Refuses names that mean something else in a release."""
     tables = plan.tables()
     root = plan.stops[0].table
-    if RECORD_COLUMN in tables[root]:
-        raise _cannot(root, f"its column {RECORD_COLUMN!r} has a meaning of its own in a release")
+    if plan.record_column in tables[root]:
+        raise _cannot(root, f"its column {plan.record_column!r} has a meaning of its own in a release")
     for table in tables:
         if MOVED_TABLE + table in tables:
             raise _cannot(table, f"there is a table {MOVED_TABLE + table!r}, which has a meaning of its own")

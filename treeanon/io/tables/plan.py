@@ -45,10 +45,14 @@ class Stop:
 
 @dataclass(frozen=True)
 class Plan:
-    """The stops of a schema, each after the one above it."""
+    """The stops of a schema, each after the one above it.
+
+    `record_column` is the column that says which rows are persons, where there is one; "" where every row is.
+    """
 
     layout: Layout
     stops: tuple[Stop, ...]
+    record_column: str = RECORD_COLUMN
 
     def below(self, stop: Stop) -> list[Stop]:
         """The stops that links of this one lead to."""
@@ -79,8 +83,8 @@ class Plan:
         return list(dict.fromkeys(stop.link.key for stop in self.stops if stop.link is not None))
 
 
-def make_plan(schema: Schema) -> Plan:
-    """The plan of a resolved schema.
+def make_plan(schema: Schema, record_column: str = RECORD_COLUMN) -> Plan:
+    """The plan of a resolved schema; see `Plan` for `record_column`.
 
     >>> from treeanon.schema.relational import resolve
     >>> schema = Schema.loads('''
@@ -120,7 +124,7 @@ def make_plan(schema: Schema) -> Plan:
             known[way] = len(stops)
             stops.append(Stop(len(stops), labels, link.table, link, above.index, container, fixed))
         stops[known[path.steps[:-1]]].columns[index] = path.steps[-1].name or ""
-    return Plan(layout, tuple(stops))
+    return Plan(layout, tuple(stops), record_column)
 
 
 def _container(layout: Layout, stops: list[Stop], above: Stop, step: Step) -> int:

@@ -50,9 +50,15 @@ def resolved(schema: Schema, source: TableSource) -> Schema:
     return resolve(schema, keys, columns, primary, source.files, header_is_sure=sure)
 
 
-def read_tables(source: TableSource, schema: Schema, options: ReadOptions, report: ReadReport) -> Batch:
-    """All persons of a relational input, by a resolved schema."""
-    return _Reader(source, make_plan(schema), options, report).batch()
+def read_tables(
+    source: TableSource,
+    schema: Schema,
+    options: ReadOptions,
+    report: ReadReport,
+    record_column: str = RECORD_COLUMN,
+) -> Batch:
+    """All persons of a relational input, by a resolved schema; see `Plan` for `record_column`."""
+    return _Reader(source, make_plan(schema, record_column), options, report).batch()
 
 
 @dataclass
@@ -104,8 +110,9 @@ class _Reader:
             info = self.source.tables()[table]
             # Where no column is wanted, one tells how many rows there are.
             names = list(dict.fromkeys([*wanted, *info.primary])) or list(info.columns[:1])
-            if table == self.plan.stops[0].table and RECORD_COLUMN in info.columns and RECORD_COLUMN not in names:
-                names.append(RECORD_COLUMN)
+            mark = self.plan.record_column
+            if table == self.plan.stops[0].table and mark in info.columns and mark not in names:
+                names.append(mark)
             yield from ((table, [name]) for name in names) if self.source.by_column else [(table, names)]
 
     def read_ahead(self, asked: list[tuple[str, list[str]]]) -> Iterator[tuple[str, pa.Table]]:
@@ -141,7 +148,7 @@ class _Reader:
                 del self.primary[table]
         if name in self.plan.valued(table):
             self.columns[table, name] = self.coded(table, name, column)
-        if name == RECORD_COLUMN and table == self.plan.stops[0].table:
+        if name == self.plan.record_column and table == self.plan.stops[0].table:
             self.persons = self.marked(table, self.coded(table, name, column))
         for key, sides in waiting.items():
             if key.table == table and name in key.columns:
@@ -154,7 +161,7 @@ class _Reader:
         codes, texts = column
         right = np.array([text in ("0", "1") for text in texts] + [False])
         if len(wrong := np.flatnonzero(~right[codes])):
-            self.refuse("must be 1 for a person, and 0 for other rows", table, int(wrong[0]), [RECORD_COLUMN])
+            self.refuse("must be 1 for a person, and 0 for other rows", table, int(wrong[0]), [self.plan.record_column])
         return _rows_with(column, "1")
 
     def coded(self, table: str, name: str, column: pa.ChunkedArray) -> Column:

@@ -50,7 +50,7 @@ def as_tables(schema: Schema, table: str) -> Schema:
 
 def read_rows(source: RowSource, schema: Schema, options: ReadOptions, report: ReadReport) -> Batch:
     """All persons of a source of rows."""
-    batch = read_tables(source, resolved(as_tables(schema, source.table), source), options, report)
+    batch = read_tables(source, resolved(as_tables(schema, source.table), source), options, report, record_column="")
     report.is_relational = False
     stars = source.stars()
     return batch if stars is None else replace(batch, moved=_stars(source, stars))
@@ -79,7 +79,7 @@ def make_rows(forest: Forest, schema: Schema, shuffled: Shuffled, progress: Any 
         raise UsageError("the schema publishes no class, so there is no column to write")
     if any(spec.path is not None and spec.path.steps[-1].name == STAR_COLUMN for spec in twin.classes):
         raise UsageError(f"column {STAR_COLUMN!r} has a meaning of its own in a release")
-    needs = find_needs(make_plan(twin))
+    needs = find_needs(make_plan(twin, record_column=""))
     rows = lay_out(forest, needs, progress)
     keyed = KeyedTable(_TABLE, {0: slice(0, len(forest))}, shuffled(len(forest)) + 1)
     made = table_out(forest, needs.plan, rows, keyed)
