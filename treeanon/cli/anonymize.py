@@ -30,8 +30,8 @@ from treeanon.cli.releasing import (
     check_folder,
     check_form,
     check_solution_target,
-    compiles_first,
     refuse_own_input,
+    tell_of_compiling,
     told_release,
 )
 from treeanon.cli.table_options import (
@@ -233,8 +233,6 @@ def command(
         raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
     l, diversity = _of_trees(of_tables)  # noqa: E741
     algorithm = algorithm or DEFAULT
-    if compiles_first() or compiles_first(KERNELS.get(algorithm, "structure")):
-        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
     from treeanon.io.tables.urls import shown
@@ -270,6 +268,7 @@ def command(
     check_solution_target(solution, output, force=force)
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output, solution)
+    tell_of_compiling("verify", KERNELS.get(algorithm, "structure"), quiet=quiet)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,

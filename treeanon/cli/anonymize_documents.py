@@ -12,7 +12,7 @@ import click
 from treeanon.algorithms.flat.registry import FLAT_DEFAULT, flat_algorithm_named
 from treeanon.cli.anonymize_table import Asked
 from treeanon.cli.common import printable, progress_bar, read_records, result, say, told_reading
-from treeanon.cli.releasing import check_folder, check_form, compiles_first, told_sacrifices
+from treeanon.cli.releasing import check_folder, check_form, tell_of_compiling, told_sacrifices
 from treeanon.cli.table_options import models_of_options
 from treeanon.cli.tables import told_search
 
@@ -33,8 +33,6 @@ def anonymize_documents(asked: Asked) -> None:
     schema, output, quiet = asked.schema, asked.output, asked.quiet
     rest = _asked_of_trees(asked)
     request = replace(asked, options=_of_rows(asked, rest)).rows
-    if compiles_first("tuples") or (rest is not None and (compiles_first() or compiles_first("rare_sets"))):
-        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
     from treeanon.io.tables.urls import shown
@@ -46,6 +44,7 @@ def anonymize_documents(asked: Asked) -> None:
     check_folder(output)
     form = output_format(output, schema, asked.target_format)
     check_form(schema, form, output)
+    tell_of_compiling("tuples", *(() if rest is None else ("verify", "rare_sets")), quiet=quiet)
     forest = read_records(asked.source, schema, quiet=quiet, **asked.reading)
     check_form(forest.schema, form, output)
     if rest is not None:
@@ -128,7 +127,9 @@ def _of_the_person(request: TableRequest, forest: Forest, asked: Asked) -> Table
     own = dict(request.options)
     if "weights" in own:
         own["weights"] = {name: weight for name, weight in own["weights"].items() if name in mine}
-    return replace(request, models=models_of_options(asked.k, given), options=own)
+    bare = request.unprotected
+    bare = bare if isinstance(bare, bool) else tuple(name for name in bare if name in mine)
+    return replace(request, models=models_of_options(asked.k, given), options=own, unprotected=bare)
 
 
 def told_documents(release: DocumentsRelease, output: str) -> str:

@@ -8,7 +8,7 @@ import click
 
 from treeanon.cli.anonymize_table import Asked
 from treeanon.cli.common import printable, progress_bar, result, say, told_reading
-from treeanon.cli.releasing import check_folder, compiles_first
+from treeanon.cli.releasing import check_folder, tell_of_compiling
 from treeanon.cli.table_options import reductions_of
 from treeanon.cli.tables import read_as_table, refuse_hierarchies
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 def anonymize_permuted(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
     _refuse(asked)
-    if compiles_first("flat_losses"):
-        say("compiling kernels on the first run: this takes some seconds, once", quiet=asked.quiet)
     from treeanon.io.output import refuse_existing
     from treeanon.release import fulfil_permuted
     from treeanon.table.permuted_files import files_of
@@ -32,6 +30,7 @@ def anonymize_permuted(asked: Asked) -> None:
     check_folder(asked.output)
     refuse_hierarchies(asked.schema, asked.output)
     reductions = reductions_of(asked.options["reduced"])
+    tell_of_compiling("flat_losses", quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, quiet=asked.quiet, **asked.reading)
     with progress_bar("searching", quiet=asked.quiet):
         release = fulfil_permuted(request, table, seed=asked.seed)

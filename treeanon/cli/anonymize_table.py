@@ -11,7 +11,7 @@ import click
 from treeanon.algorithms.flat.options import OPTIONS
 from treeanon.algorithms.flat.registry import flat_algorithm_named
 from treeanon.cli.common import progress_bar, result, say
-from treeanon.cli.releasing import check_folder, check_solution_target, compiles_first
+from treeanon.cli.releasing import check_folder, check_solution_target, tell_of_compiling
 from treeanon.cli.table_options import models_of_options, reductions_of
 from treeanon.cli.tables import read_as_table, refuse_hierarchies, told_table_release
 
@@ -46,7 +46,7 @@ class Asked:
     def rows(self) -> TableRequest:
         """The release of rows that is asked for."""
         from treeanon.release import TableRequest
-        from treeanon.release.table_request import default_search
+        from treeanon.release.table_request import default_search, unprotected_by
 
         given = self.options
         names = [*OPTIONS, "weights", "effort", "max_loss"]
@@ -56,7 +56,8 @@ class Asked:
         algorithm = self.algorithm or default_search(publish)
         if "effort" in own and "effort" in flat_algorithm_named(algorithm).options:
             own["effort"] = _whole_effort(own["effort"])
-        return TableRequest(models, algorithm, self.max_suppressed, own, unprotected=given["l"] == 1, publish=publish)
+        bare = unprotected_by(given["l"])
+        return TableRequest(models, algorithm, self.max_suppressed, own, unprotected=bare, publish=publish)
 
     def refuse_trees(self, more: str = "") -> None:
         """Refuses options that only trees have."""
@@ -85,8 +86,6 @@ def _whole_effort(text: object) -> int:
 
 def anonymize_table(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
-    if compiles_first("tuples"):
-        say("compiling kernels on the first run: this takes some seconds, once", quiet=asked.quiet)
     from treeanon.io.output import refuse_existing
     from treeanon.release import fulfil_table
     from treeanon.table.out import table_format
@@ -100,6 +99,7 @@ def anonymize_table(asked: Asked) -> None:
     check_solution_target(asked.solution, asked.output, force=asked.force)
     refuse_hierarchies(asked.schema, asked.output, asked.solution)
     form = table_format(asked.output, asked.target_format)
+    tell_of_compiling("tuples", quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, quiet=asked.quiet, **asked.reading)
     with progress_bar("searching", quiet=asked.quiet):
         release = fulfil_table(request, table, seed=asked.seed)

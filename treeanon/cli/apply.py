@@ -20,7 +20,7 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import check_folder, check_form, compiles_first, refuse_own_input, told_release
+from treeanon.cli.releasing import check_folder, check_form, refuse_own_input, tell_of_compiling, told_release
 from treeanon.cli.table_options import reduce_option, reductions_of
 from treeanon.cli.tables import read_as_table, refuse_hierarchies, told_table_release
 
@@ -68,8 +68,6 @@ def command(
     """
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([solution, source, schema], [output])
-    if compiles_first():
-        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
     from treeanon.io.tables.urls import shown
@@ -93,6 +91,7 @@ def command(
     found = SolutionFile.load(solution).solution
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output)
+    tell_of_compiling("verify", quiet=quiet)
     forest = read_records(
         source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
         show_values=show_values, jobs=jobs,
@@ -125,6 +124,7 @@ def _apply_to_table(
     found = TableSolution.load(solution)
     refuse_hierarchies(schema, output)
     form = table_format(output, target_format)
+    tell_of_compiling("tuples", quiet=quiet)
     table = read_as_table(source, schema, reductions_of(reduced), quiet=quiet, **reading)
     release = apply_table(found, table)
     release.write(output, format=form, force=force, seed=seed)

@@ -31,7 +31,10 @@ output_option = click.option(
 )
 force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
 seed_option = click.option(
-    "--seed", type=int, metavar="N", help="Repeatable random order. For tests only: do not publish a seeded release."
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Repeatable random order. For tests only: do not publish a seeded release.",
 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import printable, told_reading
+from treeanon.cli.common import printable, say, told_reading
 
 if TYPE_CHECKING:
     from treeanon.io.registry import Format
@@ -89,8 +89,14 @@ def check_solution_target(solution: str | None, output: str, *, force: bool) -> 
     refuse_existing(solution, force=force)
 
 
+def tell_of_compiling(*kernels: str, quiet: bool) -> None:
+    """Says that the first run takes longer, if one of these modules of kernels will be compiled."""
+    if any(map(compiles_first, kernels)):
+        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
+
+
 def compiles_first(kernels: str = "verify") -> bool:
-    """Whether a module of kernels will be compiled; every release needs the verifier's."""
+    """Whether a module of kernels will be compiled."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
         return False
     found = find_spec(f"treeanon.kernels.{kernels}")

@@ -56,13 +56,15 @@ class PerColumn(click.ParamType):  # type: ignore[type-arg]
 def _gathered(
     ctx: click.Context, param: click.Parameter, given: tuple[tuple[str, int | float], ...]
 ) -> int | float | dict[str, int | float] | None:
-    """One number for all columns, or one for each of those named."""
+    """One number for all columns, or one for each of those named: "" are the others, which want no diversity."""
     if not given:
         return None
     if any(column == "" for column, _ in given):
-        if len(given) > 1:
-            raise click.BadParameter("give one number for all classes, or CLASS=N for each", ctx, param)
-        return given[0][1]
+        if len(given) == 1:
+            return given[0][1]
+        if param.name != "l" or dict(given)[""] != 1:
+            more = "; --l 1 beside them: none for the others" if param.name == "l" else ""
+            raise click.BadParameter(f"give one number for all classes, or CLASS=N for each{more}", ctx, param)
     if len({column for column, _ in given}) < len(given):
         raise click.BadParameter("a class has two numbers", ctx, param)
     return dict(given)
@@ -79,7 +81,7 @@ def model_options(command: F) -> F:
     """Options for the privacy models beyond k; each of what it takes for every sensitive class, or for one."""
     for option in reversed(
         (
-            per_column("--l", "l", "Diversity in sensitive classes; 1: none is wanted.", metavar="[CLASS=]N"),
+            per_column("--l", "l", "Diversity in sensitive classes; 1: none is wanted there.", metavar="[CLASS=]N"),
             click.option(
                 "--diversity",
                 type=click.Choice(FORMS),

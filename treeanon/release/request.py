@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from treeanon.algorithms.registry import DEFAULT, Algorithm, algorithm_named
@@ -49,6 +50,7 @@ class Request:
             raise UsageError("say k, the number of persons that nobody can be told apart among (or max_loss)")
         if self.max_loss is not None and not 0 <= self.max_loss <= 1:
             raise UsageError("max_loss must be a number from 0 (nothing lost) to 1 (everything)")
+        check_seed(self.seed)
         algorithm, options = self.search, dict(self.options)
         if self.complete and not algorithm.completable:
             raise UsageError(
@@ -107,13 +109,24 @@ def _listed(names: list[str]) -> str:
     return ("class " if len(names) == 1 else "classes ") + ", ".join(map(repr, names))
 
 
+def check_seed(seed: object) -> None:
+    """UsageError for a seed that is none.
+
+    >>> check_seed(1)
+    """
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0):
+        raise UsageError("seed must be a whole number from 0 on, or None")
+
+
 def persons(given: int | float | str, records: int) -> int:
     """The number of persons that a bound means: a count, a share below 1, or a text as "12" or "1%".
 
     >>> persons("1%", 615), persons(0.01, 615), persons("12", 615), persons(12, 615)
     (6, 6, 12, 12)
     """
-    wrong = UsageError('max_suppressed must be a number of persons, or a share such as "1%"')
+    wrong = UsageError(
+        'max_suppressed must be a number of persons, or a share such as "1%" or 0.01; the number whole, such as 12'
+    )
     if isinstance(given, bool):
         raise wrong
     try:

@@ -18,9 +18,9 @@ from treeanon.privacy.models.t_closeness import Distance
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
 from treeanon.release.permuted_anonymizing import fulfil_permuted
 from treeanon.release.permuted_release import PermutedRelease
-from treeanon.release.request import persons
+from treeanon.release.request import check_seed, persons
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import Publish, TableRequest, default_search
+from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
 from treeanon.release.table_searching import largest_k, only_closeness_fails, require, searches, table_counts
 from treeanon.table import Column, Table
 from treeanon.table.covers import reads_back, value_ranks
@@ -64,8 +64,9 @@ def anonymize_table(
     """
     asked = (*models_of(k, l=l, diversity=diversity, c=c, alpha=alpha, p=p, t=t, emd=emd), *models)
     given = {name: value for name, value in {"weights": weights, **options}.items() if value is not None}
+    check_seed(seed)
     name = algorithm or default_search(publish)
-    request = TableRequest(asked, name, max_suppressed, given, unprotected=l == 1, publish=publish)
+    request = TableRequest(asked, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
     if publish == "permuted":
         return fulfil_permuted(request, table, seed=seed)
     return fulfil_table(request, table, seed=seed)

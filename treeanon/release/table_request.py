@@ -15,6 +15,7 @@ from treeanon.algorithms.flat.registry import (
     flat_algorithm_named,
 )
 from treeanon.errors import UsageError
+from treeanon.privacy.models.asked import Asked
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.permuted_verdict import refuse_others
 from treeanon.release.request import persons
@@ -29,15 +30,16 @@ PUBLISH: tuple[Publish, ...] = ("generalized", "permuted")
 class TableRequest:
     """The models that must hold, the search, how many persons may be left out, and the search's own options.
 
-    `unprotected` says that sensitive columns of which no model speaks are to be published as they are. `publish` says
-    how groups are: with general values, or as permutations, which hide nothing but the one sensitive column.
+    `unprotected` says that sensitive columns of which no model speaks are to be published as they are: all (True), none
+    (False), or those of these names. `publish` says how groups are: with general values, or as permutations, which hide
+    nothing but the one sensitive column.
     """
 
     models: tuple[Model, ...]
     algorithm: str = FLAT_DEFAULT
     max_suppressed: int | float | str = 0
     options: Mapping[str, Any] = field(default_factory=dict)
-    unprotected: bool = False
+    unprotected: bool | tuple[str, ...] = False
     publish: Publish = "generalized"
 
     def __post_init__(self) -> None:
@@ -76,7 +78,8 @@ class TableRequest:
             raise UsageError("no class of the schema has role quasi: the guarantee would speak of nothing")
         sensitive = [name for name, role in roles.items() if role == "sensitive"]
         spoken = {name for model in self.models for name in (model.sensitive if model.sensitive is not None else ())}
-        for name in sorted(spoken):
+        wanted_bare = () if isinstance(self.unprotected, bool) else self.unprotected
+        for name in sorted(spoken | set(wanted_bare)):
             if name not in roles:
                 raise UsageError(f"there is no class {name!r}; sensitive ones: {', '.join(sensitive) or 'none'}")
             if roles[name] != "sensitive":
@@ -88,11 +91,11 @@ class TableRequest:
                 names = ", ".join(model.name for model in self.models if model.sensitive == ())
                 raise UsageError(f"{names} needs a class with role sensitive; the schema has none")
             return
-        bare = [name for name in sensitive if name not in spoken]
-        if bare and not self.unprotected:
+        bare = [name for name in sensitive if name not in spoken and name not in wanted_bare]
+        if bare and self.unprotected is not True:
             raise UsageError(
                 f"the schema calls {', '.join(bare)} sensitive: ask for a model that keeps the value of a person from"
-                " being learnt (--l, --t, --alpha or --p; --l 1 states that none is wanted)"
+                " being learnt (--l, --t, --alpha or --p; --l 1, or --l CLASS=1, states that none is wanted)"
             )
 
     def _check_permuted(self, sensitive: list[str]) -> None:
@@ -114,3 +117,16 @@ def default_search(publish: Publish = "generalized") -> str:
     'mondrian'
     """
     return PERMUTED_DEFAULT if publish == "permuted" else FLAT_DEFAULT
+
+
+def unprotected_by(l: Asked | None) -> bool | tuple[str, ...]:  # noqa: E741 - its name in the literature
+    """What an l leaves unprotected: all that no model speaks of, or the classes for which it is 1.
+
+    The name "" stands for all that are not named.
+
+    >>> unprotected_by(1), unprotected_by({"ill": 2, "pay": 1}), unprotected_by({"ill": 2, "": 1}), unprotected_by(3)
+    (True, ('pay',), True, False)
+    """
+    if not isinstance(l, Mapping):
+        return l == 1
+    return l.get("") == 1 or tuple(name for name, value in l.items() if value == 1)
