@@ -10,6 +10,7 @@ from treeanon.algorithms.registry import ALGORITHMS, DEFAULT
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.privacy.freeform_check import verify_freeform
 from treeanon.privacy.models.asked import models_of
 from treeanon.privacy.permuted_verdict import PermutedVerdict, verify_permuted
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
@@ -84,12 +85,13 @@ def verify(data: Forest, *args: Any, **asked: Any) -> Verdict: ...
 def verify(data: Table, *args: Any, **asked: Any) -> TableVerdict: ...
 @overload
 def verify(data: Permuted, *args: Any, **asked: Any) -> PermutedVerdict: ...
-def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Verdict | TableVerdict | PermutedVerdict:
+def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Any:
     """Whether published trees or rows keep a guarantee, whoever made them.
 
     Of a `Forest` by the parameters of `treeanon.privacy.verify`: k, m, n. Of a `Table` every model asked for, by those
     of `treeanon.privacy.models.asked.models_of`: k, l, t and so on; or `models`. The same of a permuted release
-    (`read_permuted`), whose groups must have k persons.
+    (`read_permuted`), whose groups must have k persons. A freeform release, in which no rows need look alike, is
+    checked against its `original`: verify(released, k=5, original=table).
 
     >>> import treeanon as ta
     >>> table = ta.Table.of_texts({"age": (["34", "34", "41"], ta.Hierarchy.flat(["34", "41"]))})
@@ -99,6 +101,8 @@ def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Verdict
     if isinstance(data, Forest):
         return verify_forest(data, *args, **asked)
     models = tuple(asked.pop("models", ()))
+    if (original := asked.pop("original", None)) is not None and isinstance(data, Table):
+        return verify_freeform(original, data, *args, **asked)
     models = (*models_of(*args, **asked), *models)
     return verify_permuted(data, models) if isinstance(data, Permuted) else verify_table(data, models)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from treeanon.algorithms.flat.found import Found, scattered
+from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.errors import GuaranteeError
 from treeanon.kernels.trees import Longs
 from treeanon.loss.flat import measure
+from treeanon.privacy.freeform_check import FreeformVerdict, check_candidates, verify_freeform
 from treeanon.privacy.models.asked import Asked, Form, models_of
 from treeanon.privacy.models.limits import Number
 from treeanon.privacy.models.model import Model
@@ -78,7 +81,7 @@ def fulfil_table(request: TableRequest, table: Table, *, seed: int | None = None
         recoded, rows = found.recoded(table)
         check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
         released = scattered(recoded, seed)
-        verdict = verify_table(released, models)
+        verdict = _verdict(table, released, found, models)
         if not only_closeness_fails(verdict, models):
             break
     if models != request.models:
@@ -87,11 +90,22 @@ def fulfil_table(request: TableRequest, table: Table, *, seed: int | None = None
     return release_of(table, released, found, verdict, models, request.options, request.max_suppressed)
 
 
+def _verdict(table: Table, released: Table, found: Found, models: tuple[Model, ...]) -> TableVerdict | FreeformVerdict:
+    """Whether a release holds: by its groups of rows alike, or for a freeform one by who can be behind what."""
+    if not isinstance(found, Freeform):
+        return verify_table(released, models)
+    verdict = verify_freeform(table, released, largest_k(models))
+    others = [model for model in models if model.sensitive is not None]
+    if not others:
+        return verdict
+    return replace(verdict, checked=check_candidates(table, found.graph.edges, found.original, others))
+
+
 def release_of(
     table: Table,
     released: Table,
     found: Found,
-    verdict: TableVerdict,
+    verdict: TableVerdict | FreeformVerdict,
     models: tuple[Model, ...],
     options: Mapping[str, Any],
     max_suppressed: int | float | str = 0,

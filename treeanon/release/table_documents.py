@@ -230,6 +230,8 @@ def _check_request(request: TableRequest, rest: Rest, table: Table) -> None:
         raise UsageError(f"{', '.join(bare)} needs a class of role sensitive that the record itself holds once")
     if isinstance(rest, Request) and persons(rest.max_suppressed, 10**9):
         raise UsageError("persons are left out by the search of the table alone: max_suppressed is of its request")
+    if request.search.freeform:
+        raise UsageError(f"{request.algorithm} makes no groups of rows alike, which documents are checked for")
     style = request.options.get("style", request.search.style)
     if "style" in request.search.options and any(style_of(column, style) != "hierarchy" for column in table.quasi):
         raise _no_nodes(request)

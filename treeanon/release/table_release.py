@@ -11,6 +11,7 @@ from treeanon.algorithms.flat.found import Found
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.io.output import Written
 from treeanon.loss.flat import FlatLosses
+from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
 from treeanon.schema import Schema
@@ -37,7 +38,7 @@ class TableRelease:
     models: tuple[Model, ...]
     found: Found
     loss: FlatLosses
-    verdict: TableVerdict
+    verdict: TableVerdict | FreeformVerdict
     counts: Mapping[str, Any]
     options: Mapping[str, Any]
     max_suppressed: int | float | str = 0
@@ -55,7 +56,7 @@ class TableRelease:
         delimiter: str | None = None,
         force: bool = False,
         seed: int | None = None,
-    ) -> TableVerdict:
+    ) -> TableVerdict | FreeformVerdict:
         """Writes the release as a CSV or Parquet file, and returns the verdict on what was written.
 
         Before the file appears, what was written is read again; unless that gives exactly the published rows, and they
@@ -63,7 +64,7 @@ class TableRelease:
         unless another is given. Rows come in random order; `seed` makes it repeatable, for tests.
         """
         form = table_format(target, format)
-        verdicts: list[TableVerdict] = []
+        verdicts: list[TableVerdict | FreeformVerdict] = []
 
         def check(written: Written) -> None:
             verdicts.append(self._check(written, str(target), form))
@@ -72,7 +73,7 @@ class TableRelease:
         write_table(self.table, target, format=form, delimiter=between, force=force, seed=seed, check=check)
         return verdicts[-1]
 
-    def _check(self, written: Written, target: str, format: str) -> TableVerdict:
+    def _check(self, written: Written, target: str, format: str) -> TableVerdict | FreeformVerdict:
         """The verdict on what was written, which is to become `target`."""
         assert isinstance(written, Path)
         name = "standard output" if target == "-" else target
@@ -84,8 +85,9 @@ class TableRelease:
             raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
         if again != Table(self.table.columns):
             raise GuaranteeError(f"{name}: not published, for reading it again does not give the published rows")
-        # Which rows are of one person is not in the file.
-        verdict = verify_table(Table(again.columns, None), self.models) if self.table.person is None else None
+        # Which rows are of one person is not in the file, nor is the input, which a freeform release is held against.
+        alone = self.table.person is None and isinstance(self.verdict, TableVerdict)
+        verdict = verify_table(Table(again.columns, None), self.models) if alone else None
         if verdict is not None and not verdict.holds:
             raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
         return verdict or self.verdict

@@ -9,6 +9,7 @@ from typing import Any
 from treeanon.algorithms.flat.found import Found
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import GuaranteeError
+from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.limits import exact
 from treeanon.privacy.models.model import Model
@@ -21,7 +22,7 @@ from treeanon.table import Table
 _CLOSER = 8
 """How often a search is repeated with a smaller t before t-closeness is given up."""
 
-Verdict = TableVerdict | PermutedVerdict
+Verdict = TableVerdict | PermutedVerdict | FreeformVerdict
 
 
 def searches(request: TableRequest, table: Table) -> Iterator[tuple[Found, tuple[Model, ...]]]:

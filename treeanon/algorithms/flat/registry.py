@@ -25,7 +25,8 @@ class FlatAlgorithm:
 
     `needs` are those that must be given. `groups` says that what it finds is a `Partition` by models of a sensitive
     column too, which can be published as permutations; `reaches` that the models of what it finds are stronger than
-    those that it was asked for. `style` is how values are published if nobody says.
+    those that it was asked for. `style` is how values are published if nobody says;
+    `freeform` that rows hide behind tuples which each stand for k of them, not in groups of rows that look alike.
     """
 
     name: str
@@ -37,6 +38,7 @@ class FlatAlgorithm:
     groups: bool = False
     reaches: bool = False
     style: Style = "auto"
+    freeform: bool = False
 
     @property
     def search(self) -> Callable[..., Found]:
@@ -57,6 +59,7 @@ class FlatAlgorithm:
 
 
 _FLAT = "treeanon.algorithms.flat."
+_BLOCKS = "order", "block"
 
 FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
     algorithm.name: algorithm
@@ -113,6 +116,7 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             _FLAT + "freeform.exchange",
             "exchanges what tuples cover that each stand for k rows, from the best grouping on",
             ("form", "style", "order", "seconds"),
+            freeform=True,
         ),
         FlatAlgorithm("anatomy", _FLAT + "anatomy", "puts rows with different sensitive values together", groups=True),
         FlatAlgorithm(
@@ -150,6 +154,17 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
                 ("idistance", "by distances from centres", "centres"),
             )
             for fast in (False, True)
+        ),
+        *(
+            FlatAlgorithm(name, _FLAT + f"freeform.{module}", way, ("form", "style", *options), preset, freeform=True)
+            for name, module, way, options, preset in (
+                ("freeform-greedy", "greedy", "lets every tuple cover one more row in each round", _BLOCKS, {}),
+                ("freeform-sort", "sort_greedy", "the same, by the cheapest pair of all", _BLOCKS, {}),
+                ("freeform-hungarian", "hungarian", "the same, by a best assignment in each round", _BLOCKS, {}),
+                ("freeform-optimal", "optimal", "covers rows at the least loss, if there are few", ("seconds",), {}),
+                ("freeform-nh", "ring", "cuts an order and makes a ring of each group", ("order",), {"grouped": True}),
+                ("ring", "ring", "lets every tuple cover a row and the next ones of an order", ("order",), {}),
+            )
         ),
     )
 }
