@@ -131,7 +131,11 @@ def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorit
     told = json.loads(said[said.index("{\n") :])
     assert told["verification"]["holds"]
     assert told["algorithm"].startswith(algorithm.split("-")[0]) or algorithm in told["algorithm"]
-    if not FLAT_ALGORITHMS[algorithm].freeform:
+    if FLAT_ALGORITHMS[algorithm].freeform:
+        against = ("--original", folder / "people.csv")
+        run("verify", out, "-s", folder / "s.toml", *against, "-k", 3, "--ignore-unnamed")
+        run("verify", out, "-s", folder / "s.toml", *against, "-k", 299, "--ignore-unnamed", code=1)
+    else:
         run("verify", out, "-s", folder / "s.toml", "--from", "parquet", "-k", 2)
 
 

@@ -9,7 +9,7 @@ import click
 
 from treeanon.cli.common import printable, reading_options, result, say, schema_option, talking_options, told_reading
 from treeanon.cli.table_options import per_column, reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table
+from treeanon.cli.tables import read_both, rows_format
 
 if TYPE_CHECKING:
     from treeanon.loss.flat import FlatLosses, QueryLoss
@@ -76,7 +76,7 @@ def command(
     loaded = Schema.load(schema)
     reading: dict[str, Any] = {"on_error": on_error, "strict": strict, "show_values": show_values, "jobs": jobs}
     _check_forms(before, after, loaded, source_format, asked=as_table or bool(reduced))
-    original, published, strange = _read(
+    original, published, strange = read_both(
         before, after, loaded, reductions_of(reduced), source_format, reading, quiet=quiet
     )
     if len(published) > len(original):
@@ -102,20 +102,9 @@ def command(
             say("\n".join(lines), quiet=quiet)
 
 
-def _rows_format(source: str, schema: Schema, format: str | None) -> str | None:
-    """The format of a file of rows, by its name before all else; None for others."""
-    from treeanon.io.reading import input_format
-    from treeanon.io.registry import format_of_name
-    from treeanon.schema.model import FLAT
-
-    by_name = format_of_name(source)
-    name = by_name.name if by_name is not None else input_format(source, schema, format).name
-    return name if name in FLAT else None
-
-
 def _check_forms(before: str, after: str, schema: Schema, format: str | None, *, asked: bool) -> None:
     """Refuses what cannot be compared."""
-    rows = [_rows_format(source, schema, format) is not None for source in (before, after)]
+    rows = [rows_format(source, schema, format) is not None for source in (before, after)]
     if before == after == "-":
         raise click.UsageError("only one of BEFORE and AFTER can be standard input")
     if not any(rows) and not asked:
@@ -125,29 +114,6 @@ def _check_forms(before: str, after: str, schema: Schema, format: str | None, *,
         )
     if rows[0] and not rows[1]:
         raise click.UsageError(f"{after}: what was made of rows is a CSV or Parquet file")
-
-
-def _read(
-    before: str,
-    after: str,
-    schema: Schema,
-    reductions: Mapping[str, str],
-    format: str | None,
-    reading: Mapping[str, Any],
-    *,
-    quiet: bool,
-) -> tuple[Table, Table, Mapping[str, int]]:
-    """Both tables, the published one in the terms of the original, and the strange rows of its columns."""
-    from treeanon.table.compared import as_they_are, in_terms_of
-    from treeanon.table.out import table_schema
-
-    original = read_as_table(before, schema, reductions, quiet=quiet, format=format, **reading)
-    rows = _rows_format(after, schema, format)
-    if rows is None:
-        raw = read_as_table(after, as_they_are(schema), reductions, quiet=quiet, format=format, **reading)
-    else:
-        raw = read_as_table(after, as_they_are(table_schema(original, rows)), {}, quiet=quiet, format=rows, **reading)
-    return original, *in_terms_of(original, raw)
 
 
 def _left_out(table: Table) -> dict[str, Any]:

@@ -103,3 +103,37 @@ def told_search(told: Mapping[str, Any]) -> list[str]:
             f"published as they are ({'declared safe by the schema' if role == 'keep' else what}): {', '.join(names)}"
         )
     return lines
+
+
+def rows_format(source: str, schema: Schema, format: str | None) -> str | None:
+    """The format of a file of rows, by its name before all else; None for others."""
+    from treeanon.io.reading import input_format
+    from treeanon.io.registry import format_of_name
+    from treeanon.schema.model import FLAT
+
+    by_name = format_of_name(source)
+    name = by_name.name if by_name is not None else input_format(source, schema, format).name
+    return name if name in FLAT else None
+
+
+def read_both(
+    before: str,
+    after: str,
+    schema: Schema,
+    reductions: Mapping[str, str],
+    format: str | None,
+    reading: Mapping[str, Any],
+    *,
+    quiet: bool,
+) -> tuple[Table, Table, Mapping[str, int]]:
+    """Both tables, the published one in the terms of the original, and the strange rows of its columns."""
+    from treeanon.table.compared import as_they_are, in_terms_of
+    from treeanon.table.out import table_schema
+
+    original = read_as_table(before, schema, reductions, quiet=quiet, format=format, **reading)
+    rows = rows_format(after, schema, format)
+    if rows is None:
+        raw = read_as_table(after, as_they_are(schema), reductions, quiet=quiet, format=format, **reading)
+    else:
+        raw = read_as_table(after, as_they_are(table_schema(original, rows)), {}, quiet=quiet, format=rows, **reading)
+    return original, *in_terms_of(original, raw)

@@ -21,11 +21,12 @@ from treeanon.cli.common import (
     told_dropped,
 )
 from treeanon.cli.table_options import asks_for_table, model_options, models_of_options, reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table, told_general
+from treeanon.cli.tables import read_as_table, read_both, told_general
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport
     from treeanon.privacy import Guarantee, Verdict
+    from treeanon.privacy.freeform_check import FreeformVerdict
     from treeanon.privacy.permuted_verdict import PermutedVerdict
     from treeanon.privacy.table_verdict import TableVerdict
     from treeanon.schema import Schema
@@ -40,6 +41,9 @@ _MOST = 12
 @click.option("-m", type=click.IntRange(1, 8), help="How many values are known at most.  [default: 2]")
 @click.option("-n", type=click.IntRange(0, 64), help="How many relations between them.  [default: 1]")
 @click.option("--table", "as_table", is_flag=True, help="Check rows: all quasi columns together [so for CSV, Parquet].")
+@click.option(
+    "--original", metavar="FILE", help="Check a freeform release: who of this input can be behind which of its rows."
+)
 @click.option("--permuted", is_flag=True, help="Check a permuted release: a folder or zip of records and values.")
 @reduce_option
 @click.option(
@@ -61,6 +65,7 @@ def command(
     m: int | None,
     n: int | None,
     as_table: bool,
+    original: str | None,
     permuted: bool,
     reduced: tuple[str, ...],
     attacker: Literal["independent", "joint"],
@@ -86,7 +91,8 @@ def command(
     Of CSV and Parquet files (with -m or -n: as trees), and with --table of any records, all quasi columns of a row
     are known together, and every group of rows alike must satisfy each of the models asked for.
 
-    Of a permuted release (--permuted) every group must satisfy the models of the sensitive column; -k is its size. Who
+    A freeform release, in which no rows need look alike, is checked against its input (--original). Of a permuted
+    release (--permuted) every group must satisfy the models of the sensitive column; -k is its size. Who
     is in such a table is not hidden.
 
     \b
@@ -112,6 +118,9 @@ def command(
                 "--permuted is of two tables that are as they are: it goes with models of them alone"
             )
         verdict, report = _of_permuted(release, loaded, k, given, reading)
+        told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
+    elif original is not None:
+        verdict, report = _of_freeform(original, release, loaded, k, given, reduced, reading, quiet=quiet)
         told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
     elif as_table or asks_for_table(given) or reduced or _has_rows(release, loaded, source_format, (m, n, *negative)):
         verdict, report = _of_rows(release, loaded, k, given, reduced, reading, quiet=quiet)
@@ -239,6 +248,31 @@ def _of_rows(
         for line in told_general(table):
             say(printable(line), quiet=quiet)
     return verify_table(table, models), table.report
+
+
+def _of_freeform(
+    original: str,
+    release: str,
+    schema: Schema,
+    k: int | None,
+    given: dict[str, Any],
+    reduced: tuple[str, ...],
+    reading: dict[str, Any],
+    *,
+    quiet: bool,
+) -> tuple[FreeformVerdict, ReadReport | None]:
+    from treeanon.privacy.freeform_check import verify_freeform
+
+    if k is None or models_of_options(None, given):
+        raise click.UsageError(
+            "--original checks -k alone: whose sensitive values a row can have is known to those who drew them"
+        )
+    options = dict(reading)
+    found = read_both(original, release, schema, reductions_of(reduced), options.pop("format"), options, quiet=quiet)
+    before, after, strange = found
+    if any(strange.values()):
+        raise click.UsageError(f"{release}: has values that stand for none that {original} has")
+    return verify_freeform(before, after, k), after.report
 
 
 def _of_permuted(
