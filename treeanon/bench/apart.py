@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import time
 from collections.abc import Iterable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -14,7 +15,8 @@ from treeanon.bench.figures import Line, Setting
 from treeanon.bench.measuring import Measuring, Numbers, Wanted
 from treeanon.errors import TreeanonError, UsageError
 
-Told = tuple[Literal["warm", "failed", "done"], Any]
+Told = tuple[Literal["warm", "failed", "done"], Any, float]
+"""What there is to say, with what content, after how many seconds."""
 _START = 300.0
 """Seconds for a process to start and for kernels to be compiled."""
 
@@ -36,7 +38,9 @@ class Apart:
         connection = self._connection()
         connection.send((line, setting, set(asked)))
         self._answer(connection, max(_START, self.seconds))
-        kind, content = self._answer(connection, self.seconds)
+        kind, content, took = self._answer(connection, self.seconds)
+        if took > self.seconds:
+            raise self._late(self.seconds)
         if kind == "failed":
             raise TreeanonError(content)
         found: Numbers = content
@@ -70,7 +74,10 @@ class Apart:
             self._end()
             raise TreeanonError("its process ended before it was done") from None
         self._end()
-        raise TreeanonError(f"left out: took longer than {seconds:g} s")
+        raise self._late(seconds)
+
+    def _late(self, seconds: float) -> TreeanonError:
+        return TreeanonError(f"left out: took longer than {seconds:g} s")
 
     def _end(self) -> None:
         if self._running is not None:
@@ -92,9 +99,12 @@ def _serve(connection: Connection, rows: int, seed: int) -> None:
         except EOFError:
             return
         measuring.warm_up(line, setting)
-        connection.send(("warm", None))
+        connection.send(("warm", None, 0.0))
+        begun = time.perf_counter()
+        kind: Literal["failed", "done"] = "done"
+        content: Any
         try:
-            told: Told = "done", measuring.numbers(line, setting, asked)
+            content = measuring.numbers(line, setting, asked)
         except TreeanonError as problem:
-            told = "failed", str(problem)
-        connection.send(told)
+            kind, content = "failed", str(problem)
+        connection.send((kind, content, time.perf_counter() - begun))
