@@ -12,6 +12,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -307,9 +308,9 @@ def test_signals(sent: signal.Signals, target: str, tmp_path: Path, big: Path) -
     old = put(tmp_path / target / "part-1.ndjson" if target == "o/" else tmp_path / target, "old")
     arguments = command(big, f"{tmp_path}/{target}", "in.ndjson")
     # Whoever runs the tests in the background may have made the signal one to be ignored.
+    catchable = None if sent == signal.SIGKILL else partial(signal.signal, sent, signal.SIG_DFL)
     with subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(sent, signal.SIG_DFL)
-        if sent != signal.SIGKILL else None,
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=catchable
     ) as process:  # fmt: skip
         assert wait_until_it_writes(process, tmp_path), process.stderr and process.stderr.read()
         process.send_signal(sent)
