@@ -385,3 +385,23 @@ def test_the_delimiter_stays(tmp_path):
     release.write(tmp_path / "out.csv")
     assert Path(tmp_path / "out.csv").read_text().splitlines()[0].strip('"') == "age"
     assert release.counts["dropped"] == {"name": 6}
+
+
+@pytest.mark.parametrize("algorithm", FREEFORM)
+def test_freeform_searches_are_not_asked_for_diversity(algorithm):
+    """Candidates that were chosen to be diverse can be told apart by whoever knows that."""
+    with pytest.raises(UsageError, match="gives k-anonymity alone"):
+        ta.anonymize(people(Random(1), 30), algorithm=algorithm, k=3, l=2)
+
+
+@pytest.mark.parametrize("style", ["auto", "ranges", "sets"])
+@pytest.mark.parametrize("algorithm", ["mondrian", "hilbert", "topdown", "onedim", "local", "ring", "koptimize"])
+def test_nodes_above_one_leaf_are_no_leaves(algorithm, style):
+    option = {} if algorithm == "koptimize" else {"style": style}
+    chain = ta.Hierarchy.from_paths([["a", "A", "R"], ["b", "A", "R"], ["c", "C", "R"]])
+    for texts, hierarchy in ((["C", "C", "a", "b"], chain), (["*", "*", "c", "c"], ta.Hierarchy.flat(["c"]))):
+        table = ta.Table.of_texts({"q": (texts, hierarchy)})
+        try:
+            assert ta.anonymize(table, k=2, algorithm=algorithm, **option).verdict.holds
+        except UsageError as problem:
+            assert "leaves" in str(problem) and algorithm == "koptimize"

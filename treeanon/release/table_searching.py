@@ -43,7 +43,8 @@ def refuse_too_few(table: Table, models: Sequence[Model]) -> None:
         raise GuaranteeError("there are no rows, so there is nothing to publish")
     k = largest_k(models)
     if table.persons < k:
-        raise GuaranteeError(f"there are {table.persons:,} persons, fewer than k = {k:,}: nobody can be hidden")
+        many = f"{table.persons:,} person{'s' if table.persons > 1 else ''}"
+        raise GuaranteeError(f"there are only {many}, fewer than k = {k:,}: nobody can be hidden")
 
 
 def largest_k(models: Sequence[Model]) -> int:

@@ -33,6 +33,7 @@ from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.koptimize import try_values
 from treeanon.kernels.trees import Flags, Ints, Longs
 from treeanon.table import Table
+from treeanon.table.covers import value_ranks
 
 Metric = Literal["dm", "cm"]
 Values = list[tuple[int, int]]
@@ -116,7 +117,7 @@ class Ordered:
         table = problem.table
         one_row_each(table, "k-Optimize")
         for column in table.quasi:
-            if (column.hierarchy.leaf_count[np.unique(column.codes[column.codes >= 0])] > 1).any():
+            if (value_ranks(column.hierarchy)[np.unique(column.codes[column.codes >= 0])] < 0).any():
                 raise UsageError(
                     f"column {column.name!r}: k-Optimize orders leaves, and there are values that are none"
                 )

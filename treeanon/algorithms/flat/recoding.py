@@ -57,7 +57,8 @@ def recoded_members(table: Table, offsets: Longs, members: Longs, style: Style =
 
 def style_of(column: Column, style: Style) -> Style:
     """The style in which a column is published."""
-    leaves_only = bool((column.hierarchy.leaf_count[np.unique(column.codes[column.codes >= 0])] == 1).all())
+    # A node above a single leaf covers one leaf too, and is none.
+    leaves_only = bool((value_ranks(column.hierarchy)[np.unique(column.codes[column.codes >= 0])] >= 0).all())
     if not leaves_only or style == "hierarchy":
         return "hierarchy"
     if style != "auto":
