@@ -46,11 +46,6 @@ class TableRequest:
         if not self.models:
             raise UsageError("give k, the number of persons that nobody can be told apart among, or another model")
         self.search.check(self.options)
-        if self.search.freeform and any(model.sensitive is not None for model in self.models):
-            raise UsageError(
-                f"{self.algorithm} gives k-anonymity alone: whoever knows that the persons behind a row were chosen to"
-                " be diverse can rule some of them out; ask a search of groups for models of sensitive classes"
-            )
         if self.publish not in PUBLISH:
             raise UsageError(f"groups are published as {' or '.join(PUBLISH)}")
         if self.publish == "permuted" and not self.search.groups:
@@ -58,6 +53,11 @@ class TableRequest:
             raise UsageError(
                 f"algorithm {self.algorithm!r} forms no groups to be published as permutations of a sensitive column;"
                 f" these do: {able}"
+            )
+        if self.search.freeform and any(model.sensitive is not None for model in self.models):
+            raise UsageError(
+                f"{self.algorithm} gives k-anonymity alone: whoever knows that the persons behind a row were chosen to"
+                " be diverse can rule some of them out; ask a search of groups for models of sensitive classes"
             )
         persons(self.max_suppressed, 10**9)
 
