@@ -1,0 +1,141 @@
+"""Who can be singled out in a collection, as data: class names and numbers, never a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Exactness = Literal["exact", "sampled"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of the persons: `persons` of the `of` looked at, and so a share that lies between `low` and `high`.
+
+    Where all persons were looked at and decided, `low` and `high` are the share itself. Else they are the bounds that
+    hold with 95 % confidence (Clopper and Pearson), a person who could not be decided counted once as not singled out
+    and once as singled out.
+
+    >>> Share(1, 4, 0.25, 0.25).share
+    0.25
+    """
+
+    persons: int
+    of: int
+    low: float
+    high: float
+
+    @property
+    def share(self) -> float:
+        """The share of the persons looked at."""
+        return self.persons / self.of if self.of else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {"persons": self.persons, "of": self.of, "share": self.share, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Classes that are dangerous when known together, `relations` as (upper, lower) pairs of them.
+
+    `persons`, of those looked at, are singled out by values of these classes, so related, and by no part of that.
+    """
+
+    classes: tuple[str, ...]
+    relations: tuple[tuple[str, str], ...]
+    persons: int
+    share: float
+
+    @property
+    def text(self) -> str:
+        """The combination in words.
+
+        >>> Combination(("hospital", "disease"), (("hospital", "disease"),), 3, 0.3).text
+        'hospital + disease with hospital ⇝ disease'
+        """
+        related = ", ".join(f"{upper} ⇝ {lower}" for upper, lower in self.relations)
+        return " + ".join(self.classes) + (f" with {related}" if related else "")
+
+
+@dataclass(frozen=True)
+class RowRisk:
+    """The risks of rows to whoever knows all quasi columns; `groups` are of persons whose rows look alike.
+
+    `smallest` is the k of the file. A person in a group of f persons, of whom the population has F, is found by a
+    prosecutor (who knows that the person is in the file) with chance 1/f, by a journalist (who does not) with 1/F:
+    `prosecutor` and `journalist` are the largest of these. `marketer` is the share of all persons that is found by
+    guessing for all: the mean of 1/f, or of 1/F where the population is known. Without a population `journalist` is
+    None: it is at most `prosecutor`. `absent` counts persons like whom the population has nobody, for whom F is f.
+    """
+
+    groups: int
+    smallest: int
+    below_k: Share
+    unique: Share
+    prosecutor: float
+    journalist: float | None
+    marketer: float
+    population: int | None = None
+    absent: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return asdict(self) | {"below_k": self.below_k.as_dict(), "unique": self.unique.as_dict()}
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Who can be singled out by how much knowledge, in trees or in a table.
+
+    below_k[i][j] is the share of persons for whom there are 1 to i + 1 labels and up to j relations between them that
+    they share with fewer than k persons, themselves counted; `unique` is the same for k = 2: nobody else. In a table
+    labels are values of quasi columns and there are no relations: j is 0 alone. `combinations` come the most dangerous
+    first. `decided` of the `persons` were looked at, against all records: all of them where `exactness` is "exact".
+    `whole` is of tables: all quasi columns are known. `m` and `n` are the largest looked at: m may be less than what was
+    asked for where there was no time for more.
+
+    >>> cell = Share(1, 2, 0.5, 0.5)
+    >>> risk = Risk("trees", 5, 1, 0, 2, 2, "exact", ((cell,),), ((cell,),), ())
+    >>> risk.at(1, 0).share, risk.as_dict()["below_k"]
+    (0.5, [{'m': 1, 'n': 0, 'persons': 1, 'of': 2, 'share': 0.5, 'low': 0.5, 'high': 0.5}])
+    """
+
+    kind: Literal["trees", "table"]
+    k: int
+    m: int
+    n: int
+    persons: int
+    decided: int
+    exactness: Exactness
+    below_k: tuple[tuple[Share, ...], ...]
+    unique: tuple[tuple[Share, ...], ...]
+    combinations: tuple[Combination, ...]
+    whole: RowRisk | None = None
+    seconds: float = 0.0
+
+    def at(self, m: int, n: int = 0) -> Share:
+        """The share that up to m labels with up to n relations single out from fewer than k persons."""
+        return self.below_k[m - 1][n]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data, as `--json` has it."""
+        told: Mapping[str, Any] = {
+            "kind": self.kind,
+            "k": self.k,
+            "m": self.m,
+            "n": self.n,
+            "persons": self.persons,
+            "decided": self.decided,
+            "exactness": self.exactness,
+            "below_k": _cells(self.below_k),
+            "unique": _cells(self.unique),
+            "combinations": [asdict(combination) for combination in self.combinations],
+            "seconds": self.seconds,
+        }
+        return {**told, "all_columns": self.whole.as_dict()} if self.whole is not None else dict(told)
+
+
+def _cells(shares: tuple[tuple[Share, ...], ...]) -> list[dict[str, Any]]:
+    return [{"m": m, "n": n, **share.as_dict()} for m, row in enumerate(shares, start=1) for n, share in enumerate(row)]
