@@ -1,0 +1,103 @@
+"""Elements of a page: whatever text goes in comes out as visible text, never as markup or as something unseen."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from lxml import etree
+
+from treeanon.hierarchy.show import printable
+
+Element = etree._Element
+Content = str | Element | None | Iterable["str | Element | None"]
+
+MOST = 300
+"""A longer text is cut: nobody reads on, and a page of megabytes helps nobody."""
+
+
+def el(tag: str, *content: Content, **attributes: str | float | None) -> Element:
+    """An element with its content and attributes; None is left out, `class_` is class, `stroke_width` stroke-width.
+
+    >>> text_of(el("p", "a < b", el("b", "\\x1b[1m"), class_="x"))
+    '<p class="x">a &lt; b<b>\\\\x1b[1m</b></p>'
+    """
+    made = etree.Element(tag)
+    for name, value in attributes.items():
+        if value is not None:
+            text = f"{value:.4g}" if isinstance(value, float) else str(value)
+            made.set(name.rstrip("_").replace("_", "-"), shown(text))
+    for part in _flat(content):
+        if isinstance(part, str):
+            _append_text(made, shown(part))
+        else:
+            made.append(part)
+    return made
+
+
+def _flat(content: Iterable[Content]) -> Iterable[str | Element]:
+    for part in content:
+        if part is None:
+            continue
+        # An element can be iterated over as well, but is one thing here.
+        if isinstance(part, str) or etree.iselement(part):
+            yield part  # type: ignore[misc]
+        else:
+            yield from _flat(part)  # type: ignore[arg-type]
+
+
+def _append_text(made: Element, text: str) -> None:
+    if len(made):
+        made[-1].tail = (made[-1].tail or "") + text
+    else:
+        made.text = (made.text or "") + text
+
+
+def shown(text: str, most: int = 4 * MOST) -> str:
+    """The text in at most so many characters, with control characters, marks of direction and the like made visible.
+
+    >>> shown("a" * 10, 5), shown("\\u202eabc")
+    ('aaaa…', '\\\\u202eabc')
+    """
+    return printable(text if len(text) <= most else text[: most - 1] + "…")
+
+
+def value(text: str | None, most: int = MOST) -> Element:
+    """A value of the data as an element of its own, whose direction does not touch the text around; None is missing.
+
+    >>> text_of(value("<script>")), text_of(value(None))
+    ('<bdi class="value">&lt;script&gt;</bdi>', '<i class="missing">missing</i>')
+    """
+    return el("i", "missing", class_="missing") if text is None else el("bdi", shown(text, most), class_="value")
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes where every letter has one, and wide ones of East Asia and pictures two.
+
+    >>> cells("flu"), cells("流感"), cells("é")
+    (3, 4, 1)
+    """
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def cut_to(text: str, most: int) -> str:
+    """The text, made visible, in at most so many columns.
+
+    >>> cut_to("influenza", 5), cut_to("流行性感冒", 5)
+    ('infl…', '流行…')
+    """
+    clean = shown(text, 4 * most)
+    if cells(clean) <= most:
+        return clean
+    out, left = "", most - 1
+    for letter in clean:
+        left -= cells(letter)
+        if left < 0:
+            break
+        out += letter
+    return out + "…"
+
+
+def text_of(element: Element) -> str:
+    """The element as HTML."""
+    return etree.tostring(element, encoding="unicode", method="html", with_tail=False)
