@@ -8,6 +8,9 @@ nobody could tell apart, and as dropped elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import takewhile
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -26,50 +29,57 @@ class _Matching:
     def __init__(self, before: Record, after: Record, label_parents: Ints) -> None:
         self.before, self.after = before, after
         self.covers = [_general(own, label_parents) for own in before.label]
-        self.below_before, self.below_after = _descendants(before), _descendants(after)
-        self.said = [{own for i in (node, *below) for own in self.covers[i]} for node, below in self._trees()]
+        self.below = _descendants(before)
+        self.children = after.children()
         self.became: list[int | None] = [None] * len(before)
-        self.origin: list[int | None] = [None] * len(after)
+        self.worth = np.full((len(after), len(before)), _NEVER)
+        for a in reversed(range(len(after))):
+            for b in range(len(before)):
+                if self._fits(b, a):
+                    self.worth[a, b] = self._worth(b, a)
 
-    def _trees(self) -> list[tuple[int, list[int]]]:
-        return list(enumerate(self.below_before[:-1]))
+    def _fits(self, b: int, a: int) -> bool:
+        return self.after.label[a] in self.covers[b]
+
+    def _worth(self, b: int, a: int) -> float:
+        """How well an original fits: by how much of what is below fits below it, then by how near its value is."""
+        found = 1 - self.covers[b].index(self.after.label[a]) / 1e6
+        return found + sum(worth for *_, worth in self._best(self.children[a], self.below[b], {b}))
+
+    def _best(self, wanted: list[int], candidates: list[int], tops: set[int]) -> Iterator[tuple[int, int, float]]:
+        """The originals below `tops` that fit published siblings best, each at most once, and their worth."""
+        if not wanted or not candidates:
+            return
+        between = [len(list(takewhile(lambda up: up not in tops, self.before.above(b)))) / 1e3 for b in candidates]
+        worth = self.worth[np.ix_(wanted, candidates)] - between
+        for row, column in zip(*linear_sum_assignment(worth, maximize=True), strict=True):
+            if worth[row, column] > 0:
+                yield wanted[row], candidates[column], float(worth[row, column])
 
     def find(self) -> list[int | None]:
-        children = self.after.children()
         for above in (-1, *range(len(self.after))):
-            under = -1 if above < 0 else self.origin[above]
-            if under is not None:
-                self._assign(children[above], self.below_before[under], under)
+            tops = {b for b, a in enumerate(self.became) if a == above}
+            pool = self.below[-1] if above < 0 else sorted({b for top in tops for b in self.below[top]})
+            self._assign(self.children[above], pool, tops)
+            # One level at a time: what hangs under a node that is one with others may be published under these.
+            self._merge([b for b in pool if self.before.parent[b] in (tops or {-1})])
         # What stands elsewhere now: its value is all that can be gone by.
-        self._assign([a for a, own in enumerate(self.origin) if own is None], list(range(len(self.before))), -1)
-        self._tell_merged(children)
+        told = set(self.became)
+        self._assign([a for a in range(len(self.after)) if a not in told], self.below[-1], set())
+        self._merge(self.below[-1])
         return self.became
 
-    def _assign(self, wanted: list[int], candidates: list[int], under: int) -> None:
-        """Gives each published sibling the original that it fits best."""
-        free = [b for b in candidates if self.became[b] is None]
-        if not wanted or not free:
-            return
-        worth = np.array([[self._worth(b, a, under) for b in free] for a in wanted])
-        for row, column in zip(*linear_sum_assignment(worth, maximize=True), strict=True):
-            if worth[row, column] > _NEVER:
-                self.became[free[column]], self.origin[wanted[row]] = wanted[row], free[column]
+    def _assign(self, wanted: list[int], candidates: list[int], tops: set[int]) -> None:
+        for a, b, _ in self._best(wanted, [b for b in candidates if self.became[b] is None], tops):
+            self.became[b] = a
 
-    def _worth(self, b: int, a: int, under: int) -> float:
-        """How well an original fits: by what is said below both, then by how little lies between, then by detail."""
-        if self.after.label[a] not in self.covers[b]:
-            return _NEVER
-        below = sum(self.after.label[i] in self.said[b] for i in self.below_after[a])
-        between = sum(1 for up in self.before.above(b) if up > under)
-        return 1 + below - between / 1e3 - self.covers[b].index(self.after.label[a]) / 1e6
-
-    def _tell_merged(self, children: list[list[int]]) -> None:
-        """What is left is one with a published node that says as much of the same place, if there is one."""
-        for b in range(len(self.before)):
+    def _merge(self, nodes: list[int]) -> None:
+        """Makes the nodes that are left one with a published node that says as much of their place, if there is one."""
+        for b in nodes:
             if self.became[b] is not None:
                 continue
             above = next((up for i in self.before.above(b) if (up := self.became[i]) is not None), -1)
-            fitting = [a for a in children[above] if self.after.label[a] in self.covers[b]]
+            fitting = [a for a in self.children[above] if self._fits(b, a)]
             if fitting:
                 self.became[b] = min(fitting, key=lambda a: self.covers[b].index(self.after.label[a]))
 
