@@ -1,0 +1,147 @@
+"""A preview: the release that is asked for, of all or of a sample, and a few records before and after. Nothing is
+published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.forest import Forest
+from treeanon.front import anonymize
+from treeanon.kernels.trees import Longs
+from treeanon.preview.changes import record_changes
+from treeanon.preview.choosing import choose
+from treeanon.preview.model import RecordChange, RowChange
+from treeanon.preview.rows import RowTrace
+from treeanon.preview.scores import forest_scores
+from treeanon.release import PermutedRelease, Release, TableRelease
+from treeanon.schema import Schema
+from treeanon.table import Table
+from treeanon.table.frames import table_of
+
+RECORDS = 3
+
+
+@dataclass(frozen=True, repr=False)
+class Preview:
+    """Chosen records (or rows of a table) before and after a release that is not written.
+
+    `release` is that of the whole input, or of a sample of `sampled` of its `records` records. The changes hold
+    *original* values.
+    """
+
+    release: Release | TableRelease | PermutedRelease
+    changes: tuple[RecordChange, ...] | tuple[RowChange, ...]
+    records: int
+    sampled: int | None = None
+
+    def __repr__(self) -> str:
+        # The changes are values of the data, and a repr ends up in logs and tracebacks.
+        return f"<Preview: {len(self.changes)} of {self.records:,} records, {self.release!r}>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The preview as plain data; `changes` hold original values."""
+        from treeanon.preview.plain import plain_change
+
+        return {
+            "contains_original_data": True,
+            "records": self.records,
+            "sampled": self.sampled,
+            "release": self.release.as_dict(),
+            "changes": [plain_change(change) for change in self.changes],
+        }
+
+
+def preview(
+    data: Any,
+    *,
+    schema: Schema | None = None,
+    records: int = RECORDS,
+    worst: bool = False,
+    classes: str | Sequence[str] = (),
+    numbers: Sequence[int] = (),
+    sample: int | None = None,
+    **asked: Any,
+) -> Preview:
+    """Records before and after the release that `treeanon.anonymize` would make; nothing is written.
+
+    Typical records are chosen, or the most changed ones (`worst`), or records in which one of `classes` changed; or
+    those of `numbers`, counted from 0. With `sample` the release is one of so many records drawn from the input, which
+    is quicker and says less: what k persons share there, others may share on the whole. All else that is asked goes to
+    `treeanon.anonymize`.
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
+    >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]], [["age", "34", []]], [["age", "35", []]]])
+    >>> found = preview(forest, k=2, worst=True, records=1)
+    >>> found, found.changes[0].before[0].value, found.changes[0].after[0].value
+    (<Preview: 1 of 3 records, <Release: 3 records, 2^(2,1)-anonymous by maximal>>, '34', '*')
+    """
+    if not isinstance(data, Forest | Table):
+        if schema is None:
+            raise UsageError("a frame needs a schema that says what its columns are: preview(frame, schema=…)")
+        data = table_of(data, schema)
+    part, of = sampled(data, sample, numbers)
+    named = (classes,) if isinstance(classes, str) else tuple(classes)
+    found = preview_of(
+        part, anonymize(part, **asked), records, worst=worst, classes=named, numbers=_inside(of, numbers)
+    )
+    return found if of is None else in_terms_of(found, len(data), of)
+
+
+def preview_of(
+    data: Forest | Table,
+    release: Release | TableRelease | PermutedRelease,
+    records: int = RECORDS,
+    *,
+    worst: bool = False,
+    classes: Sequence[str] = (),
+    numbers: Sequence[int] = (),
+) -> Preview:
+    """The preview of a release of these data; see `preview`."""
+    if isinstance(data, Forest):
+        assert isinstance(release, Release)
+        chosen = numbers or choose(forest_scores(data, release), records, worst=worst, classes=classes)
+        return Preview(release, tuple(record_changes(data, release, chosen)), len(data))
+    assert not isinstance(release, Release)
+    trace = RowTrace.of(data, release)
+    chosen = numbers or choose(trace.scores(), records, worst=worst, classes=classes)
+    return Preview(release, tuple(trace.changes(chosen)), len(data))
+
+
+def sampled(data: Forest | Table, size: int | None, numbers: Sequence[int] = ()) -> tuple[Any, Longs | None]:
+    """So many persons drawn from the data, those of `numbers` among them, and the numbers of their records or rows.
+
+    All the data, and None, where they are not more. The draw is always the same.
+    """
+    if size is not None and size < 1:
+        raise UsageError("sample must be a whole number from 1")
+    of_person = data.person if isinstance(data, Table) else None
+    persons = np.arange(len(data)) if of_person is None else np.unique(of_person)
+    for number in numbers:
+        if not 0 <= number < len(data):
+            raise UsageError(f"there is no record {number + 1:,}: there are {len(data):,}")
+    if size is None or len(persons) <= size:
+        return data, None
+    order = persons[np.random.default_rng(0).permutation(len(persons))]
+    wanted = np.array(numbers, np.int64)
+    drawn = np.concatenate([wanted if of_person is None else of_person[wanted], order])
+    _, first = np.unique(drawn, return_index=True)
+    chosen = np.sort(drawn[np.sort(first)[:size]])
+    rows = chosen if of_person is None else np.flatnonzero(np.isin(of_person, chosen))
+    return data.take(rows), rows
+
+
+def _inside(of: Longs | None, numbers: Sequence[int]) -> list[int]:
+    """The numbers that records of the input have in a sample, of which they are."""
+    return list(numbers) if of is None else [int(np.searchsorted(of, number)) for number in numbers]
+
+
+def in_terms_of(found: Preview, records: int, of: Longs) -> Preview:
+    """A preview of a sample, told by the numbers of the input."""
+    changes: Any = tuple(replace(change, number=int(of[change.number])) for change in found.changes)
+    return replace(found, changes=changes, records=records, sampled=len(of))
