@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, ClassVar, Literal
 
 import click
@@ -14,6 +13,7 @@ from treeanon.cli.anonymize_documents import anonymize_documents
 from treeanon.cli.anonymize_permuted import anonymize_permuted
 from treeanon.cli.anonymize_table import Asked, anonymize_table
 from treeanon.cli.common import (
+    Reading,
     force_option,
     output_option,
     progress_bar,
@@ -176,11 +176,7 @@ def command(
     target_format: str | None,
     force: bool,
     seed: int | None,
-    source_format: str | None,
-    on_error: Literal["error", "skip"],
-    strict: bool,
-    show_values: bool,
-    jobs: int | None,
+    reading: Reading,
     quiet: bool,
     as_json: bool,
     **of_tables: Any,
@@ -207,7 +203,7 @@ def command(
     from treeanon.schema import Schema
 
     loaded = Schema.load(schema)
-    if _is_table(source, loaded, source_format, algorithm, of_tables, trees=(m, n, *negative)):
+    if _is_table(source, loaded, reading["format"], algorithm, of_tables, trees=(m, n, *negative)):
         asked = Asked(
             source, loaded, output, k, algorithm, max_suppressed, solution, target_format, force, seed, quiet, as_json,
             mining,
@@ -217,10 +213,7 @@ def command(
                 "recoding": recoding, "objective": objective, "g": g, "closed": closed, "scope": scope,
                 "complete": complete,
             },
-            reading={
-                "format": source_format, "on_error": on_error, "strict": strict, "show_values": show_values,
-                "jobs": jobs,
-            },
+            reading=reading,
         )  # fmt: skip
         if of_tables["publish"] == "permuted":
             anonymize_permuted(asked)
@@ -240,7 +233,6 @@ def command(
     from treeanon.release import Request, fulfil
     from treeanon.report import losses_data
 
-    cores = jobs or os.cpu_count() or 1
     given: dict[str, Any] = {
         "recoding": recoding, "objective": objective, "weights": weights, "effort": effort, "g": g, "closed": closed,
         "scope": scope,
@@ -259,7 +251,7 @@ def command(
         max_suppressed,
         max_loss,
         seed,
-        cores,
+        reading["jobs"],
         options,
     )
     request.check(loaded)
@@ -269,15 +261,12 @@ def command(
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output, solution)
     tell_of_compiling("verify", KERNELS.get(algorithm, "structure"), quiet=quiet)
-    forest = read_records(
-        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
-        show_values=show_values, jobs=jobs,
-    )  # fmt: skip
+    forest = read_records(source, loaded, reading, quiet=quiet)
     check_form(forest.schema, form, output)
     with progress_bar("searching", quiet=quiet) as progress:
         release = fulfil(request, forest, progress)
     with progress_bar("writing", quiet=quiet) as progress:
-        release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)
+        release.write(output, format=form.name, force=force, seed=seed, jobs=reading["jobs"], progress=progress)
     if solution is not None:
         release.write_solution(solution, force=force)
     mined = ml2(forest, release.forest, release.kept) if mining else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -45,7 +44,7 @@ def anonymize_documents(asked: Asked) -> None:
     form = output_format(output, schema, asked.target_format)
     check_form(schema, form, output)
     tell_of_compiling("tuples", *(() if rest is None else ("verify", "rare_sets")), quiet=quiet)
-    forest = read_records(asked.source, schema, quiet=quiet, **asked.reading)
+    forest = read_records(asked.source, schema, asked.reading, quiet=quiet)
     check_form(forest.schema, form, output)
     if rest is not None:
         request = _of_the_person(request, forest, asked)
@@ -53,14 +52,10 @@ def anonymize_documents(asked: Asked) -> None:
         release = documents_of(forest, request, rest or "drop", seed=asked.seed, progress=progress)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(
-            output, format=form.name, force=asked.force, seed=asked.seed, jobs=_cores(asked), progress=progress
+            output, format=form.name, force=asked.force, seed=asked.seed, jobs=asked.reading["jobs"], progress=progress
         )
     say(told_documents(release, shown(output)), quiet=quiet)
     result({**release.as_dict(), "output": shown(output)}, as_json=asked.as_json)
-
-
-def _cores(asked: Asked) -> int:
-    return asked.reading["jobs"] or os.cpu_count() or 1
 
 
 def _refuse(asked: Asked) -> None:
@@ -100,7 +95,7 @@ def _asked_of_trees(asked: Asked) -> Request | None:
         trees["negative"],
         complete=trees["complete"],
         seed=asked.seed,
-        jobs=_cores(asked),
+        jobs=asked.reading["jobs"],
         options={name: value for name, value in given.items() if value is not None},
     )
 

@@ -31,7 +31,7 @@ def anonymize_permuted(asked: Asked) -> None:
     refuse_hierarchies(asked.schema, asked.output)
     reductions = reductions_of(asked.options["reduced"])
     tell_of_compiling("flat_losses", quiet=asked.quiet)
-    table = read_as_table(asked.source, asked.schema, reductions, quiet=asked.quiet, **asked.reading)
+    table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet):
         release = fulfil_permuted(request, table, seed=asked.seed)
     with progress_bar("writing", quiet=asked.quiet):

@@ -10,7 +10,7 @@ import click
 
 from treeanon.algorithms.flat.options import OPTIONS
 from treeanon.algorithms.flat.registry import flat_algorithm_named
-from treeanon.cli.common import progress_bar, result, say
+from treeanon.cli.common import Reading, progress_bar, result, say
 from treeanon.cli.releasing import check_folder, check_solution_target, tell_of_compiling
 from treeanon.cli.table_options import models_of_options, reductions_of
 from treeanon.cli.tables import read_as_table, refuse_hierarchies, told_table_release
@@ -40,7 +40,7 @@ class Asked:
     mining: bool
     options: Mapping[str, Any]
     trees: Mapping[str, Any]
-    reading: Mapping[str, Any]
+    reading: Reading
 
     @property
     def rows(self) -> TableRequest:
@@ -100,7 +100,7 @@ def anonymize_table(asked: Asked) -> None:
     refuse_hierarchies(asked.schema, asked.output, asked.solution)
     form = table_format(asked.output, asked.target_format)
     tell_of_compiling("tuples", quiet=asked.quiet)
-    table = read_as_table(asked.source, asked.schema, reductions, quiet=asked.quiet, **asked.reading)
+    table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet):
         release = fulfil_table(request, table, seed=asked.seed)
     release.write(asked.output, format=form, force=asked.force, seed=asked.seed)

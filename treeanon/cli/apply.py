@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from treeanon.cli.common import (
+    Reading,
     force_option,
     output_option,
     progress_bar,
@@ -48,11 +48,7 @@ def command(
     reduced: tuple[str, ...],
     force: bool,
     seed: int | None,
-    source_format: str | None,
-    on_error: Literal["error", "skip"],
-    strict: bool,
-    show_values: bool,
-    jobs: int | None,
+    reading: Reading,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -75,15 +71,13 @@ def command(
     from treeanon.release.table_reapply import is_of_table
     from treeanon.schema import Schema
 
-    cores = jobs or os.cpu_count() or 1
     loaded = Schema.load(schema)
     refuse_existing(output, force=force)
     check_folder(output)
     if is_of_table(solution):
         told = _apply_to_table(
-            solution, source, loaded, output, target_format, reduced, force=force, seed=seed, quiet=quiet,
-            format=source_format, on_error=on_error, strict=strict, show_values=show_values, jobs=jobs,
-        )  # fmt: skip
+            solution, source, loaded, output, target_format, reduced, reading, force=force, seed=seed, quiet=quiet
+        )
         result({**told, "output": shown(output)}, as_json=as_json)
         return
     if reduced:
@@ -92,14 +86,11 @@ def command(
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output)
     tell_of_compiling("verify", quiet=quiet)
-    forest = read_records(
-        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
-        show_values=show_values, jobs=jobs,
-    )  # fmt: skip
+    forest = read_records(source, loaded, reading, quiet=quiet)
     check_form(forest.schema, form, output)
     release = apply(found, forest)
     with progress_bar("writing", quiet=quiet) as progress:
-        release.write(output, format=form.name, force=force, seed=seed, jobs=cores, progress=progress)
+        release.write(output, format=form.name, force=force, seed=seed, jobs=reading["jobs"], progress=progress)
     say(told_release(release, output), quiet=quiet)
     result({**release.as_dict(), "output": shown(output)}, as_json=as_json)
 
@@ -111,11 +102,11 @@ def _apply_to_table(
     output: str,
     target_format: str | None,
     reduced: tuple[str, ...],
+    reading: Reading,
     *,
     force: bool,
     seed: int | None,
     quiet: bool,
-    **reading: Any,
 ) -> dict[str, Any]:
     """Applies the solution of a table, and gives what there is to tell."""
     from treeanon.release import TableSolution, apply_table
@@ -125,7 +116,7 @@ def _apply_to_table(
     refuse_hierarchies(schema, output)
     form = table_format(output, target_format)
     tell_of_compiling("tuples", quiet=quiet)
-    table = read_as_table(source, schema, reductions_of(reduced), quiet=quiet, **reading)
+    table = read_as_table(source, schema, reductions_of(reduced), reading, quiet=quiet)
     release = apply_table(found, table)
     release.write(output, format=form, force=force, seed=seed)
     say(told_table_release(release, output), quiet=quiet)

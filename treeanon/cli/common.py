@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 import click
 
@@ -38,11 +39,38 @@ seed_option = click.option(
 )
 
 
-def reading_options(command: F) -> F:
-    """Options of every command that reads records."""
+delimiter_option = click.option(
+    "--delimiter",
+    default="",
+    metavar="C",
+    help="What parts the values of a CSV file (tab: a tab) [default: as its header].",
+)
+
+
+class Reading(TypedDict):
+    """How an input is to be read; see `treeanon.io.read`."""
+
+    format: str | None
+    delimiter: str
+    on_error: Literal["error", "skip"]
+    strict: bool
+    show_values: bool
+    jobs: int
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of every command that reads records, which is given them together, as `reading`."""
+
+    @wraps(command)
+    def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
+        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values")}
+        reading |= {"format": source_format, "jobs": jobs or os.cpu_count() or 1}
+        return command(*args, reading=reading, **given)
+
     for option in reversed(
         (
             click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if not the schema's."),
+            delimiter_option,
             click.option(
                 "--on-error",
                 type=click.Choice(["error", "skip"]),
@@ -59,8 +87,8 @@ def reading_options(command: F) -> F:
             click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cores to use [default: all]."),
         )
     ):
-        command = option(command)
-    return command
+        gathered = option(gathered)
+    return gathered
 
 
 def talking_options(command: F) -> F:
@@ -112,31 +140,12 @@ class _Bar:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
-def read_records(
-    source: str,
-    schema: Schema,
-    *,
-    quiet: bool,
-    format: str | None,
-    on_error: Literal["error", "skip"],
-    strict: bool,
-    show_values: bool,
-    jobs: int | None,
-) -> Forest:
+def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) -> Forest:
     """The records of an input, read by the options that every command has for that."""
     from treeanon.io import read
 
     with progress_bar("reading", quiet=quiet) as progress:
-        return read(
-            source,
-            schema,
-            format=format,
-            on_error=on_error,
-            strict=strict,
-            show_values=show_values,
-            jobs=jobs or os.cpu_count() or 1,
-            progress=progress,
-        )
+        return read(source, schema, progress=progress, **reading)
 
 
 def say(text: str, *, quiet: bool) -> None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import printable, reading_options, result, say, schema_option, talking_options, told_reading
+from treeanon.cli.common import (
+    Reading,
+    printable,
+    reading_options,
+    result,
+    say,
+    schema_option,
+    talking_options,
+    told_reading,
+)
 from treeanon.cli.table_options import per_column, reduce_option, reductions_of
 from treeanon.cli.tables import read_both, rows_format
 
@@ -46,11 +55,7 @@ def command(
     queries: int | None,
     as_table: bool,
     reduced: tuple[str, ...],
-    source_format: str | None,
-    on_error: Literal["error", "skip"],
-    strict: bool,
-    show_values: bool,
-    jobs: int | None,
+    reading: Reading,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -74,11 +79,8 @@ def command(
     if weights is not None and not isinstance(weights, dict):
         raise click.UsageError("--weight: write CLASS=N, such as age=2")
     loaded = Schema.load(schema)
-    reading: dict[str, Any] = {"on_error": on_error, "strict": strict, "show_values": show_values, "jobs": jobs}
-    _check_forms(before, after, loaded, source_format, asked=as_table or bool(reduced))
-    original, published, strange = read_both(
-        before, after, loaded, reductions_of(reduced), source_format, reading, quiet=quiet
-    )
+    _check_forms(before, after, loaded, reading["format"], asked=as_table or bool(reduced))
+    original, published, strange = read_both(before, after, loaded, reductions_of(reduced), reading, quiet=quiet)
     if len(published) > len(original):
         what = (
             f"{after} has {len(published):,} rows and {before} {len(original):,}, so it cannot have been made of that"

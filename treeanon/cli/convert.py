@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from treeanon.cli.common import (
+    Reading,
     force_option,
     output_option,
     printable,
@@ -43,11 +44,7 @@ def command(
     schema_out: str | None,
     force: bool,
     seed: int | None,
-    source_format: str | None,
-    on_error: Literal["error", "skip"],
-    strict: bool,
-    show_values: bool,
-    jobs: int | None,
+    reading: Reading,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -76,10 +73,7 @@ def command(
         check_schema_out(schema_out, output, force=force)
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output, schema_out)
-    forest = read_records(
-        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
-        show_values=show_values, jobs=jobs,
-    )  # fmt: skip
+    forest = read_records(source, loaded, reading, quiet=quiet)
     check_form(forest.schema, form, output)
     with progress_bar("writing", quiet=quiet) as progress:
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from treeanon.cli.common import (
+    Reading,
     force_option,
     output_option,
     printable,
@@ -49,11 +50,7 @@ def command(
     schema_out: str | None,
     force: bool,
     seed: int | None,
-    source_format: str | None,
-    on_error: Literal["error", "skip"],
-    strict: bool,
-    show_values: bool,
-    jobs: int | None,
+    reading: Reading,
     quiet: bool,
     as_json: bool,
 ) -> None:
@@ -81,10 +78,7 @@ def command(
     if schema_out is not None:
         check_schema_out(schema_out, output, force=force)
     form = table_format(output, target_format)
-    forest = read_records(
-        source, loaded, quiet=quiet, format=source_format, on_error=on_error, strict=strict,
-        show_values=show_values, jobs=jobs,
-    )  # fmt: skip
+    forest = read_records(source, loaded, reading, quiet=quiet)
     table = flatten(forest, reductions)
     write_table(table, output, format=form, delimiter=forest.schema.input.delimiter, force=force, seed=seed)
     if schema_out is not None:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.common import force_option, printable, refuse_two_on_stdout, result, say, talking_options
+from treeanon.cli.common import (
+    delimiter_option,
+    force_option,
+    printable,
+    refuse_two_on_stdout,
+    result,
+    say,
+    talking_options,
+)
 from treeanon.cli.releasing import refuse_own_input
 
 if TYPE_CHECKING:
@@ -20,6 +28,7 @@ _COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
 @click.argument("source", metavar="INPUT")
 @click.option("--output", "-o", default="-", metavar="FILE", help="The schema to write [default: standard output].")
 @click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if it does not tell.")
+@delimiter_option
 @click.option(
     "--record", metavar="PATH", help='Where one person is: patients[], patients/patient or "."; of tables, a table.'
 )
@@ -33,6 +42,7 @@ def command(
     source: str,
     output: str,
     source_format: str | None,
+    delimiter: str,
     record: str | None,
     sample: int,
     explain: bool,
@@ -67,7 +77,7 @@ def command(
         refuse_own_input([source], [output])
     refuse_existing(output, force=force)
     home = "." if output == "-" else os.path.dirname(os.path.abspath(output))  # noqa: PTH100, PTH120
-    findings = propose(source, format=source_format, record=record, sample=sample, home=home)
+    findings = propose(source, format=source_format, delimiter=delimiter, record=record, sample=sample, home=home)
     with open_output(output, force=force) as stream:
         stream.write(render_schema(findings).encode())
     if explain:

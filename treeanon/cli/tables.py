@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from treeanon.cli.common import printable, progress_bar, read_records, told_reading
+from treeanon.cli.common import Reading, printable, progress_bar, read_records, told_reading
 from treeanon.cli.releasing import refuse_own_input
 
 if TYPE_CHECKING:
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 
 def read_as_table(
-    source: str, schema: Schema, reductions: Mapping[str, str], *, quiet: bool, published: bool = False, **reading: Any
+    source: str,
+    schema: Schema,
+    reductions: Mapping[str, str],
+    reading: Reading,
+    *,
+    quiet: bool,
+    published: bool = False,
 ) -> Table:
     """The table of an input: its rows, or the flat view of its records."""
     from treeanon.io.reading import input_format
@@ -25,14 +31,13 @@ def read_as_table(
     from treeanon.table.flatten import flatten
 
     if input_format(source, schema, reading["format"]).name not in FLAT:
-        return flatten(read_records(source, schema, quiet=quiet, **reading), reductions)
+        return flatten(read_records(source, schema, reading, quiet=quiet), reductions)
     if reductions:
         from treeanon.errors import UsageError
 
         raise UsageError("--reduce is for records that hold a class several times; a row has one value of each")
-    jobs = reading.pop("jobs") or os.cpu_count() or 1
     with progress_bar("reading", quiet=quiet) as progress:
-        return read_table(source, schema, jobs=jobs, progress=progress, published=published, **reading)
+        return read_table(source, schema, progress=progress, published=published, **reading)
 
 
 def refuse_hierarchies(schema: Schema, *outputs: str | None) -> None:
@@ -121,8 +126,7 @@ def read_both(
     after: str,
     schema: Schema,
     reductions: Mapping[str, str],
-    format: str | None,
-    reading: Mapping[str, Any],
+    reading: Reading,
     *,
     quiet: bool,
 ) -> tuple[Table, Table, Mapping[str, int]]:
@@ -130,10 +134,15 @@ def read_both(
     from treeanon.table.compared import as_they_are, in_terms_of
     from treeanon.table.out import table_schema
 
-    original = read_as_table(before, schema, reductions, quiet=quiet, format=format, **reading)
-    rows = rows_format(after, schema, format)
+    kinds = [rows_format(source, schema, reading["format"]) for source in (before, after)]
+    without: Reading = {**reading, "delimiter": ""}
+    # A delimiter is for what is CSV, if one of both is.
+    of_before, of_after = (reading if kind == "csv" or "csv" not in kinds else without for kind in kinds)
+    original = read_as_table(before, schema, reductions, of_before, quiet=quiet)
+    rows = kinds[1]
     if rows is None:
-        raw = read_as_table(after, as_they_are(schema), reductions, quiet=quiet, format=format, **reading)
+        raw = read_as_table(after, as_they_are(schema), reductions, of_after, quiet=quiet)
     else:
-        raw = read_as_table(after, as_they_are(table_schema(original, rows)), {}, quiet=quiet, format=rows, **reading)
+        as_is = as_they_are(table_schema(original, rows))
+        raw = read_as_table(after, as_is, {}, {**of_after, "format": rows}, quiet=quiet)
     return original, *in_terms_of(original, raw)

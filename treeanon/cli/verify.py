@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from treeanon.cli.common import (
+    Reading,
     printable,
     progress_bar,
     read_records,
@@ -70,11 +70,7 @@ def command(
     reduced: tuple[str, ...],
     attacker: Literal["independent", "joint"],
     negative: tuple[str, ...],
-    source_format: str | None,
-    on_error: Literal["error", "skip"],
-    strict: bool,
-    show_values: bool,
-    jobs: int | None,
+    reading: Reading,
     ignore_unnamed: bool,
     quiet: bool,
     as_json: bool,
@@ -107,9 +103,6 @@ def command(
     loaded = Schema.load(schema)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
     loaded = as_released(loaded)
-    reading: dict[str, Any] = {
-        "format": source_format, "on_error": on_error, "strict": strict, "show_values": show_values, "jobs": jobs,
-    }  # fmt: skip
     verdict: Any
     report: ReadReport | None
     if permuted:
@@ -122,7 +115,9 @@ def command(
     elif original is not None:
         verdict, report = _of_freeform(original, release, loaded, k, given, reduced, reading, quiet=quiet)
         told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
-    elif as_table or asks_for_table(given) or reduced or _has_rows(release, loaded, source_format, (m, n, *negative)):
+    elif (
+        as_table or asks_for_table(given) or reduced or _has_rows(release, loaded, reading["format"], (m, n, *negative))
+    ):
         verdict, report = _of_rows(release, loaded, k, given, reduced, reading, quiet=quiet)
         told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
     else:
@@ -221,13 +216,13 @@ def _guarantee(
 
 
 def _of_trees(
-    release: str, schema: Schema, asked: Guarantee, reading: dict[str, Any], *, quiet: bool
+    release: str, schema: Schema, asked: Guarantee, reading: Reading, *, quiet: bool
 ) -> tuple[Verdict, ReadReport | None]:
     from treeanon.privacy import verify
 
-    forest = read_records(release, schema, quiet=quiet, **reading)
+    forest = read_records(release, schema, reading, quiet=quiet)
     with progress_bar("checking", quiet=quiet) as progress:
-        return verify(forest, asked, jobs=reading["jobs"] or os.cpu_count() or 1, progress=progress), forest.report
+        return verify(forest, asked, jobs=reading["jobs"], progress=progress), forest.report
 
 
 def _of_rows(
@@ -236,14 +231,14 @@ def _of_rows(
     k: int | None,
     given: dict[str, Any],
     reduced: tuple[str, ...],
-    reading: dict[str, Any],
+    reading: Reading,
     *,
     quiet: bool,
 ) -> tuple[TableVerdict, ReadReport | None]:
     from treeanon.privacy.table_verdict import verify_table
 
     models = models_of_options(k, given)
-    table = read_as_table(release, schema, reductions_of(reduced), quiet=quiet, published=True, **reading)
+    table = read_as_table(release, schema, reductions_of(reduced), reading, quiet=quiet, published=True)
     if any(model.sensitive is not None for model in models):
         for line in told_general(table):
             say(printable(line), quiet=quiet)
@@ -257,7 +252,7 @@ def _of_freeform(
     k: int | None,
     given: dict[str, Any],
     reduced: tuple[str, ...],
-    reading: dict[str, Any],
+    reading: Reading,
     *,
     quiet: bool,
 ) -> tuple[FreeformVerdict, ReadReport | None]:
@@ -267,25 +262,26 @@ def _of_freeform(
         raise click.UsageError(
             "--original checks -k alone: whose sensitive values a row can have is known to those who drew them"
         )
-    options = dict(reading)
-    found = read_both(original, release, schema, reductions_of(reduced), options.pop("format"), options, quiet=quiet)
-    before, after, strange = found
+    before, after, strange = read_both(original, release, schema, reductions_of(reduced), reading, quiet=quiet)
     if any(strange.values()):
         raise click.UsageError(f"{release}: has values that stand for none that {original} has")
     return verify_freeform(before, after, k), after.report
 
 
 def _of_permuted(
-    release: str, schema: Schema, k: int | None, given: dict[str, Any], reading: dict[str, Any]
+    release: str, schema: Schema, k: int | None, given: dict[str, Any], reading: Reading
 ) -> tuple[PermutedVerdict, ReadReport]:
     from treeanon.privacy.permuted_verdict import verify_permuted
     from treeanon.table.permuted_files import read_permuted, report_of
 
     if reading["format"] is not None:
         raise click.UsageError("--from: the files of a permuted release tell their formats by their names")
+    if reading["delimiter"]:
+        raise click.UsageError("--delimiter: datapackage.json says how the files of a permuted release are written")
     models = models_of_options(k, given)
-    options = {name: one for name, one in reading.items() if name != "format"}
-    made = read_permuted(release, schema, **{**options, "jobs": options["jobs"] or os.cpu_count() or 1})
+    options: dict[str, Any] = {**reading}
+    del options["format"], options["delimiter"]
+    made = read_permuted(release, schema, **options)
     return verify_permuted(made, models), report_of(made)
 
 

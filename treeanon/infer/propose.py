@@ -13,6 +13,7 @@ from treeanon.infer.render import render_schema
 from treeanon.infer.sample import relational_format, rows_format, take_sample
 from treeanon.infer.tree_classes import tree_classes
 from treeanon.infer.walk_json import walk_json
+from treeanon.io.tables.dialect import given_delimiter
 from treeanon.schema import Schema
 from treeanon.schema.layout import ROOT
 
@@ -21,11 +22,14 @@ def propose(
     source: str | Path,
     *,
     format: str | None = None,
+    delimiter: str = "",
     record: str | None = None,
     sample: int = 1000,
     home: str | Path = ".",
 ) -> Findings:
     """What a schema for this input could be, found in its first records; `home` is the folder where it is to lie.
+
+    `delimiter` is that of a CSV file, if its header is not to tell.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "people.ndjson")
@@ -33,16 +37,16 @@ def propose(
     >>> [(found.name, found.type, found.path.text(slashed=False)) for found in propose(path).classes]
     [('age', 'integer', 'age'), ('ward', 'text', 'visits[].ward')]
     """
-    relational = relational_format(source, format)
+    relational, rows = relational_format(source, format), rows_format(source, format)
+    delimiter = given_delimiter(delimiter, relational or rows or "documents")
     if relational is not None:
         from treeanon.infer.tables import propose_tables
 
         return propose_tables(source, format=relational, record=record, sample=sample)
-    rows = rows_format(source, format)
     if rows is not None:
         from treeanon.infer.rows import propose_rows
 
-        return propose_rows(source, format=rows, record=record, sample=sample, home=Path(home))
+        return propose_rows(source, format=rows, delimiter=delimiter, record=record, sample=sample, home=Path(home))
     taken = take_sample(source, format=format, record=record, most=sample)
     try:
         findings = _from_trees(taken) if taken.format == "trees" else _from_documents(taken)

@@ -38,7 +38,9 @@ _AT_ONCE = 8
 """Columns read together to their end, so that no big file is in memory whole."""
 
 
-def propose_rows(source: str | Path, *, format: str, record: str | None, sample: int, home: Path) -> Findings:
+def propose_rows(
+    source: str | Path, *, format: str, delimiter: str = "", record: str | None, sample: int, home: Path
+) -> Findings:
     """What a schema for one file of rows could be, if it is to lie in the folder `home`.
 
     Roles and builders are chosen by the first rows, as those of documents. Types and hierarchies are tried on all rows,
@@ -53,7 +55,7 @@ def propose_rows(source: str | Path, *, format: str, record: str | None, sample:
     """
     if record is not None:
         raise UsageError(f"--record is not for {format}, where each row is one record")
-    with closing(OneFile(source, format)) as file:
+    with closing(OneFile(source, format, delimiter=delimiter)) as file:
         near = None if str(source) == STDIN else NearHierarchies(Path(source))
         return _Proposal(file, format, sample, home, near).findings()
 

@@ -24,12 +24,14 @@ BATCH_RECORDS = 20_000
 class ReadOptions:
     """How to read: what to do with a broken record, and whether repeated JSON keys are errors.
 
-    In a collection a file that is no document at all is a broken record too.
+    In a collection a file that is no document at all is a broken record too. `delimiter` is that of a CSV file (empty:
+    its header tells).
     """
 
     on_error: Literal["error", "skip"] = "error"
     strict: bool = False
     jobs: int = 1
+    delimiter: str = ""
     collection: bool = False
     advance: Callable[[int], None] | None = None
 

@@ -17,6 +17,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.io.output import Written
 from treeanon.io.registry import DocumentFormat, Format, document_format, format_named, format_of_name
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
+from treeanon.io.tables.dialect import given_delimiter
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.schema import Schema
@@ -42,6 +43,7 @@ def read(
     schema: Schema,
     *,
     format: str | None = None,
+    delimiter: str = "",
     on_error: Literal["error", "skip"] = "error",
     strict: bool = False,
     show_values: bool = False,
@@ -50,10 +52,10 @@ def read(
 ) -> Forest:
     """The forest of a file, folder, glob, zip, database (its URL) or standard input (`-`), read by a schema.
 
-    `format` overrides the schema's. With `on_error="skip"` broken records are counted and left out; `strict` makes
-    repeated JSON keys errors. `jobs` is the number of cores to use: many files are read in several processes, so a
-    script that asks for it needs the usual `if __name__ == "__main__"`. `progress(done, size)` is told the bytes
-    read. What was left out is in `forest.report`.
+    `format` overrides the schema's; `delimiter` is that of a CSV file, if its header is not to tell. With
+    `on_error="skip"` broken records are counted and left out; `strict` makes repeated JSON keys errors. `jobs` is the
+    number of cores to use: many files are read in several processes, so a script that asks for it needs the usual
+    `if __name__ == "__main__"`. `progress(done, size)` is told the bytes read. What was left out is in `forest.report`.
 
     >>> import tempfile, pathlib, treeanon as ta
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.ndjson"
@@ -65,24 +67,29 @@ def read(
     """
     refuse_other_urls(str(source))
     form = input_format(source, schema, format)
+    delimiter = given_delimiter(delimiter, form.name)
     schema = schema.for_format(form.name)
     if not isinstance(form, DocumentFormat):
-        options = ReadOptions(on_error, strict, jobs)
+        options = ReadOptions(on_error, strict, jobs, delimiter)
         return _read_relational(source, form, schema, options, show_values=show_values, progress=progress)
     found = find_sources(source, form.endings)
-    options = ReadOptions(on_error, strict, jobs, found.collection, _advance(found, progress))
+    options = ReadOptions(on_error, strict, jobs, collection=found.collection, advance=_advance(found, progress))
     return _read_found(found, form, schema, options, show_values, str(source))
 
 
 def read_back(written: Written, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:
     """The forest of what was written as a format, and is to be called `name` if that is as it should be."""
+    from treeanon.io.tables.write_rows import delimiter_for
+
     form = format_named(format)
     called = "standard output" if str(name) == "-" else str(name)
     if not isinstance(form, DocumentFormat):
         # What was written must itself say which keys there are, unless the schema does.
         schema = schema.for_format(form.name)
         schema = replace(schema, input=replace(schema.input, relations=None))
-        return _read_relational(written, form, schema, ReadOptions(jobs=jobs), called=called)
+        delimiter = delimiter_for(name, schema.input.delimiter) if form.name == "csv" else ""
+        options = ReadOptions(jobs=jobs, delimiter=delimiter)
+        return _read_relational(written, form, schema, options, called=called)
     if not isinstance(written, Path):
         raise TypeError("documents are read from files")
     path = written
@@ -118,7 +125,7 @@ def _read_relational(
             progress(done, None)
 
     if isinstance(source, str | Path):
-        source = open_tables(source, form.name, called=called, advance=advance)
+        source = open_tables(source, form.name, called=called, delimiter=options.delimiter, advance=advance)
     with closing(source) as tables:
         name = tables.name
         if isinstance(tables, OneFile):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from treeanon.algorithms.flat.found import Found
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.io.output import Written
+from treeanon.io.tables.dialect import given_delimiter
+from treeanon.io.tables.write_rows import delimiter_for
 from treeanon.loss.flat import FlatLosses
 from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.models.model import Model
@@ -64,23 +66,23 @@ class TableRelease:
         unless another is given. Rows come in random order; `seed` makes it repeatable, for tests.
         """
         form = table_format(target, format)
+        asked = self.delimiter if delimiter is None else given_delimiter(delimiter, form)
+        between = delimiter_for(target, asked) if form == "csv" else ""
         verdicts: list[TableVerdict | FreeformVerdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(self._check(written, str(target), form))
+            verdicts.append(self._check(written, str(target), form, between))
 
-        between = self.delimiter if delimiter is None else delimiter
         write_table(self.table, target, format=form, delimiter=between, force=force, seed=seed, check=check)
         return verdicts[-1]
 
-    def _check(self, written: Written, target: str, format: str) -> TableVerdict | FreeformVerdict:
+    def _check(self, written: Written, target: str, format: str, delimiter: str) -> TableVerdict | FreeformVerdict:
         """The verdict on what was written, which is to become `target`."""
         assert isinstance(written, Path)
         name = "standard output" if target == "-" else target
         try:
-            again = read_table(
-                written, released_schema(self.table.columns, format), format=format, published=True, called=name
-            )
+            schema = released_schema(self.table.columns, format)
+            again = read_table(written, schema, format=format, delimiter=delimiter, published=True, called=name)
         except (DataError, HierarchyError) as problem:
             raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
         if again != Table(self.table.columns):

@@ -16,6 +16,7 @@ from treeanon.forest.build import ForestBuilder, hierarchy_for
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format, read
+from treeanon.io.tables.dialect import given_delimiter
 from treeanon.io.tables.one_file import OneFile
 from treeanon.io.tables.rows import RowSource, read_rows
 from treeanon.io.tables.urls import refuse_other_urls
@@ -33,6 +34,7 @@ def read_table(
     schema: Schema,
     *,
     format: str | None = None,
+    delimiter: str = "",
     on_error: Literal["error", "skip"] = "error",
     strict: bool = False,
     show_values: bool = False,
@@ -60,8 +62,8 @@ def read_table(
     form = input_format(source, schema, format)
     if form.name not in FLAT:
         forest = read(
-            source, schema, format=format, on_error=on_error, strict=strict, show_values=show_values, jobs=jobs,
-            progress=progress,
+            source, schema, format=format, delimiter=delimiter, on_error=on_error, strict=strict,
+            show_values=show_values, jobs=jobs, progress=progress,
         )  # fmt: skip
         return flatten(forest)
     done = 0
@@ -72,7 +74,8 @@ def read_table(
         if progress is not None:
             progress(done, None)
 
-    with closing(OneFile(source, form.name, advance, called=called)) as file:
+    delimiter = given_delimiter(delimiter, form.name)
+    with closing(OneFile(source, form.name, advance, called=called, delimiter=delimiter)) as file:
         found = replace(schema, input=replace(schema.input, format=form.name, delimiter=file.delimiter))
         options = ReadOptions(on_error, strict, jobs)
         return table_of_rows(file, found, options, show_values=show_values, published=published)

@@ -6,6 +6,8 @@ import codecs
 import re
 from dataclasses import dataclass
 
+from treeanon.errors import UsageError
+
 # Encodings whose bytes are not characters one after another, or that depend on the machine.
 _ODD = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined", "mbcs", "oem", "charmap"}
 
@@ -42,6 +44,27 @@ def header_delimiter(start: bytes) -> str:
     for end in (b"\n", b"\r"):
         header = header.partition(end)[0]
     return chr(max(DELIMITERS, key=header.count))
+
+
+def given_delimiter(text: str, format: str) -> str:
+    r"""The delimiter that somebody asks for, of an input of that format: one character, or `tab`.
+
+    UsageError if it cannot be one, or the format has none that could be told.
+
+    >>> given_delimiter("|", "csv"), given_delimiter("tab", "csv"), given_delimiter("", "xml")
+    ('|', '\t', '')
+    """
+    if text and format != "csv":
+        where = "; of tables in a folder, datapackage.json says how they are written" if format == "tables" else ""
+        raise UsageError(f"a delimiter is of a CSV file, not of format {format}{where}")
+    if text in ("tab", r"\t"):
+        return "\t"
+    if text and (len(text) > 1 or not text.isascii() or text.isalnum() or text in '"+-.\r\n\0'):
+        raise UsageError(
+            "a delimiter is one ASCII character, and none that stands in numbers, a letter, a quote or a line end;"
+            " tab is a tab"
+        )
+    return text
 
 
 @dataclass(frozen=True)

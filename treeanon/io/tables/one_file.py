@@ -28,8 +28,8 @@ STAR_COLUMN = "treeanon_any"
 class OneFile:
     """A CSV or Parquet file as its only table; the column that means `*` is not among its columns.
 
-    A file whose name ends in .tsv has tabs; another the delimiter that its header has (see `header_delimiter`), which
-    is then its `delimiter`.
+    Unless a `delimiter` is given, a file whose name ends in .tsv has tabs, and another the one that its header has (see
+    `header_delimiter`), which is then its `delimiter`.
     """
 
     def __init__(
@@ -39,10 +39,12 @@ class OneFile:
         advance: Callable[[int], None] | None = None,
         *,
         called: str | None = None,
+        delimiter: str = "",
     ) -> None:
         self._advance = advance
         self._copies = Copies()
         self.by_column = format == "parquet"
+        self.delimiter = delimiter
         self.left_out: tuple[str, ...] = ()
         try:
             source = _source(given, format, called)
@@ -56,7 +58,7 @@ class OneFile:
         self._info = TableInfo(tuple(name for name in self._part.columns if name != STAR_COLUMN))
 
     def _parquet(self, given: str | Path, source: Source) -> ParquetFile:
-        self.files, self.delimiter = "parquet", ""
+        self.files = "parquet"
         if str(given) != STDIN and lies_plain(Path(given)) and not source.name.lower().endswith((".gz", ".zst")):
             return ParquetFile(Path(given), source.name)
         if Path(given).is_file():
@@ -73,8 +75,10 @@ class OneFile:
             name = source.name if plain_name(source.name) == source.name.lower() else source.name.rpartition(".")[0]
             source = Source(name, copy.stat().st_size, partial(_open, copy))
         has_tabs = plain_name(source.name).endswith(".tsv")
-        found = DelimitedFile(source, Dialect("\t" if has_tabs else ""), Rules())
-        self.files, self.delimiter = ("tsv", "") if has_tabs else ("csv", found.dialect.delimiter)
+        found = DelimitedFile(source, Dialect(self.delimiter or ("\t" if has_tabs else "")), Rules())
+        self.files = "tsv" if has_tabs else "csv"
+        if not has_tabs:
+            self.delimiter = found.dialect.delimiter
         return found
 
     def __repr__(self) -> str:

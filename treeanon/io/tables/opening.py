@@ -11,12 +11,17 @@ from treeanon.schema.model import FLAT, RELATIONAL
 
 
 def open_tables(
-    given: str | Path, format: str, *, called: str | None = None, advance: Callable[[int], None] | None = None
+    given: str | Path,
+    format: str,
+    *,
+    called: str | None = None,
+    delimiter: str = "",
+    advance: Callable[[int], None] | None = None,
 ) -> TableSource:
     """The tables of an input of that format, to be closed in the end; `called` is its name, if that is to be another.
 
-    `advance` is told how many bytes were read of the files stored; databases, and SQLite files that are read where
-    they lie, do not tell.
+    `delimiter` is that of a CSV file, if its header is not to tell. `advance` is told how many bytes were read of the
+    files stored; databases, and SQLite files that are read where they lie, do not tell.
 
     >>> import sqlite3, tempfile
     >>> path = Path(tempfile.mkdtemp(), "clinic.db")
@@ -36,7 +41,7 @@ def open_tables(
     if format in FLAT:
         from treeanon.io.tables.one_file import OneFile
 
-        return OneFile(given, format, advance, called=called)
+        return OneFile(given, format, advance, called=called, delimiter=delimiter)
     if format == "tables":
         from treeanon.io.tables.folder import FolderSource
 
