@@ -125,6 +125,27 @@ def test_what_else_lies_there_is_told(run: Run) -> None:
     assert "same persons" in run(check, code=3)[1]
 
 
+@pytest.mark.parametrize("spelt", ["0{}", " {}", "+{}", "{}.0"])
+def test_other_spellings_of_a_group_are_found_out(run: Run, spelt: str) -> None:
+    run(f"{PUBLISH} --l 2 -o out")
+    check = "verify out -s s.toml --permuted --l 2"
+    for file, last, first in (("records.csv", True, False), ("values.csv", False, True)):
+        good = Path("out", file).read_text()
+        head, line, *rest = good.splitlines()
+        cells = line.split(",")
+        for place, told in ((-1, last), (0, first)):
+            if told:
+                cells[place] = spelt.format(cells[place])
+        Path("out", file).write_text("\n".join([head, ",".join(cells), *rest]) + "\n")
+        said = run(check, code=1 if spelt.startswith(" ") else 3)[1]
+        assert ("white space" if spelt.startswith(" ") else "permuted release") in said
+        Path("out", file).write_text(good)
+    counts = [line.rpartition(",") for line in Path("out/values.csv").read_text().splitlines()[1:]]
+    body = "\n".join(f"{front},{spelt.format(count)}" for front, _, count in counts)
+    Path("out/values.csv").write_text(f'"group","illness","count"\n{body}\n')
+    run(check, code=1 if spelt.startswith(" ") else 3)
+
+
 def test_records_as_rows(run: Run) -> None:
     rnd = Random(2)
     people = [{"age": rnd.randint(20, 60), "ill": rnd.sample("ABC", 2), "job": rnd.choice("xyz")} for _ in range(60)]

@@ -33,12 +33,20 @@ class _Table:
 
 
 class FolderSource:
-    """The tables of a folder or zip; `left_out` says which resources and declared keys are not there, and why."""
+    """The tables of a folder or zip; `left_out` says which resources and declared keys are not there, and why.
+
+    `as_texts`: what CSV files hold is given as it stands, also where datapackage.json declares integers.
+    """
 
     def __init__(
-        self, given: str | Path, advance: Callable[[int], None] | None = None, *, called: str | None = None
+        self,
+        given: str | Path,
+        advance: Callable[[int], None] | None = None,
+        *,
+        called: str | None = None,
+        as_texts: bool = False,
     ) -> None:
-        self._advance = advance
+        self._advance, self._as_texts = advance, as_texts
         self._copies = Copies()
         self._shelf: Shelf = open_shelf(given, called)
         self.name = self._shelf.name
@@ -137,7 +145,8 @@ class FolderSource:
                         raise DataError("is no Parquet file", source=stored.source.name)
             path = stored.path if plain and stored.path else self._copies.of(stored.source)
             return ParquetFile(path, stored.source.name, resource.fields)
-        rules = Rules(resource.missing, resource.integers, resource.fields)
+        integers = frozenset[str]() if self._as_texts else resource.integers
+        rules = Rules(resource.missing, integers, resource.fields)
         return DelimitedFile(stored.source, resource.dialect, rules)
 
     def _stated(self, resources: Sequence[Resource]) -> StatedKeys:
