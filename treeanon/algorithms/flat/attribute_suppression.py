@@ -15,7 +15,7 @@ from treeanon.algorithms.flat.found import Recoding
 from treeanon.algorithms.flat.lattice import Lattice
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.rollup import Vector
-from treeanon.algorithms.flat.suppression import released, suppressed_code, unreachable
+from treeanon.algorithms.flat.suppression import SUPPRESSED, released, unreachable
 from treeanon.hierarchy import Hierarchy
 from treeanon.table import Column, Table
 
@@ -46,7 +46,7 @@ def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
     if vector is None:
         raise unreachable(problem)
     gone = [column for column, level in zip(table.quasi, vector, strict=True) if level]
-    whole = table.with_codes({c.name: np.full(len(table), suppressed_code(c), np.int32) for c in gone})
+    whole = table.with_codes({c.name: np.full(len(table), SUPPRESSED, np.int32) for c in gone})
     _, number, holds = lattice.groups(vector)
     return released(
         problem,

@@ -29,7 +29,7 @@ from treeanon.algorithms.flat.found import Recoding
 from treeanon.algorithms.flat.judge import Judge
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.row_judge import RowJudge
-from treeanon.algorithms.flat.suppression import one_row_each, released, require_any, suppressed_code, unreachable
+from treeanon.algorithms.flat.suppression import SUPPRESSED, one_row_each, released, require_any, unreachable
 from treeanon.errors import UsageError
 from treeanon.kernels.cell_suppression import cut_trees, grow_forest, merge_nearest
 from treeanon.kernels.flat_losses import group_numbers
@@ -81,7 +81,7 @@ def search(problem: Problem, *, method: Method = "auto") -> Recoding:
     counts |= {"groups": len(cells.sizes), "merged": merged}
     published = table.with_codes(
         {
-            column.name: np.where(shared == GONE, suppressed_code(column), column.codes).astype(np.int32)
+            column.name: np.where(shared == GONE, SUPPRESSED, column.codes).astype(np.int32)
             for column, shared in zip(table.quasi, cells.shared[cells.group].T, strict=True)
         }
     )

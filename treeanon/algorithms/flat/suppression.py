@@ -15,13 +15,10 @@ from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.row_judge import RowJudge
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.trees import Flags
-from treeanon.table import Column, Table
-from treeanon.table.table import MISSING
+from treeanon.table import Table
 
-
-def suppressed_code(column: Column) -> int:
-    """The code that says nothing: the root, or a missing value where the root is all there is."""
-    return 0 if column.hierarchy.height else MISSING
+SUPPRESSED = 0
+"""The code that says nothing: the root, which stands for every value and for a missing one."""
 
 
 def released(problem: Problem, algorithm: str, table: Table, kept: Flags, **counts: Any) -> Recoding:
