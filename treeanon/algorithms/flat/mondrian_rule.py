@@ -42,8 +42,8 @@ def rule_of(problem: Problem, *, by_loss: bool = False, is_relaxed: bool = False
     None in place of these if it cannot check all: then the rule speaks of the rows that k needs, and no more.
     """
     table = problem.table
-    rows = [model.k for model in problem.models if isinstance(model, KAnonymity | AlphaKAnonymity)]
-    rows += [model.k for model in problem.models if isinstance(model, PSensitiveKAnonymity)]
+    have_k = KAnonymity | AlphaKAnonymity | PSensitiveKAnonymity
+    rows = [model.k for model in problem.models if isinstance(model, have_k)]
     least, distinct, share = max(rows, default=1), 1, Fraction(1)
     is_simple = table.person is None or table.persons == len(table)
     asks = False

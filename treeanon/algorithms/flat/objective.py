@@ -41,11 +41,11 @@ class Height:
 
     def level_costs(self, lattice: Lattice) -> list[Floats]:
         """Each level, weighed."""
-        return [w * np.arange(h + 1.0) for w, h in zip(_weights(self.weights, lattice), lattice.heights, strict=True)]
+        return [w * np.arange(h + 1.0) for w, h in zip(weights_of(lattice, self.weights), lattice.heights, strict=True)]
 
     def loss(self, lattice: Lattice, vector: Vector) -> float:
         """The height of the vector."""
-        return float(sum(w * level for w, level in zip(_weights(self.weights, lattice), vector, strict=True)))
+        return float(sum(w * level for w, level in zip(weights_of(lattice, self.weights), vector, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Shares:
         return base + lost * (1 - base) / rows
 
     def _parts(self, lattice: Lattice) -> list[float]:
-        weights = _weights(self.weights, lattice)
+        weights = weights_of(lattice, self.weights)
         if self.name == "precision":
             # Columns without any height have nothing to lose.
             weights = [w if h else 0.0 for w, h in zip(weights, lattice.heights, strict=True)]
@@ -92,7 +92,8 @@ class Shares:
         ]
 
 
-def _weights(weights: Weights | None, lattice: Lattice) -> list[float]:
+def weights_of(lattice: Lattice, weights: Weights | None) -> list[float]:
+    """The weight of every column, 1 if none is given; UsageError for one that is no weight of a column."""
     given = dict(weights or {})
     for name, weight in given.items():
         if name not in lattice.names:

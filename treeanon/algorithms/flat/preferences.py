@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from treeanon.algorithms.flat.lattice import Lattice
+from treeanon.algorithms.flat.objective import weights_of
 from treeanon.algorithms.flat.rollup import Vector
 from treeanon.errors import UsageError
 
@@ -44,12 +45,7 @@ def preferred(
         raise UsageError(f"there is no preference {preference!r}; there is: {', '.join(PREFERENCES)}")
     if weights and "distance" not in preference:
         raise UsageError(f"the preference {preference!r} takes no weights; the distances do")
-    for name, weight in (weights or {}).items():
-        if name not in lattice.names:
-            raise UsageError(f"there is no quasi column {name!r} to weigh; there is: {', '.join(lattice.names)}")
-        if not 0 <= weight < float("inf"):
-            raise UsageError(f"the weight of column {name!r} must be a number that is not negative")
-    factors = [(weights or {}).get(name, 1.0) for name in lattice.names]
+    factors = weights_of(lattice, weights)
     ranks = [PREFERENCES[preference](lattice, vector, factors) for vector in minimal]
     least = min(ranks)
     return [vector for vector, rank in zip(minimal, ranks, strict=True) if rank <= least + 1e-9]
