@@ -74,7 +74,8 @@ def verify_table(table: Table, models: Sequence[Model]) -> TableVerdict:
     if not models:
         raise UsageError("nothing is asked of the table: give k, or another model")
     begun = time.perf_counter()
-    found = tuple(check(table, models))
-    sizes = groups_of(table, numbers_of(table, table.quasi), ()).sizes
+    alike = numbers_of(table, table.quasi)
+    found = tuple(check(table, models, alike=alike))
+    sizes = groups_of(table, alike, ()).sizes
     least = int(sizes.min()) if len(sizes) else None
     return TableVerdict(found, least, len(sizes), len(table), table.persons, time.perf_counter() - begun)

@@ -56,14 +56,17 @@ class Checked:
         )
 
 
-def check(table: Table, models: Iterable[Model], reference: Table | None = None) -> list[Checked]:
+def check(
+    table: Table, models: Iterable[Model], reference: Table | None = None, *, alike: Longs | None = None
+) -> list[Checked]:
     """What fails of each model, for each sensitive column that it looks at.
 
     Groups are rows that have the same values, or lack them, in all quasi columns. Where there are several sensitive
     columns, each is looked at with the others joined to the quasi columns (CHAP §5), as an attacker may know those: all
     of the model, so k of (α,k)-anonymity too. Persons are counted, not rows; one who fails in two groups counts once.
 
-    t-closeness compares with the table itself, as that is all an attacker sees, or with `reference`.
+    t-closeness compares with the table itself, as that is all an attacker sees, or with `reference`. `alike` saves
+    numbering rows by their quasi columns, where that is done already.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models.k_anonymity import KAnonymity
@@ -72,12 +75,13 @@ def check(table: Table, models: Iterable[Model], reference: Table | None = None)
     [Checked(model='2-anonymity', column=None, groups=1, persons=1)]
     """
     found = []
+    alike = numbers_of(table, table.quasi) if alike is None else alike
     grouped: dict[str | None, tuple[Longs, Groups]] = {}
     for model in models:
         for column in _columns_of(model, table):
             name = None if column is None else column.name
             if name not in grouped:
-                grouped[name] = _groups(table, column, reference)
+                grouped[name] = _groups(table, alike, column, reference)
             numbers, groups = grouped[name]
             fails = ~model.holds(groups)
             found.append(Checked(model.name, name, int(fails.sum()), _persons(table, fails[numbers])))
@@ -97,12 +101,12 @@ def _columns_of(model: Model, table: Table) -> Sequence[Column | None]:
     return found
 
 
-def _groups(table: Table, column: Column | None, reference: Table | None) -> tuple[Longs, Groups]:
+def _groups(table: Table, alike: Longs, column: Column | None, reference: Table | None) -> tuple[Longs, Groups]:
     """The group number of each row, and the groups, for one sensitive column or for none."""
     if column is None:
-        numbers = numbers_of(table, table.quasi)
-        return numbers, groups_of(table, numbers, ())
-    numbers = numbers_of(table, [*table.quasi, *(c for c in table.sensitive if c.name != column.name)])
+        return alike, groups_of(table, alike, ())
+    others = [other for other in table.sensitive if other.name != column.name]
+    numbers = numbers_of(table, [*table.quasi, *others]) if others else alike
     groups = groups_of(table, numbers, [column])
     if reference is None:
         return numbers, groups
