@@ -11,6 +11,7 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.privacy.freeform_check import verify_freeform
+from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.asked import models_of
 from treeanon.privacy.permuted_verdict import PermutedVerdict, verify_permuted
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
@@ -23,6 +24,7 @@ from treeanon.release.release import Release
 from treeanon.release.table_anonymizing import anonymize_table
 from treeanon.release.table_reapply import TableSolution, apply_table
 from treeanon.release.table_release import TableRelease
+from treeanon.release.table_searching import largest_k
 from treeanon.schema import Schema
 from treeanon.table import Table
 from treeanon.table.frames import table_of
@@ -100,10 +102,12 @@ def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Any:
     """
     if isinstance(data, Forest):
         return verify_forest(data, *args, **asked)
-    models = tuple(asked.pop("models", ()))
-    if (original := asked.pop("original", None)) is not None and isinstance(data, Table):
-        return verify_freeform(original, data, *args, **asked)
+    models, original = tuple(asked.pop("models", ())), asked.pop("original", None)
     models = (*models_of(*args, **asked), *models)
+    if original is not None:
+        if isinstance(data, Permuted) or not models or not all(isinstance(model, KAnonymity) for model in models):
+            raise UsageError("original is for a freeform release of rows, of which nothing but k can be checked")
+        return verify_freeform(original, data, largest_k(models))
     return verify_permuted(data, models) if isinstance(data, Permuted) else verify_table(data, models)
 
 

@@ -24,7 +24,7 @@ import treeanon as ta
 from treeanon.algorithms.flat.found import Recoding
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.privacy.models import KAnonymity
+from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.release import TableSolution
 from treeanon.release.table_anonymizing import check_recoding
 
@@ -239,6 +239,9 @@ def test_nothing_is_published_that_is_wrong(monkeypatch):
         check_recoding(table, recoded.with_codes({"age": leaf}), rows, None)
     with pytest.raises(GuaranteeError, match="not those of the input"):
         check_recoding(table, recoded.take(np.zeros(5, int)), np.zeros(5, int), None)
+    twice = np.array([0, -len(table)])
+    with pytest.raises(GuaranteeError, match="not those of the input"):
+        check_recoding(table, recoded.take(twice), twice, None)
     with pytest.raises(GuaranteeError, match="more persons"):
         check_recoding(table, recoded.take(np.arange(5)), rows[:5], 3)
     raw = Recoding("optimal", (KAnonymity(3),), table, np.arange(len(table)))
@@ -289,9 +292,25 @@ def test_solutions_do_the_same_to_other_tables(tmp_path):
         ta.apply(tmp_path / "s.json", people(Random(7), 12))
     with pytest.raises(UsageError, match="other columns"):
         ta.apply(tmp_path / "s.json", ta.Table(other.columns[1:]))
-    (tmp_path / "t.json").write_text('{"version": 1, "kind": "table", "models": [{"model": "k"}]}')
-    with pytest.raises(UsageError, match="must be one of k-anonymity"):
-        ta.apply(tmp_path / "t.json", other)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('"models": [{"model": "k"}]', "must be one of k-anonymity"),
+        ('"models": [{"model": ["k-anonymity"], "k": 2}]', "must be one of k-anonymity"),
+        ('"models": [{"model": "t-closeness", "t": 0.2, "column": ["ill"]}]', "the parameters of t-closeness"),
+        ('"models": [{"model": "k-anonymity", "k": null}]', "the parameters of k-anonymity"),
+        ('"models": [{"model": "k-anonymity", "k": ' + "9" * 5000 + "}]", "numbers too long"),
+        ('"models": [{"model": "k-anonymity", "k": 2}], "max_suppressed": "1e999999999"', "number of persons"),
+        ('"models": [{"model": "k-anonymity", "k": 2}], "max_suppressed": "1e-999999999%"', "number of persons"),
+    ],
+)
+def test_a_broken_solution_says_what_is_wrong(text, words, tmp_path):
+    path = tmp_path / "s.json"
+    path.write_text('{"version": 1, "kind": "table", "levels": {"age": 1, "town": 1}, ' + text + "}")
+    with pytest.raises(UsageError, match=words):
+        ta.apply(path, people(Random(1), 30))
 
 
 def test_a_solution_protects_what_the_schema_calls_sensitive(tmp_path):
@@ -385,6 +404,14 @@ def test_the_delimiter_stays(tmp_path):
     release.write(tmp_path / "out.csv")
     assert Path(tmp_path / "out.csv").read_text().splitlines()[0].strip('"') == "age"
     assert release.counts["dropped"] == {"name": 6}
+
+
+@pytest.mark.parametrize("asked", [{"k": 3, "l": 2}, {"models": [KAnonymity(3), DistinctDiversity(2)]}, {"t": 0.5}, {}])
+def test_what_cannot_be_checked_against_the_original_is_refused(asked):
+    table = people(Random(1), 30)
+    with pytest.raises(UsageError, match="nothing but k can be checked"):
+        ta.verify(table, original=table, **asked)
+    assert not ta.verify(table, original=table, models=[KAnonymity(2)]).holds
 
 
 @pytest.mark.parametrize("algorithm", FREEFORM)

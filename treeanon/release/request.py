@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,6 +15,9 @@ from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee
 from treeanon.schema import Schema
 
 SMALLEST_K = 2
+
+_LONG = re.compile(r"[eE][+-]?[\d_]{3}")
+"""An exponent of so many digits that a fraction, which writes them all out, may not come to an end."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,8 @@ def persons(given: int | float | str, records: int) -> int:
         raise wrong
     try:
         share = isinstance(given, str) and given.strip().endswith("%")
-        value = Fraction(str(given).strip().removesuffix("%"))
+        text = str(given).strip().removesuffix("%")
+        value = Fraction(-1 if _LONG.search(text) else text)
     except (ValueError, ZeroDivisionError):
         raise wrong from None
     if share:

@@ -91,8 +91,9 @@ def read_plain(path: str | Path) -> object:
         return json.loads(text)
     except json.JSONDecodeError as problem:
         raise UsageError(f"{path}, line {problem.lineno}: is not JSON, so it is no solution file") from None
-    except RecursionError:
-        raise UsageError(f"{path}: is nested too deep to be a solution file") from None
+    except (RecursionError, ValueError):
+        # Python reads no whole number of thousands of digits.
+        raise UsageError(f"{path}: is nested too deep, or has numbers too long, to be a solution file") from None
 
 
 def checked_plain(plain: object, keys: Sequence[str]) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) 
     the persons who lose a row must be as many as may, if `most` says how many.
     """
     wrong = GuaranteeError("the rows found are not those of the input made more general: please report it")
-    if len(np.unique(rows)) < len(rows) or len(recoded) != len(rows):
+    if len(np.unique(rows)) < len(rows) or len(recoded) != len(rows) or rows.min(initial=0) < 0:
         raise wrong
     if [c.name for c in recoded.columns] != [c.name for c in table.columns]:
         raise wrong

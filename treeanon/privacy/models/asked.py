@@ -120,11 +120,15 @@ def model_of(plain: object) -> Model:
     >>> model_of({"model": "k-anonymity", "k": 3})
     KAnonymity(k=3)
     """
-    if not isinstance(plain, Mapping) or plain.get("model") not in MODELS:
+    name = plain.get("model") if isinstance(plain, Mapping) else None
+    if not isinstance(plain, Mapping) or not isinstance(name, str) or name not in MODELS:
         raise UsageError(f"a model must be one of {', '.join(MODELS)}")
     parameters = {str(key): value for key, value in plain.items() if key != "model"}
+    wrong = UsageError(f"the parameters of {name} are not those that it has")
+    if not all(isinstance(value, str | int | float) for value in parameters.values()):
+        raise wrong
     try:
-        found: Model = MODELS[str(plain["model"])](**parameters)
+        found: Model = MODELS[name](**parameters)
     except TypeError:
-        raise UsageError(f"the parameters of {plain['model']} are not those that it has") from None
+        raise wrong from None
     return found
