@@ -11,6 +11,7 @@ from slow_freeform import compatible, in_matchings, perfect_matchings
 from slow_onedim import random_table
 from strategies import properties
 
+import treeanon as ta
 from treeanon.algorithms.flat.freeform import greedy
 from treeanon.algorithms.flat.options import STYLES
 from treeanon.algorithms.flat.problem import Problem
@@ -101,11 +102,30 @@ def test_what_is_no_release() -> None:
     assert verify_freeform(letters(None, "a"), letters("*", "*"), 2).holds
     with pytest.raises(UsageError, match="quasi columns of its original"):
         verify_freeform(original, Table.of_texts({"y": ("abc", LETTERS)}), 2)
-    with pytest.raises(UsageError, match="hierarchies of its original"):
-        verify_freeform(original, Table.of_texts({"x": ("abc", Hierarchy.flat("abc"))}), 2)
+    with pytest.raises(UsageError, match="stand for none that the original has are in columns: x"):
+        verify_freeform(original, Table.of_texts({"x": ("abe", Hierarchy.flat("abe"))}), 2)
     several = Table(original.columns, np.array([0, 0, 1], np.int32))
     with pytest.raises(UsageError, match="one row a person"):
         verify_freeform(several, original, 2)
+
+
+def test_a_release_read_from_a_file_is_taken_as_it_stands(tmp_path):
+    schema = ta.Schema.loads(
+        'version = 1\n[input]\nformat = "csv"\n'
+        '[[class]]\nname = "age"\npath = "age"\ntype = "integer"\nhierarchy = { intervals = [5, 10] }\n'
+        '[[class]]\nname = "town"\npath = "town"\nhierarchy = { groups = 2 }\n'
+    )
+    path = tmp_path / "in.csv"
+    path.write_text("age,town\n" + "".join(f"{20 + 3 * i},{'Ulm Bonn Bari Linz'.split()[i % 4]}\n" for i in range(12)))
+    table = ta.read_table(path, schema)
+    release = ta.anonymize(table, algorithm="freeform-greedy", k=3)
+    release.write(tmp_path / "out.csv")
+    again = ta.read_table(tmp_path / "out.csv", schema, published=True)
+    found, known = ta.verify(again, k=3, original=table), ta.verify(release.table, k=3, original=table)
+    assert found.holds and (found.tuples, found.originals) == (known.tuples, known.originals)
+    assert not ta.verify(again, k=13, original=table).holds
+    with pytest.raises(UsageError, match="in columns: age"):
+        ta.verify(again, k=3, original=table.take(np.arange(3)))
 
 
 def test_the_verdict_as_data() -> None:

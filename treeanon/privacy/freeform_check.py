@@ -25,6 +25,7 @@ from treeanon.kernels.trees import Flags, Ints, Longs
 from treeanon.privacy.models.check import Checked
 from treeanon.privacy.models.model import Model
 from treeanon.table import Column, Groups, Table
+from treeanon.table.compared import in_terms_of
 from treeanon.table.covers import value_ranks
 from treeanon.table.histograms import groups_of, whole_of
 
@@ -99,6 +100,8 @@ class FreeformVerdict:
 def verify_freeform(original: Table, released: Table, k: int, *, behind: Longs | Ints | None = None) -> FreeformVerdict:
     """Whether a released table hides every original among k, from the two tables alone, whatever the order of rows.
 
+    Where its hierarchies are others than those of the original, its values are taken as they stand; UsageError if some
+    stand for none that the original has.
     `behind`, the original behind every row of the release, saves looking for a perfect matching; it is checked, and
     makes no difference to what comes out.
 
@@ -114,7 +117,10 @@ tuple have 2 persons or more behind it.'
     if names[0] != names[1] or not names[0]:
         raise UsageError("a release must have the quasi columns of its original, in their order")
     if any(a.hierarchy != b.hierarchy for a, b in zip(original.quasi, released.quasi, strict=True)):
-        raise UsageError("a release must have the hierarchies of its original")
+        # Read from a file, a release has hierarchies of its own values where the schema has builders.
+        released, strange = in_terms_of(original, released)
+        if strange:
+            raise UsageError(f"values that stand for none that the original has are in columns: {', '.join(strange)}")
     if original.persons < len(original):
         raise UsageError("freeform releases are of one row a person")
     if len(original) != len(released):
