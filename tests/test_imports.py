@@ -29,7 +29,7 @@ LAYERS = [
     "release",
     "engines",
     "front",
-    "preview",
+    "previews",
     "report",
     "explore",
     "bench",

@@ -17,12 +17,12 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR
 from treeanon.loss.labels import label_parents
-from treeanon.preview.changes import record_change, record_changes
-from treeanon.preview.matching import matched
-from treeanon.preview.model import Node, RecordChange
-from treeanon.preview.records import Record
-from treeanon.preview.replay import Recipe
-from treeanon.preview.scores import forest_scores
+from treeanon.previews.changes import record_change, record_changes
+from treeanon.previews.matching import matched
+from treeanon.previews.model import Node, RecordChange
+from treeanon.previews.records import Record
+from treeanon.previews.replay import Recipe
+from treeanon.previews.scores import forest_scores
 from treeanon.privacy import Guarantee
 
 SCHEMA = ta.Schema.loads("""version = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from treeanon.preview.model import Change, Node, RecordChange
+from treeanon.previews.model import Change, Node, RecordChange
 from treeanon.report.page.drawing import Box, Placed, arc, drawn, place
 from treeanon.report.page.elements import Element, el, shown
 

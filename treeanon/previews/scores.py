@@ -11,8 +11,8 @@ from treeanon.forest import Forest
 from treeanon.kernels.losses import Floats
 from treeanon.kernels.trees import Flags, Ints, Longs, depths, drop_nodes, move_disassociated
 from treeanon.loss.labels import label_losses, released_as
-from treeanon.preview.changes import MOVED
-from treeanon.preview.replay import GONE, Recipe
+from treeanon.previews.changes import MOVED
+from treeanon.previews.replay import GONE, Recipe
 from treeanon.release import Release
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from treeanon.kernels.trees import Ints
-from treeanon.preview.records import Record
+from treeanon.previews.records import Record
 
 _NEVER = -1e9
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treeanon.forest import Classes, Forest
-from treeanon.preview.model import Node
+from treeanon.previews.model import Node
 
 
 @dataclass(frozen=True)

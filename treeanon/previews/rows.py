@@ -15,8 +15,8 @@ from treeanon.kernels.losses import Floats
 from treeanon.kernels.trees import Longs
 from treeanon.loss.flat.groups import groups_of
 from treeanon.loss.flat.ncp import cover_ncp, node_ncp
-from treeanon.preview.model import RowChange
-from treeanon.preview.scores import Scores
+from treeanon.previews.model import RowChange
+from treeanon.previews.scores import Scores
 from treeanon.release import PermutedRelease, TableRelease
 from treeanon.table import Column, Table
 

@@ -13,11 +13,11 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.front import anonymize
 from treeanon.kernels.trees import Longs
-from treeanon.preview.changes import record_changes
-from treeanon.preview.choosing import choose
-from treeanon.preview.model import RecordChange, RowChange
-from treeanon.preview.rows import RowTrace
-from treeanon.preview.scores import forest_scores
+from treeanon.previews.changes import record_changes
+from treeanon.previews.choosing import choose
+from treeanon.previews.model import RecordChange, RowChange
+from treeanon.previews.rows import RowTrace
+from treeanon.previews.scores import forest_scores
 from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.schema import Schema
 from treeanon.table import Table
@@ -45,7 +45,7 @@ class Preview:
 
     def as_dict(self) -> dict[str, Any]:
         """The preview as plain data; `changes` hold original values."""
-        from treeanon.preview.plain import plain_change
+        from treeanon.previews.plain import plain_change
 
         return {
             "contains_original_data": True,

@@ -14,10 +14,10 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.kernels.losses import Floats
 from treeanon.loss.labels import label_losses, label_parents, released_as
-from treeanon.preview.matching import matched
-from treeanon.preview.model import Change, Fate, RecordChange
-from treeanon.preview.records import Record
-from treeanon.preview.replay import Recipe
+from treeanon.previews.matching import matched
+from treeanon.previews.model import Change, Fate, RecordChange
+from treeanon.previews.records import Record
+from treeanon.previews.replay import Recipe
 from treeanon.release import Release
 
 MOVED = 0.5

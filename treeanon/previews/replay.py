@@ -15,7 +15,7 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels.trees import Ints
-from treeanon.preview.records import Record
+from treeanon.previews.records import Record
 
 GONE = -1
 """The label that a withheld one is published as."""

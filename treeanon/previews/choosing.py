@@ -8,7 +8,7 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.kernels.trees import Longs
-from treeanon.preview.scores import Scores
+from treeanon.previews.scores import Scores
 
 _NEAR = 64
 """How many records near the middle typical ones are chosen from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treeanon.preview.model import Node, RecordChange, RowChange
+from treeanon.previews.model import Node, RecordChange, RowChange
 
 
 def plain_change(change: RecordChange | RowChange) -> dict[str, Any]:
