@@ -93,7 +93,7 @@ class Risk:
     they share with fewer than k persons, themselves counted; `unique` is the same for k = 2: nobody else. In a table
     labels are values of quasi columns and there are no relations: j is 0 alone. `combinations` come the most dangerous
     first. `decided` of the `persons` were looked at, against all records: all of them where `exactness` is "exact".
-    `whole` is of tables: all quasi columns are known. `m` and `n` are the largest looked at: m may be less than what was
+    `whole` is of tables: all quasi columns are known. `m` and `n` are the largest looked at: `m` may be less than was
     asked for where there was no time for more.
 
     >>> cell = Share(1, 2, 0.5, 0.5)

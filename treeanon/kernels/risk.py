@@ -1,0 +1,361 @@
+"""Decides for single persons by how few labels and relations they can be singled out, against all other persons.
+
+The rows are those of verify_rows.py, without absences. Of the labels that a person holds every set of up to `m` is
+looked at, by the walk of verify.py, and every set of the relations between them that the person has. A set of
+relations is a mask with a bit for every pair i < j of the set's labels, at j(j-1)/2 + i.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.risk_patterns import counted
+from treeanon.kernels.trees import Flags, Ints, Longs
+from treeanon.kernels.verify import Mask, Stack, count_last, extend, room
+
+Bytes = npt.NDArray[np.uint8]
+Rows = tuple[Longs, Ints, Ints, Longs, Longs, Ints]
+"""start, item, known, rel_start, rel, weight: see verify_rows.py."""
+
+Holders = tuple[Longs, Ints]
+"""begin, holder: the rows that hold an item are holder[begin[item]:begin[item + 1]]."""
+
+MOST = 4
+"""The most labels of a set: six pairs, so that sets of relations are few."""
+
+NEVER = 127
+"""The level of somebody whom nothing singles out."""
+
+Notes = tuple[Ints, Ints, Bytes, Flags, Ints, Longs]
+"""level, single, smaller, rare, minimal, persons: what was found out about a person, and room to find it."""
+
+_MASKS = 1 << (MOST * (MOST - 1) // 2)
+
+
+@njit
+def sharing(rows: Rows, holder: Ints, row: int, first: int, slot: Ints) -> tuple[Longs, Ints, Longs, int, Ints]:
+    """The rows that hold an item of one row, cut down to the items from there on that the one row holds too.
+
+    Starts, items (as places in the one row, `slot` of the item), relation words (how many an item has) and weights; the
+    one row comes first.
+    """
+    start, item, known, rel_start, rel, weight = rows
+    count = len(holder)
+    begin, out_weight = np.zeros(count + 1, np.int64), np.empty(count, np.int32)
+    order = np.empty(count, np.int32)
+    order[0] = row
+    filled = 1
+    for h in range(count):
+        if holder[h] != row:
+            order[filled] = holder[h]
+            filled += 1
+    longest = 1
+    for e in range(count):
+        s = order[e]
+        out_weight[e] = weight[s]
+        shared = 0
+        for p in range(start[s], start[s + 1]):
+            if slot[item[p]] >= first:
+                shared += 1
+        begin[e + 1] = begin[e] + shared
+        longest = max(longest, shared)
+    width = (longest + 63) >> 6
+    out_item = np.empty(begin[-1], np.int32)
+    out_rel = np.zeros(begin[-1] * width, np.int64)
+    at = np.empty(longest, np.int64)
+    for e in range(count):
+        s = order[e]
+        words = (known[s] + 63) >> 6
+        found = 0
+        for p in range(start[s + 1] - start[s]):
+            there = slot[item[start[s] + p]]
+            if there < first:
+                continue
+            out_item[begin[e] + found] = there
+            to = (begin[e] + found) * width
+            for b in range(found):
+                bit = (rel[rel_start[s] + p * words + (at[b] >> 6)] >> (at[b] & 63)) & 1
+                out_rel[to + (b >> 6)] |= bit << (b & 63)
+            at[found] = p
+            found += 1
+    return begin, out_item, out_rel, width, out_weight
+
+
+@njit
+def own_relations(rows: Rows, row: int, places: Longs, size: int) -> int:
+    """The relations that a row has between the labels at these places of it."""
+    words = (rows[2][row] + 63) >> 6
+    mask = 0
+    for j in range(1, size):
+        at = rows[3][row] + places[j] * words
+        for i in range(j):
+            if (rows[4][at + (places[i] >> 6)] >> (places[i] & 63)) & 1:
+                mask |= 1 << (j * (j - 1) // 2 + i)
+    return mask
+
+
+@njit
+def subset_number(places: Longs, size: int, without: int, labels: int) -> int:
+    """The number of a set of up to three places without one of them (-1: with all), smaller sets first."""
+    number = taken = 0
+    for i in range(size):
+        if i != without:
+            taken += 1
+            place = places[i]
+            if taken == 1:
+                number += place
+            elif taken == 2:
+                number += labels + place * (place - 1) // 2
+            else:
+                number += labels * (labels - 1) // 2 + place * (place - 1) * (place - 2) // 6
+    return number
+
+
+@njit
+def is_minimal(rare: Flags, mask: int, places: Longs, size: int, labels: int, smaller: Bytes) -> bool:
+    """Whether no part of a set of labels with these relations is rare; `rare` tells it of masks of the same labels."""
+    covered = 0
+    for j in range(1, size):
+        for i in range(j):
+            bit = 1 << (j * (j - 1) // 2 + i)
+            if mask & bit:
+                if rare[mask ^ bit]:
+                    return False
+                covered |= (1 << i) | (1 << j)
+    if size == 1:
+        return True
+    for v in range(size):
+        # Without a label that a relation speaks of, the relation is gone too, and was gone alone above.
+        if (covered >> v) & 1:
+            continue
+        left = 0
+        for j in range(1, size):
+            for i in range(j):
+                if (mask >> (j * (j - 1) // 2 + i)) & 1:
+                    a, b = i - (i > v), j - (j > v)
+                    left |= 1 << (b * (b - 1) // 2 + a)
+        if (smaller[subset_number(places, size, v, labels)] >> left) & 1:
+            return False
+    return True
+
+
+@njit
+def relations_in(mask: int) -> int:
+    """The number of relations in a mask."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@njit
+def add_supersets(persons: Longs, masks: int) -> None:
+    """Turns the persons who have just the relations of a mask into those who have at least these."""
+    bit = 1
+    while bit < masks:
+        for mask in range(masks):
+            if not mask & bit:
+                persons[mask] += persons[mask | bit]
+        bit <<= 1
+
+
+@njit
+def judge(own: int, places: Longs, size: int, n: int, k: int, labels: int, notes: Notes) -> int:
+    """Notes what one set of labels tells of a person, where `persons` have all of it and just the relations of a mask.
+
+    `level` and `single` get its size where fewer than k, and nobody else, share it with a number of relations;
+    `minimal` the relations with which it is dangerous while no part of it is; their number is returned.
+    """
+    level, single, smaller, rare, minimal, persons = notes
+    masks = 1 << (size * (size - 1) // 2)
+    if own:
+        add_supersets(persons, masks)
+    found = known = 0
+    for mask in range(masks):
+        rare[mask] = False
+        if mask & own != mask:
+            continue
+        taken = relations_in(mask)
+        if persons[mask] < k:
+            rare[mask] = True
+            if size < MOST:
+                known |= 1 << mask
+            if taken <= n:
+                level[taken] = min(level[taken], size)
+                if is_minimal(rare, mask, places, size, labels, smaller):
+                    minimal[found] = mask
+                    found += 1
+        if persons[mask] < 2 and taken <= n:
+            single[taken] = min(single[taken], size)
+    if size < MOST:
+        smaller[subset_number(places, size, -1, labels)] = known
+    return found
+
+
+@njit
+def look_at_entries(
+    rows: Rows,
+    row: int,
+    places: Longs,
+    stack: Stack,
+    lo: int,
+    hi: int,
+    weight: Ints,
+    size: int,
+    n: int,
+    k: int,
+    notes: Notes,
+) -> int:
+    """Judges the set of the entries lo to hi."""
+    persons = notes[5]
+    persons[:] = 0
+    own = own_relations(rows, row, places, size)
+    for e in range(lo, hi):
+        persons[stack[e, 3] & own] += weight[stack[e, 0]]
+    return judge(own, places, size, n, k, rows[2][row], notes)
+
+
+@njit
+def look_at_cells(
+    rows: Rows, row: int, places: Longs, cells: Ints, first: int, size: int, n: int, k: int, notes: Notes
+) -> int:
+    """Judges the set whose persons are counted by relations in the cells from `first` on, and empties these."""
+    persons = notes[5]
+    persons[:] = 0
+    own = own_relations(rows, row, places, size)
+    for mask in range(1 << (size * (size - 1) // 2)):
+        persons[mask & own] += cells[first + mask]
+        cells[first + mask] = 0
+    return judge(own, places, size, n, k, rows[2][row], notes)
+
+
+@njit
+def sets_up_to(labels: int, most: int) -> int:
+    """The number of sets of one to `most` of so many labels, `most` up to three."""
+    number = labels
+    if most > 1:
+        number += labels * (labels - 1) // 2
+    if most > 2:
+        number += labels * (labels - 1) * (labels - 2) // 6
+    return number
+
+
+@njit
+def decide_row(
+    rows: Rows,
+    holders: Holders,
+    group: Ints,
+    row: int,
+    stamp: int,
+    times: int,
+    deepest: int,
+    n: int,
+    k: int,
+    slot: Ints,
+    level: Ints,
+    single: Ints,
+    table: Longs,
+    used: int,
+) -> tuple[Longs, int]:
+    """Decides one row; the table of patterns with those of the row, and how many there are."""
+    begin, item = rows[0][row], rows[1]
+    labels: Mask = np.int64(rows[2][row])
+    # What is never looked at holds something that is known to be rare: so it is taken for rare.
+    smaller = np.full(sets_up_to(labels, deepest), 255, np.uint8)
+    minimal, places = np.empty(_MASKS, np.int32), np.empty(8, np.int64)
+    notes = (level, single, smaller, np.zeros(_MASKS, np.bool_), minimal, np.zeros(_MASKS, np.int64))
+    kids, at = np.zeros(MOST + 1, np.int64), np.zeros(MOST + 1, np.int64)
+    kid_item, kid_start = np.empty((MOST, labels), np.int32), np.empty((MOST, labels + 1), np.int64)
+    count, chain, stack = np.zeros(labels, np.int64), np.empty(8, np.int64), np.empty((64, 4), np.int32)
+    bits = deepest * (deepest - 1) // 2
+    cells, seen = np.zeros(labels << bits, np.int32), np.zeros(labels, np.bool_)
+    # From the last label up, and so every set after all of its parts.
+    for first in range(labels - 1, -1, -1):
+        c = item[begin + first]
+        holder = holders[1][holders[0][c] : holders[0][c + 1]]
+        start, names, rel, width, weight = sharing(rows, holder, row, first, slot)
+        if len(stack) < len(holder):
+            stack = np.empty((2 * len(holder), 4), np.int32)
+        lo: Mask = np.int64(0)
+        hi: Mask = np.int64(len(holder))
+        for e in range(hi):
+            stack[e, 0], stack[e, 1], stack[e, 2], stack[e, 3] = e, 0, -1, 0
+        depth: Mask = np.int64(1)
+        places[0] = first
+        while depth > 0:
+            found = look_at_entries(rows, row, places, stack, lo, hi, weight, depth, n, k, notes)
+            for j in range(found):
+                table, used = counted(table, used, group, item, begin, places, depth, minimal[j], stamp, times)
+            total = notes[5][0]
+            # Sets with more labels are rare as well, and can do no more than single the person out alone.
+            further = depth < deepest and total > 1 and (total >= k or single[0] > depth + 1)
+            if further and depth == deepest - 1:
+                last = kid_item[depth]
+                many = count_last(
+                    stack, lo, hi, depth, start, names, rel, width, weight, cells, bits, seen, last, chain
+                )
+                for i in range(many - 1, -1, -1):
+                    places[depth] = last[i]
+                    cell: Mask = np.int64(last[i]) << bits
+                    found = look_at_cells(rows, row, places, cells, cell, depth + 1, n, k, notes)
+                    for j in range(found):
+                        table, used = counted(
+                            table, used, group, item, begin, places, depth + 1, minimal[j], stamp, times
+                        )
+            elif further:
+                top = hi if depth == 1 else kid_start[depth - 1, kids[depth - 1]]
+                stack = room(stack, lo, hi, top, start)
+                some, starts = kid_item[depth], kid_start[depth]
+                at[depth] = kids[depth] = extend(
+                    stack, lo, hi, top, depth, start, names, rel, width, count, some, starts, chain
+                )
+                depth += 1
+            # On to the sibling before, or up; siblings ascend, as the person's own entry comes first.
+            while depth > 1:
+                at[depth - 1] -= 1
+                j = at[depth - 1]
+                if j >= 0:
+                    lo, hi = kid_start[depth - 1, j], kid_start[depth - 1, j + 1]
+                    places[depth - 1] = kid_item[depth - 1, j]
+                    break
+                depth -= 1
+            if depth == 1:
+                break
+    return table, used
+
+
+@njit
+def decide(
+    rows: Rows, holders: Holders, group: Ints, chosen: Ints, times: Ints, deepest: Ints, n: int, k: int
+) -> tuple[Ints, Ints, Longs]:
+    """For the chosen rows the least number of labels that singles them out, by the number of relations from 0 to n.
+
+    Twice: among fewer than k persons, and alone; NEVER where none does. Sets of more than deepest[i] labels are not
+    looked at for row chosen[i]. The third is the table of dangerous patterns, as risk_patterns.py has it, in which the
+    row counts for times[i] persons.
+    """
+    level = np.full((len(chosen), n + 1), NEVER, np.int32)
+    single = np.full((len(chosen), n + 1), NEVER, np.int32)
+    table = np.zeros((256, 4), np.int64)
+    used = 0
+    slot = np.full(len(group), -1, np.int32)
+    start, item = rows[0], rows[1]
+    for i in range(len(chosen)):
+        row = chosen[i]
+        # Persons who are alike hide each other, whatever is known.
+        if rows[5][row] >= k:
+            continue
+        for p in range(rows[2][row]):
+            slot[item[start[row] + p]] = p
+        table, used = decide_row(
+            rows, holders, group, row, i + 1, times[i], deepest[i], n, k, slot, level[i], single[i], table, used
+        )
+        for p in range(rows[2][row]):
+            slot[item[start[row] + p]] = -1
+        for j in range(n):
+            level[i, j + 1] = min(level[i, j + 1], level[i, j])
+            single[i, j + 1] = min(single[i, j + 1], single[i, j])
+    return level, single, table

@@ -1,0 +1,96 @@
+"""Counts the persons of every pattern of classes that singles somebody out, in an open table.
+
+A line of the table is: the classes of the labels, ascending, 16 bits each and counted from 1 (0: no more); the related
+pairs among them, ascending, 4 bits each, of which the upper 2 are the place of the first class in the line (of equal
+classes the first) and the lower 2 that of the second; the persons; and who was counted last. Empty lines are zeros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.verify import Mask
+
+
+@njit
+def line_of(table: Longs, a: Mask, b: Mask) -> Mask:
+    """The line of a pattern, or the empty one where it belongs."""
+    last = len(table) - 1
+    odd = np.int64(0x9E3779B97F4A7C1)
+    mixed = (np.int64(a) ^ (np.int64(b) << np.int64(7))) * odd
+    at = (mixed ^ (mixed >> np.int64(29))) & last
+    while table[at, 0] != 0 and (table[at, 0] != a or table[at, 1] != b):
+        at = (at + 1) & last
+    return at
+
+
+@njit
+def grown(table: Longs) -> Longs:
+    """The same lines in a table of twice the size."""
+    out = np.zeros((2 * len(table), 4), np.int64)
+    for i in range(len(table)):
+        if table[i, 0] != 0:
+            at = line_of(out, table[i, 0], table[i, 1])
+            for j in range(4):
+                out[at, j] = table[i, j]
+    return out
+
+
+@njit
+def pattern_of(group: Ints, item: Ints, start: int, places: Longs, size: int, mask: int) -> tuple[Mask, Mask]:
+    """The classes and the related pairs of a set of labels with these relations, as a line has them."""
+    order, classes = np.empty(size, np.int64), np.empty(size, np.int64)
+    for i in range(size):
+        own = np.int64(group[item[start + places[i]]]) + 1
+        j = i
+        while j > 0 and classes[j - 1] > own:
+            classes[j], order[j] = classes[j - 1], order[j - 1]
+            j -= 1
+        classes[j], order[j] = own, i
+    rank = np.empty(size, np.int64)
+    a = np.int64(0)
+    for j in range(size):
+        a |= classes[j] << np.int64(16 * j)
+        rank[order[j]] = rank[order[j - 1]] if j > 0 and classes[j] == classes[j - 1] else j
+    many = np.zeros(16, np.int64)
+    for j in range(1, size):
+        for i in range(j):
+            if (mask >> (j * (j - 1) // 2 + i)) & 1:
+                many[(min(rank[i], rank[j]) << 2) | max(rank[i], rank[j])] += 1
+    b = np.int64(0)
+    filled = 0
+    for pair in range(16):
+        for _ in range(many[pair]):
+            b |= np.int64(pair) << np.int64(4 * filled)
+            filled += 1
+    return a, b
+
+
+@njit
+def counted(
+    table: Longs,
+    used: int,
+    group: Ints,
+    item: Ints,
+    start: int,
+    places: Longs,
+    size: int,
+    mask: int,
+    stamp: int,
+    times: int,
+) -> tuple[Longs, int]:
+    """The table in which `times` persons more have a pattern, unless `stamp` has been counted for it, and its lines."""
+    a, b = pattern_of(group, item, start, places, size, mask)
+    at = line_of(table, a, b)
+    if table[at, 0] == 0:
+        if 2 * used >= len(table):
+            table = grown(table)
+            at = line_of(table, a, b)
+        table[at, 0], table[at, 1] = a, b
+        used += 1
+    if table[at, 3] != stamp:
+        table[at, 3] = stamp
+        table[at, 2] += times
+    return table, used

@@ -1,0 +1,243 @@
+"""Who can be singled out in trees: each person is decided exactly, against all records."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.errors import UsageError
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.kernels import risk as kernels
+from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.verify_rows import holders_of
+from treeanon.privacy.guarantee import Guarantee, roles_of
+from treeanon.privacy.verify_rows import Rows, rows_of
+from treeanon.privacy.verify_work import Progress, in_parts
+from treeanon.risk.bounds import share_of
+from treeanon.risk.model import Combination, Risk, Share
+
+MOST_LABELS = kernels.MOST
+MOST_RELATIONS = MOST_LABELS * (MOST_LABELS - 1) // 2
+MOST_COMBINATIONS = 100
+LEAST_SAMPLE = 100
+
+_MOST_SETS = 4_000_000
+_PILOT = 200
+_PILOT_SHARE = 0.1
+_STEP = 8
+
+Sizes = npt.NDArray[np.float64]
+
+
+def risk_of_trees(
+    forest: Forest,
+    *,
+    k: int = 5,
+    m: int = 4,
+    n: int = 3,
+    seconds: float | None = 30.0,
+    sample: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Risk:
+    """Which share of the persons up to m labels and n relations between them single out from fewer than k persons.
+
+    The attacker is the guarantee's own (independent); the labels are those of classes with role quasi. All persons are
+    decided if that fits into `seconds` (None: however long it takes), else a uniform sample whose size a pilot has
+    found, at least a hundred, or `sample` if given. Everyone looked at is compared with *all* records. `seed` repeats
+    a sample.
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
+    >>> flu, acne = ["disease", "flu", []], ["disease", "acne", []]
+    >>> risk = risk_of_trees(ta.Forest.from_records(schema, [[flu], [flu], [flu, acne]]), k=2, m=2, n=0)
+    >>> risk.at(1).share, risk.combinations
+    (0.3333333333333333, (Combination(classes=('disease',), relations=(), persons=1, share=0.3333333333333333),))
+    """
+    _refuse(k, m, n, seconds, sample)
+    begun = time.perf_counter()
+    asked = Guarantee(k, m, n)
+    work = _Work.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)
+    persons = len(forest)
+    drawn = _chosen(work, persons, seconds, sample, seed, jobs or os.cpu_count() or 1)
+    rows = np.arange(len(work.rows), dtype=np.int64) if drawn is None else np.unique(drawn)
+    weight = work.rows.weight.astype(np.int64)
+    times = weight if drawn is None else np.bincount(drawn, minlength=len(work.rows))[rows]
+    found = _decided(work, rows, times, jobs or os.cpu_count() or 1, progress)
+    decided = int(times.sum())
+    cells = [
+        _cells(levels, found.times, found.deepest, decided, m, sampled=drawn is not None)
+        for levels in (found.level, found.single)
+    ]
+    return Risk(
+        "trees",
+        k,
+        m,
+        n,
+        persons,
+        decided,
+        "exact" if drawn is None else "sampled",
+        cells[0],
+        cells[1],
+        _combinations(forest, found.tables, decided),
+        seconds=time.perf_counter() - begun,
+    )
+
+
+def _refuse(k: int, m: int, n: int, seconds: float | None, sample: int | None) -> None:
+    if k < 2:
+        raise UsageError("k must be at least 2: nobody is behind what fewer than one person has")
+    if not 1 <= m <= MOST_LABELS or not 0 <= n <= MOST_RELATIONS:
+        raise UsageError(f"risks are counted for m from 1 to {MOST_LABELS} and n from 0 to {MOST_RELATIONS}")
+    if (seconds is not None and seconds <= 0) or (sample is not None and sample < 1):
+        raise UsageError("the time must be more than no seconds, and a sample at least one person")
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """The rows of a forest, and what is needed to decide any of them."""
+
+    rows: Rows
+    columns: kernels.Rows
+    holders: kernels.Holders
+    deepest: Ints
+    sets: Sizes
+    n: int
+    k: int
+
+    @classmethod
+    def of(cls, rows: Rows, k: int, m: int, n: int) -> _Work:
+        begin, holder, _, _ = holders_of(rows.start, rows.item, rows.items, 1)
+        deepest, sets = _deepest(rows.known, m)
+        columns = (rows.start, rows.item, rows.known, rows.rel_start, rows.rel, rows.weight)
+        return cls(rows, columns, (begin, holder), deepest, sets, n, k)
+
+    def decide(self, rows: Longs, times: Longs) -> tuple[Ints, Ints, Longs]:
+        """What the kernel finds for these rows, each standing for some persons."""
+        return kernels.decide(
+            self.columns,
+            self.holders,
+            self.rows.group,
+            rows.astype(np.int32),
+            times.astype(np.int32),
+            self.deepest[rows],
+            self.n,
+            self.k,
+        )
+
+
+def _deepest(known: Ints, m: int) -> tuple[Ints, Sizes]:
+    """For every row the most labels of a set that can be looked at in sensible time, and how many sets that makes."""
+    labels = known.astype(np.float64)
+    deepest = np.ones(len(known), np.int32)
+    sets, ways = labels.copy(), labels.copy()
+    for size in range(2, m + 1):
+        ways = np.maximum(ways * (labels - size + 1) / size, 0)
+        fits = (deepest == size - 1) & (sets + ways <= _MOST_SETS)
+        deepest[fits] = size
+        sets[fits] += ways[fits]
+    return deepest, sets
+
+
+def _chosen(
+    work: _Work, persons: int, seconds: float | None, sample: int | None, seed: int | None, jobs: int
+) -> Longs | None:
+    """The row of every person drawn, in random order; None for all persons.
+
+    Where the time decides, a pilot measures what a person takes. Its persons are no part of the sample, whose size so
+    depends on nothing that it is to tell.
+    """
+    if not persons or (sample is None and seconds is None) or (sample is not None and sample >= persons):
+        return None
+    order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(work.rows)), work.rows.weight))
+    if sample is not None or seconds is None:
+        return order[:sample]
+    tried, fit = _pilot(work, order, seconds, jobs)
+    # Rows that are alike are decided once.
+    if fit >= len(work.rows) or tried + max(fit, LEAST_SAMPLE) >= persons:
+        return None
+    return order[tried : tried + max(fit, LEAST_SAMPLE)]
+
+
+def _pilot(work: _Work, order: Longs, seconds: float, jobs: int) -> tuple[int, int]:
+    """How many rows were tried, and how many more of the kind fit into the time."""
+    once = np.ones(len(order), np.int64)
+    work.decide(order[:1], once[:1])  # the first call waits for the compiler
+    begun, tried, spent = time.perf_counter(), 0, 0.0
+    while tried < min(_PILOT * jobs, len(order)) and spent < _PILOT_SHARE * seconds:
+        part = order[tried : tried + _STEP * jobs]
+        _decided(work, part, once[: len(part)], jobs, None)
+        tried += len(part)
+        spent = time.perf_counter() - begun
+    return tried, int((seconds - spent) * tried / spent)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found for rows: levels as the kernel has them, the persons each row stands for, and the patterns."""
+
+    level: Ints
+    single: Ints
+    times: Longs
+    deepest: Ints
+    tables: list[Longs]
+
+
+def _decided(work: _Work, rows: Longs, times: Longs, jobs: int, progress: Progress | None) -> _Found:
+    parts = in_parts(lambda part: (part, *work.decide(rows[part], times[part])), work.sets[rows] + 1.0, jobs, progress)
+    empty = np.zeros((0, work.n + 1), np.int32)
+    order = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)]).astype(np.int64)
+    return _Found(
+        np.concatenate([empty, *(part[1] for part in parts)]),
+        np.concatenate([empty, *(part[2] for part in parts)]),
+        times[order],
+        work.deepest[rows[order]],
+        [part[3] for part in parts],
+    )
+
+
+def _cells(
+    levels: Ints, times: Longs, deepest: Ints, decided: int, m: int, *, sampled: bool
+) -> tuple[tuple[Share, ...], ...]:
+    """The shares by m and n."""
+    out = []
+    for size in range(1, m + 1):
+        row = []
+        for level in levels.T:
+            singled = int(times[level <= size].sum())
+            open_still = int(times[(level > size) & (deepest < size)].sum())
+            row.append(share_of(singled, decided, open_still, sampled=sampled))
+        out.append(tuple(row))
+    return tuple(out)
+
+
+def _combinations(forest: Forest, tables: list[Longs], decided: int) -> tuple[Combination, ...]:
+    """The patterns that single out the most persons, the smallest ones first among equals."""
+    names = (STAR, *forest.classes.names)
+    counts: Counter[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = Counter()
+    for table in tables:
+        for a, b, persons, _ in table[table[:, 0] != 0].tolist():
+            groups = list(_parts(a, 16))
+            classes = tuple(names[group - 1] for group in groups)
+            pairs = tuple((classes[pair >> 2], classes[pair & 3]) for pair in _parts(b, 4))
+            counts[classes, pairs] += persons
+    order = sorted(counts, key=lambda found: (-counts[found], len(found[0]), len(found[1]), found))
+    return tuple(
+        Combination(classes, pairs, counts[classes, pairs], counts[classes, pairs] / decided)
+        for classes, pairs in order[:MOST_COMBINATIONS]
+    )
+
+
+def _parts(number: int, bits: int) -> Iterator[int]:
+    """The numbers of so many bits that a number is made of, the lowest first, up to the last that is not 0."""
+    while number:
+        yield number & ((1 << bits) - 1)
+        number >>= bits
