@@ -116,7 +116,9 @@ def test_a_release_read_from_a_file_is_taken_as_it_stands(tmp_path):
         '[[class]]\nname = "town"\npath = "town"\nhierarchy = { groups = 2 }\n'
     )
     path = tmp_path / "in.csv"
-    path.write_text("age,town\n" + "".join(f"{20 + 3 * i},{'Ulm Bonn Bari Linz'.split()[i % 4]}\n" for i in range(12)))
+    path.write_text(
+        "age,town\n" + "".join(f"{20 + 3 * i},{('Ulm', 'Bonn', 'Bari', 'Linz')[i % 4]}\n" for i in range(12))
+    )
     table = ta.read_table(path, schema)
     release = ta.anonymize(table, algorithm="freeform-greedy", k=3)
     release.write(tmp_path / "out.csv")
