@@ -24,7 +24,7 @@ LAYERS = [
     "resources",
     "privacy",
     "loss",
-    "risk",
+    "risks",
     "algorithms",
     "release",
     "engines",

@@ -14,8 +14,8 @@ from test_verify import KNOWN, random_forest
 
 import treeanon as ta
 from treeanon.errors import UsageError
-from treeanon.risk import Risk
-from treeanon.risk.trees import risk_of_trees
+from treeanon.risks import Risk
+from treeanon.risks.trees import risk_of_trees
 
 SCHEMA = 'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "disease"\n'
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treeanon.risk.model import Share
+from treeanon.risks.model import Share
 
 CONFIDENCE = 0.95
 

@@ -20,8 +20,8 @@ from treeanon.kernels.verify_rows import holders_of
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.privacy.verify_rows import Rows, rows_of
 from treeanon.privacy.verify_work import Progress, in_parts
-from treeanon.risk.bounds import share_of
-from treeanon.risk.model import Combination, Risk, Share
+from treeanon.risks.bounds import share_of
+from treeanon.risks.model import Combination, Risk, Share
 
 MOST_LABELS = kernels.MOST
 MOST_RELATIONS = MOST_LABELS * (MOST_LABELS - 1) // 2
