@@ -15,6 +15,8 @@ ROW, HIGH = 46, 36
 GAP = 34
 LEFT = 28
 BULGE = 44
+WIDE = 420
+"""Drawings that are wider may be shown smaller where there is no room."""
 
 
 @dataclass
@@ -94,14 +96,22 @@ def _centre(placed: list[Placed]) -> None:
 
 
 def _width(box: Box) -> float:
-    above = cells(box.above) * 6.2 + 11 * len(box.marks)
-    return max(cells(cut_to(box.text, MOST_LETTERS)) * LETTER, above, 40) + 16
+    text = cells(cut_to(box.text, MOST_LETTERS)) * LETTER
+    marks = (cells(box.marks) + 1) * LETTER if box.marks else 0.0
+    # Marks stand beside what is in small letters, if there is that.
+    wide = max(text, cells(box.above) * 6.2 + marks) if box.above else text + marks
+    return max(wide, 40.0) + 16
 
 
-def drawn(placed: Sequence[Placed], title: str, more: Sequence[Element] = (), *, bulge: bool = False) -> Element:
-    """The drawing of placed boxes with the lines between them, as an SVG element; `more` is drawn under the boxes."""
-    width = max((one.right for one in placed), default=0.0) + (BULGE if bulge else 0) + 8
-    height = max((one.y for one in placed), default=0.0) + HIGH / 2 + 8
+def drawn(
+    placed: Sequence[Placed], title: str, more: Sequence[Element] = (), *, room: float = 8, high: int = HIGH
+) -> Element:
+    """The drawing of placed boxes with the lines between them, as an SVG element.
+
+    `more` is drawn under the boxes, and may need `room` to the right of them; boxes are so `high`.
+    """
+    width = max((one.right for one in placed), default=0.0) + room
+    height = max((one.y for one in placed), default=0.0) + high / 2 + 8
     roots = [one for one in placed if one.up is None]
     trunk = (roots[0].y + roots[-1].y) / 2 if roots else 0.0
     return el(
@@ -110,9 +120,9 @@ def drawn(placed: Sequence[Placed], title: str, more: Sequence[Element] = (), *,
         el("circle", cx=5, cy=trunk, r=4, class_="root") if roots else None,
         [_line(one, trunk) for one in placed],
         more,
-        [_box(one) for one in placed],
+        [_box(one, high) for one in placed],
         role="img", width=round(width), height=round(height), viewBox=f"0 0 {round(width)} {round(height)}",
-        class_="tree", aria_label=title,
+        class_="tree wide" if width > WIDE else "tree", aria_label=title,
     )  # fmt: skip
 
 
@@ -123,18 +133,19 @@ def _line(one: Placed, trunk: float) -> Element:
     return el("path", d=path, class_=f"edge {one.box.edge}".strip())
 
 
-def _box(one: Placed) -> Element:
+def _box(one: Placed, high: int) -> Element:
     """A box as a drawing of its own, so that nothing in it can reach beyond it."""
     box, wide = one.box, round(one.width)
-    lower = 27.0 if box.above else 22.0
+    lower = 27 if box.above else high / 2 + 4
+    upper = 13 if box.above else lower
     return el(
         "svg",
         el("title", box.hint) if box.hint else None,
-        None if box.bare else el("rect", x=1, y=1, width=wide - 2, height=HIGH - 2, rx=6),
+        None if box.bare else el("rect", x=1, y=1, width=wide - 2, height=high - 2, rx=6),
         el("text", cut_to(box.above, MOST_LETTERS), x=8, y=13, class_="above") if box.above else None,
-        el("text", box.marks, x=wide - 7, y=13, class_="marks") if box.marks else None,
+        el("text", box.marks, x=wide - 7, y=upper, class_="marks") if box.marks else None,
         el("text", cut_to(box.text, MOST_LETTERS), x=8, y=lower, class_="value"),
-        x=round(one.x), y=round(one.y - HIGH / 2), width=wide, height=HIGH, class_=f"node {box.css}".strip(),
+        x=round(one.x), y=round(one.y - high / 2), width=wide, height=high, class_=f"node {box.css}".strip(),
     )  # fmt: skip
 
 

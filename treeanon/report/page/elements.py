@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from lxml import etree
 
 from treeanon.hierarchy.show import printable
 
 Element = etree._Element
-Content = str | Element | None | Iterable["str | Element | None"]
+Content: TypeAlias = "str | Element | Iterable[Content] | None"
 
 MOST = 300
 """A longer text is cut: nobody reads on, and a page of megabytes helps nobody."""
@@ -41,9 +42,9 @@ def _flat(content: Iterable[Content]) -> Iterable[str | Element]:
             continue
         # An element can be iterated over as well, but is one thing here.
         if isinstance(part, str) or etree.iselement(part):
-            yield part  # type: ignore[misc]
+            yield part
         else:
-            yield from _flat(part)  # type: ignore[arg-type]
+            yield from _flat(part)
 
 
 def _append_text(made: Element, text: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from treeanon.previews.model import Change, Node, RecordChange
-from treeanon.report.page.drawing import Box, Placed, arc, drawn, place
+from treeanon.report.page.drawing import BULGE, Box, Placed, arc, drawn, place
 from treeanon.report.page.elements import Element, el, shown
 
 Side = Literal["before", "after"]
@@ -30,7 +30,7 @@ def record_svg(change: RecordChange, side: Side) -> Element:
     moved = side == "after" and any("moved" in found for found in fates.values())
     placed = place(roots)
     lines = _moves(change, placed) if moved else []
-    return drawn(placed, _title(change, side, left_out), lines, bulge=bool(lines))
+    return drawn(placed, _title(change, side, left_out), lines, room=BULGE if lines else 8)
 
 
 def tree_svg(nodes: Sequence[Node], title: str) -> Element:

@@ -1,0 +1,198 @@
+"""Sections about a release of trees for those who hold the data: they show originals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.kernels.losses import count_records_with
+from treeanon.loss import Losses
+from treeanon.previews.model import Fate, Node, RecordChange
+from treeanon.release import Release
+from treeanon.report.page.elements import Content, Element, cut_to, el, value
+from treeanon.report.page.hierarchies import Drawn, hierarchy_svg
+from treeanon.report.page.parts import Cell, Section, Shaded, bar, counted, matrix, more, percent, scrolled, table
+from treeanon.report.page.supports import relation_supports
+from treeanon.report.page.trees import legend, record_svg
+
+MOST_PAIRS = 100
+MOST_CHANGES = 40
+
+
+def records(changes: Sequence[RecordChange]) -> Section | None:
+    """Records before and after, drawn side by side."""
+    if not changes:
+        return None
+    return Section("records", "Records before and after", [legend(), [_record(change) for change in changes]])
+
+
+def _record(change: RecordChange) -> Element:
+    """One record: both drawings, and in words what changed."""
+    sides = [
+        el(
+            "div",
+            el("h4", "Before"),
+            scrolled(f"Record {change.number + 1:,} before", record_svg(change, "before")),
+        ),
+        el("div", el("h4", "After"), _after(change)),
+    ]
+    heading = el("h3", f"Record {change.number + 1:,} of the input", el("small", f"{percent(change.change)} changed"))
+    told = list(_told(change))
+    words = more(f"What changed, in words ({len(told):,})", _list(told)) if told else el("p", "Nothing changed.")
+    return el("article", heading, el("div", sides, class_="sides"), words, class_="record")
+
+
+def _after(change: RecordChange) -> Element:
+    if change.after is None:
+        return el("p", "Left out of the release.", class_="gone")
+    return scrolled(f"Record {change.number + 1:,} after", record_svg(change, "after"))
+
+
+def _list(items: Sequence[Content]) -> Element:
+    left = len(items) - MOST_CHANGES
+    shown = [el("li", item) for item in items[:MOST_CHANGES]]
+    return el("ul", shown, el("li", f"and {left:,} more") if left > 0 else None)
+
+
+def _told(change: RecordChange) -> Iterator[Content]:
+    """What happened to each node that changed, in words."""
+    before = {node.id: node for root in change.before for node in root.walk()}
+    after = {node.id: node for root in change.after or () for node in root.walk()}
+    for fate in change.fates:
+        if fate.changes:
+            yield _fate(fate, before[fate.before], after, before)
+
+
+def _fate(fate: Fate, node: Node, after: dict[int, Node], before: dict[int, Node]) -> Content:
+    words: list[Content] = [f"{node.cls} ", value(cut_to(node.value, 60))]
+    if fate.after is None:
+        return [*words, " is not published"]
+    if "generalised" in fate.changes:
+        words += [" becomes ", value(cut_to(after[fate.after].value, 60))]
+    if fate.moved_from is not None:
+        above = before[fate.moved_from]
+        words += [f", no longer under {above.cls} ", value(cut_to(above.value, 60))]
+    if "merged" in fate.changes:
+        words.append(", one with an equal value")
+    return words
+
+
+def hierarchies(release: Release) -> Section:
+    """Every class's hierarchy with the cut through it."""
+    classes = release.forest.classes
+    support = count_records_with(release.forest.offsets, release.forest.label, len(classes)).tolist()
+    local = release.solution.cut is None
+    notes = "Each record is recoded by itself; what is published anywhere is green." if local else (
+        "Green nodes are published, with the number of persons; the dashed red line is the cut: what lies behind it is"
+        " published as the green node before it."
+    )  # fmt: skip
+    parts: list[Content] = [el("p", notes)]
+    for index, name in enumerate(classes.names):
+        first, hierarchy = int(classes.first[index]), classes.hierarchies[index]
+        if name in release.solution.withheld:
+            parts.append(el("p", el("b", name), " is withheld: too rare to be published safely."))
+            continue
+        persons = {node: support[first + node] for node in range(len(hierarchy)) if support[first + node]}
+        cut = (release.solution.cut or {}).get(name)
+        nodes = persons if cut is None else [code for text in cut if (code := hierarchy.find(text)) is not None]
+        drawn = hierarchy_svg(Drawn(name, hierarchy, frozenset(nodes), persons), line=not local)
+        about = f"{len(hierarchy):,} nodes, {len(nodes):,} published"
+        parts.append(el("h3", name, el("small", about)))
+        parts.append(scrolled(f"Hierarchy of {name}", drawn))
+    return Section("hierarchies", "Hierarchies and the cut", parts)
+
+
+def relations(release: Release, before: Forest | None) -> Section:
+    """The relations that are kept, by pair of classes, and those that were taken apart, with their support."""
+    kept = release.loss.relations_kept
+    parts: list[Content] = [
+        el("p", f"{percent(kept)} of the relations of the input (one value above another in a record) can be seen.")
+    ]
+    if release.loss.relations_kept_by_pair:
+        parts.append(_kept(release.loss, release.forest.classes.names))
+    parts.append(_apart(release, before))
+    return Section("relations", "Relations", parts)
+
+
+def _kept(losses: Losses, names: Sequence[str]) -> Element:
+    """The shares by pair of classes; only classes that have relations get a row or a column."""
+    pair = {f"{up}>{low}": (up, low) for up in names for low in names}
+    shares = {pair[text]: share for text, share in losses.relations_kept_by_pair.items()}
+    uppers = [name for name in names if any(up == name for up, _ in shares)]
+    lowers = [name for name in names if any(low == name for _, low in shares)]
+    cells = {
+        (uppers.index(up), lowers.index(low)): Shaded(percent(share), 1 - share) for (up, low), share in shares.items()
+    }
+    caption = "Relations kept, upper class by lower class (darker: more lost)"
+    return matrix(caption, "above \\ below", uppers, lowers, cells)
+
+
+def _apart(release: Release, before: Forest | None) -> Content:
+    pairs = release.solution.disassociated
+    if not pairs:
+        return el("p", "No relation was taken apart.")
+    k = release.solution.guarantee.k
+    supports: Sequence[int | None] = [None] * len(pairs) if before is None else _supports(release, before)
+    order = sorted(range(len(pairs)), key=lambda i: (supports[i] or 0, i))
+    rows: list[Sequence[Cell]] = []
+    for i in order[:MOST_PAIRS]:
+        (upper, above), (lower, below) = pairs[i]
+        support = supports[i]
+        reason = "" if support is None else f"fewer than {k:,}" if support < k else "with what else may be known"
+        rows.append(
+            [
+                el("span", f"{upper} ", value(cut_to(above, 60))),
+                el("span", f"{lower} ", value(cut_to(below, 60))),
+                "" if support is None else support,
+                reason,
+            ]
+        )
+    heads = ["No longer above", "No longer below", "Persons with it", "Rare"]
+    left = len(pairs) - len(rows)
+    return [
+        el("h3", "Relations taken apart", el("small", counted(len(pairs), "pair"))),
+        el(
+            "p",
+            "Persons in whom the one value stood above the other, values as general as they are published. Where these"
+            f" are {k:,} or more, the relation was rare together with other knowledge, or ending it cost less than"
+            " more general values.",
+        ),
+        table(f"Relations taken apart (k = {k:,})", heads, rows),
+        el("p", f"and {left:,} more") if left else None,
+    ]
+
+
+def _supports(release: Release, before: Forest) -> list[int]:
+    solution = release.solution
+    cut: Any = STAR if STAR in (solution.cut or {}) else solution.cut
+    kept = before if release.kept is None else before.take(release.kept)
+    return relation_supports(kept.without(solution.withheld).project(cut), solution.disassociated)
+
+
+def losses(found: Losses) -> Section:
+    """What was lost, by class."""
+    had, has = found.before.values, found.after.values
+    rows: list[Sequence[Cell]] = [
+        [name, loss, bar(loss), had.get(name, 0), has.get(name, 0)] for name, loss in found.value_loss_by_class.items()
+    ]
+    heads = ["Class", "Value loss", "", "Values in the input", "Values published"]
+    totals: list[Sequence[Cell]] = [
+        ["persons", found.before.records, found.after.records],
+        ["nodes", found.before.nodes, found.after.nodes],
+        ["different trees", found.before.trees, found.after.trees],
+    ]
+    return Section(
+        "losses",
+        "What was lost",
+        [
+            el(
+                "p",
+                f"Value loss {found.value_loss:.3f}, from 0 (as held) to 1 (any value of its class); relations kept"
+                f" {percent(found.relations_kept)}; relative path distance {found.rpd:.5f} (lower is better).",
+            ),
+            table("Value loss by class", heads, rows),
+            table("Sizes", ["", "Input", "Release"], totals),
+        ],
+    )

@@ -1,0 +1,201 @@
+"""The page: one file of HTML that loads nothing, runs nothing, and is read, printed and kept as it is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from treeanon.errors import UsageError
+from treeanon.forest import Forest
+from treeanon.io.output import open_output
+from treeanon.previews.model import RecordChange, RowChange
+from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
+from treeanon.release.release import unprotected_classes
+from treeanon.release.solution_file import version
+from treeanon.report.page import internal, public, rows
+from treeanon.report.page.elements import Element, el, text_of
+from treeanon.report.page.parts import Section, percent, tiles
+from treeanon.report.page.reading import as_they_are, left_out
+from treeanon.report.page.risks import risks
+from treeanon.report.page.statement import AnyRelease, Audience, banner, guarantees, statement, verdicts
+from treeanon.report.page.style import style
+from treeanon.risks.model import Risk
+
+Changes = Sequence[RecordChange] | Sequence[RowChange]
+
+
+def page(
+    release: AnyRelease,
+    *,
+    before: Forest | None = None,
+    changes: Changes = (),
+    risk_before: Risk | None = None,
+    risk_after: Risk | None = None,
+    audience: Audience = "public",
+    title: str = "An anonymous release",
+    notes: Sequence[str] = (),
+    seed: int | None = None,
+) -> str:
+    """The page of a release as HTML; `notes` are said first.
+
+    For the public it is made of the published records and the guarantee alone: `before`, `changes` and `risk_before`
+    are for internal pages, which show originals, and refused. `risk_after` must be a risk of the release. `seed` makes
+    the choice of the records that a public page shows repeatable, for tests.
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
+    >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]], [["age", "34", []]], [["age", "35", []]]])
+    >>> shown = page(ta.anonymize(forest, k=3))
+    >>> "Public" in shown, "34" in shown
+    (True, False)
+    """
+    if audience == "public" and (before is not None or changes or risk_before is not None):
+        raise UsageError("a public page is of the release alone: give no input, no changes and no risk of the input")
+    if audience == "public":
+        sections = [*_public(release, seed), risks(None, risk_after)]
+    else:
+        sections = [*_internal(release, before, changes), risks(risk_before, risk_after), _left_out(release)]
+    return _document(release, [one for one in sections if one is not None], audience, title, notes)
+
+
+def write_page(release: AnyRelease, target: str | Path, *, force: bool = False, **asked: Any) -> None:
+    """Writes the page of a release, whole or not at all; an existing file is replaced only with `force`. See `page`."""
+    text = page(release, **asked)
+    with open_output(target, force=force) as stream:
+        stream.write(text.encode())
+
+
+def _public(release: AnyRelease, seed: int | None) -> Iterator[Section]:
+    if isinstance(release, Release | DocumentsRelease):
+        yield from public.tree_sections(release.forest, seed)
+    elif isinstance(release, PermutedRelease):
+        yield from public.row_sections([("records", release.records), ("values", release.values)], seed)
+    else:
+        yield from public.row_sections([("the table", release.table)], seed)
+
+
+def _internal(release: AnyRelease, before: Forest | None, changes: Changes) -> Iterator[Section | None]:
+    yield internal.records([one for one in changes if isinstance(one, RecordChange)])
+    yield rows.rows([one for one in changes if isinstance(one, RowChange)])
+    if isinstance(release, Release):
+        yield internal.hierarchies(release)
+        yield internal.relations(release, before)
+        yield internal.losses(release.loss)
+    elif isinstance(release, DocumentsRelease):
+        yield rows.hierarchies(release.rows.table, _levels(release.rows))
+        yield internal.losses(release.loss)
+    elif isinstance(release, TableRelease):
+        yield rows.hierarchies(release.table, _levels(release))
+        yield rows.losses(release.loss)
+    else:
+        yield rows.permuted_losses(release.loss)
+
+
+def _levels(release: TableRelease) -> dict[str, int]:
+    levels = release.found.as_dict().get("levels", {})
+    return {name: int(level) for name, level in levels.items()}
+
+
+def _left_out(release: AnyRelease) -> Section:
+    if isinstance(release, Release):
+        solution = release.solution
+        return left_out(release.counts, suppressed=solution.suppressed, withheld=solution.withheld)
+    suppressed = release.rows.found.suppressed if isinstance(release, DocumentsRelease) else release.found.suppressed
+    return left_out(release.counts, suppressed=suppressed)
+
+
+def _document(
+    release: AnyRelease, sections: Sequence[Section], audience: Audience, title: str, notes: Sequence[str]
+) -> str:
+    links = el("ul", [el("li", el("a", one.title, href=f"#{one.key}")) for one in sections])
+    body = el(
+        "body",
+        el("a", "To the content", href="#content", class_="skip"),
+        banner(audience),
+        el("header", el("h1", title), [el("p", note, class_="note") for note in notes], _first(release, audience)),
+        el("nav", links, aria_label="Contents"),
+        el("main", [one.element() for one in sections], id="content"),
+        el("footer", el("p", f"Made by treeanon {version()}. {_told(release, audience)}")),
+        class_=audience,
+    )
+    return "<!DOCTYPE html>\n" + text_of(el("html", _head(title, audience), body, lang="en")) + "\n"
+
+
+def _head(title: str, audience: Audience) -> Element:
+    css = style()
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    sheet = el("style")
+    # The style is ours and no data: as it is, for its hash to be right.
+    sheet.text = css
+    return el(
+        "head",
+        el("meta", charset="utf-8"),
+        _meta("Content-Security-Policy", policy),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("meta", name="robots", content="noindex") if audience == "internal" else None,
+        el("title", f"{title} ({audience})"),
+        sheet,
+    )
+
+
+def _meta(name: str, content: str) -> Element:
+    made = el("meta", content=content)
+    made.set("http-equiv", name)
+    return made
+
+
+def _first(release: AnyRelease, audience: Audience) -> list[Element | None]:
+    """The guarantee, the verdict, and a few numbers."""
+    table = release.table if isinstance(release, TableRelease) else None
+    is_public = audience == "public"
+    told = [(one.holds, public.sentence(one, table) if is_public else one.sentence) for one in verdicts(release)]
+    facts = _public_facts(release) if is_public else _facts(release)
+    return [statement(guarantees(release), told), tiles(facts), as_they_are(_unprotected(release))]
+
+
+def _unprotected(release: AnyRelease) -> dict[str, list[str]]:
+    if isinstance(release, DocumentsRelease):
+        return unprotected_classes(release.forest)
+    return release.unprotected()
+
+
+def _public_facts(release: AnyRelease) -> list[tuple[str, str]]:
+    if isinstance(release, Release | DocumentsRelease):
+        return [("persons published", f"{len(release.forest):,}"), ("values published", f"{release.forest.nodes:,}")]
+    table = release.records if isinstance(release, PermutedRelease) else release.table
+    return [("rows published", f"{len(table):,}"), ("columns", f"{len(table.columns):,}")]
+
+
+def _facts(release: AnyRelease) -> list[tuple[str, str]]:
+    counts = release.counts
+    if isinstance(release, Release | DocumentsRelease):
+        return [
+            ("persons published", f"{counts['published_records']:,} of {counts['records']:,}"),
+            ("values published", f"{counts['published_nodes']:,} of {counts['nodes']:,}"),
+            ("value loss", f"{release.loss.value_loss:.3f}"),
+            ("relations kept", percent(release.loss.relations_kept)),
+        ]
+    rows_told = ("rows published", f"{counts['published_rows']:,} of {counts['rows']:,}")
+    if isinstance(release, PermutedRelease):
+        return [rows_told, ("groups", f"{release.loss.groups:,}")]
+    return [
+        rows_told,
+        ("GCP (taxonomy)", f"{release.loss.gcp_taxonomy:.3f}"),
+        ("GCP (set)", f"{release.loss.gcp_set:.3f}"),
+    ]
+
+
+def _told(release: AnyRelease, audience: Audience) -> str:
+    """How the release was made, for those who hold the data."""
+    if audience == "public":
+        return "The guarantee speaks of what it says, and of nothing that somebody knows beyond it."
+    if isinstance(release, Release):
+        return f"Search: {release.solution.algorithm}."
+    if isinstance(release, DocumentsRelease):
+        return f"Search of the rows: {release.rows.found.algorithm}."
+    return f"Search: {release.found.algorithm}."

@@ -1,0 +1,128 @@
+"""Parts of pages: sections, tables, bars and matrices, in one form everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from treeanon.report.page.elements import Content, Element, el
+
+Cell = str | Element | int | float | None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with its heading; `key` is its name in links."""
+
+    key: str
+    title: str
+    content: Sequence[Content]
+
+    def element(self) -> Element:
+        """The section as an element."""
+        heading = el("h2", self.title, id=f"h-{self.key}")
+        return el("section", heading, self.content, id=self.key, aria_labelledby=f"h-{self.key}")
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "person"), counted(2000, "person")
+    ('1 person', '2,000 persons')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """A share in percent: never 0 or 100 for what is not.
+
+    >>> percent(0.9999), percent(0.5), percent(0.0001), percent(0)
+    ('>99.9 %', '50.0 %', '<0.1 %', '0.0 %')
+    """
+    if 0.9995 <= share < 1:
+        return ">99.9 %"
+    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+def cell(content: Cell) -> Element:
+    """A cell of a table; numbers stand to the right."""
+    if isinstance(content, (int, float)):
+        return el("td", f"{content:,}" if isinstance(content, int) else f"{content:.3f}", class_="number")
+    return el("td", content)
+
+
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Element:
+    """A table whose first column names the rows, in a region that scrolls where there is no room."""
+    body = [el("tr", _head(row[0]), [cell(one) for one in row[1:]]) for row in rows]
+    head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
+    return scrolled(caption, el("table", el("caption", caption), head, el("tbody", body)))
+
+
+def _head(content: Cell) -> Element:
+    return el("th", content if not isinstance(content, (int, float)) else f"{content:,}", scope="row")
+
+
+def scrolled(name: str, content: Element, kind: str = "scroll") -> Element:
+    """The content in a region of its own that scrolls, also by keyboard."""
+    return el("div", content, class_=kind, role="region", aria_label=name, tabindex=0)
+
+
+def bar(share: float) -> Element:
+    """A share as a bar; the number must stand beside it."""
+    wide = round(100 * min(max(share, 0.0), 1.0))
+    return el(
+        "svg",
+        el("rect", x=0, y=0, width=100, height=10, rx=2, class_="rail"),
+        el("rect", x=0, y=0, width=wide, height=10, rx=2, class_="fill") if wide else None,
+        width=100, height=10, viewBox="0 0 100 10", class_="bar", aria_hidden="true",
+    )  # fmt: skip
+
+
+def matrix(
+    caption: str, corner: str, rows: Sequence[str], columns: Sequence[str], cells: Mapping[tuple[int, int], Shaded]
+) -> Element:
+    """Numbers by row and column, each shaded as much as it asks for; where there is none the cell is empty."""
+    head = el("tr", el("th", corner, scope="col"), [el("th", name, scope="col") for name in columns])
+    body = []
+    for i, name in enumerate(rows):
+        found = [cells.get((i, j)) for j in range(len(columns))]
+        body.append(el("tr", el("th", name, scope="row"), [_shaded(one) for one in found]))
+    inner = el("table", el("caption", caption), el("thead", head), el("tbody", body), class_="matrix")
+    return scrolled(caption, inner)
+
+
+@dataclass(frozen=True)
+class Shaded:
+    """A text for a cell of a matrix, and how dark the cell is, from 0 to 1."""
+
+    text: str
+    shade: float
+    note: str = ""
+
+
+def _shaded(one: Shaded | None) -> Element:
+    if one is None:
+        return el("td", class_="none")
+    step = 0 if one.shade <= 0 else min(1 + int(one.shade * 9), 9)
+    return el("td", one.text, el("small", one.note) if one.note else None, class_=f"number heat{step}")
+
+
+def tiles(facts: Iterable[tuple[str, str]]) -> Element:
+    """A few numbers to see first, each with what it is."""
+    return el("dl", [el("div", el("dt", name), el("dd", number)) for name, number in facts], class_="tiles")
+
+
+def listed(items: Iterable[Content]) -> Element:
+    """A plain list."""
+    return el("ul", [el("li", item) for item in items])
+
+
+def more(summary: str, *content: Content, opened: bool = False) -> Element:
+    """What can be folded away."""
+    return el("details", el("summary", summary), content, open="open" if opened else None)
+
+
+def grouped(rows: Sequence[Sequence[Cell]], most: int) -> tuple[Sequence[Sequence[Cell]], str]:
+    """The first rows of many, and the words for those that are left out."""
+    left = len(rows) - most
+    return rows[:most], f"and {left:,} more" if left > 0 else ""

@@ -1,0 +1,163 @@
+"""Sections for the public: functions of the release alone, of nothing else that a release object knows.
+
+What is not shown, although it would say little: how many persons were left out, what the search withheld or took apart
+(it names what was rare), losses and shares kept (they compare with the input), nodes of hierarchies that nobody has
+(built hierarchies are made of the values of the input), and what reading dropped.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from treeanon.forest import Forest
+from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.losses import count_records_with
+from treeanon.loss import relation_counts
+from treeanon.previews.records import Record
+from treeanon.privacy.freeform_check import FreeformVerdict
+from treeanon.privacy.table_verdict import TableVerdict
+from treeanon.report.page.elements import Content, Element, cut_to, el, value
+from treeanon.report.page.hierarchies import hierarchy_svg, published_alone
+from treeanon.report.page.parts import Cell, Section, Shaded, counted, matrix, scrolled, table
+from treeanon.report.page.statement import AnyVerdict
+from treeanon.report.page.trees import tree_svg
+from treeanon.table import Column, Table
+
+GENERAL = (
+    "With the number of persons or rows that have each value. A value that stands before others is general: beside them"
+    " it means another one of its kind."
+)
+
+DRAWN = 4
+ROWS = 12
+MOST_VALUES = 30
+
+
+def chance(seed: int | None) -> random.Random:
+    """Where random choices come from: the operating system, or a seed for tests."""
+    return random.SystemRandom() if seed is None else random.Random(seed)
+
+
+def sentence(verdict: AnyVerdict, table: Table | None = None) -> str:
+    """What a check found, as far as the release itself shows it."""
+    if isinstance(verdict, FreeformVerdict):
+        # How many tuples each original can be behind is known from the originals.
+        return f"{verdict.k}-anonymity by freeform generalization {'holds' if verdict.holds else 'does not hold'}."
+    if isinstance(verdict, TableVerdict) and table is not None and table.person is not None:
+        # Which rows are of one person is not published.
+        return " ".join(f"{one.model} {'holds' if one.holds else 'does not hold'}." for one in verdict.checked)
+    return verdict.sentence
+
+
+def tree_sections(forest: Forest, seed: int | None = None) -> Iterator[Section]:
+    """Records drawn at random, the published values by class, and the relations that can be seen."""
+    # The forest has its records in the order of the input, which the release has not: only chance may choose.
+    chosen = chance(seed).sample(range(len(forest)), min(DRAWN, len(forest)))
+    some = forest.take(chosen).in_text_order()
+    name = "A record of the release"
+    trees = [tree_svg(Record.of(some, row).nodes(some.classes), name) for row in range(len(some))]
+    drawn = [scrolled(name, tree) for tree in trees]
+    words = "Drawn at random, in random order."
+    yield Section("records", "Records of the release", [el("p", words), el("div", drawn, class_="sides")])
+    yield Section("values", "Published values", list(_values(forest)))
+    yield _relations(forest)
+
+
+def _values(forest: Forest) -> Iterator[Content]:
+    """For every class the values that persons have, the general ones before those they are general for."""
+    yield el("p", GENERAL)
+    classes = forest.classes
+    support = count_records_with(forest.offsets, forest.label, len(classes))
+    for index, name in enumerate(classes.names):
+        first, hierarchy = int(classes.first[index]), classes.hierarchies[index]
+        own = support[first : first + len(hierarchy)]
+        yield from _published(name, hierarchy, {int(node): int(own[node]) for node in np.flatnonzero(own)})
+
+
+def _published(name: str, hierarchy: Hierarchy, persons: Mapping[int, int]) -> Iterator[Content]:
+    if persons:
+        drawn = hierarchy_svg(published_alone(name, hierarchy, persons), line=False)
+        yield el("h3", name, el("small", counted(len(persons), "value")))
+        yield scrolled(f"Published values of {name}", drawn)
+
+
+def _relations(forest: Forest) -> Section:
+    """How many relations can be seen by pair of classes, and how many nodes stand elsewhere than their class does."""
+    counts, names = relation_counts(forest), forest.classes.names
+    uppers, lowers = np.flatnonzero(counts.any(axis=1)).tolist(), np.flatnonzero(counts.any(axis=0)).tolist()
+    largest = int(counts.max(initial=0))
+    cells = {
+        (i, j): Shaded(f"{counts[up, low]:,}", float(counts[up, low]) / largest)
+        for i, up in enumerate(uppers)
+        for j, low in enumerate(lowers)
+        if counts[up, low]
+    }
+    shown = matrix(
+        "Relations in the release, upper class by lower class",
+        "above \\ below",
+        [names[up] for up in uppers],
+        [names[low] for low in lowers],
+        cells,
+    )
+    away = _elsewhere(forest)
+    told = [
+        el(
+            "p",
+            "Some values stand elsewhere than the schema puts their class: they were taken apart from what they stood"
+            " under, or had nothing there.",
+        ),
+        table("Values that stand elsewhere", ["Class", "Values"], away),
+    ]
+    return Section("relations", "Relations", [shown if cells else el("p", "There are none."), told if away else None])
+
+
+def _elsewhere(forest: Forest) -> list[Sequence[Cell]]:
+    """By class the nodes that do not lie under their class's own upper class."""
+    classes = forest.classes
+    of = classes.class_of[forest.label]
+    start = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
+    above = np.where(forest.parent < 0, -1, of[np.maximum(forest.parent, 0) + start] if len(of) else -1)
+    wrong = of[np.array(classes.parents, np.int64)[of] != above] if len(of) else of
+    counts = np.bincount(wrong, minlength=len(classes.names)).tolist()
+    return [[name, count] for name, count in zip(classes.names, counts, strict=True) if count]
+
+
+def row_sections(tables: Sequence[tuple[str, Table]], seed: int | None = None) -> Iterator[Section]:
+    """Rows drawn at random, and the published values by column, of each of the tables with its name."""
+    drawn: list[Content] = [el("p", "Drawn at random, in random order.")]
+    columns: list[Content] = [el("p", GENERAL)]
+    for name, found in tables:
+        chosen = chance(seed).sample(range(len(found)), min(ROWS, len(found)))
+        rows = found.take(np.array(chosen, np.int64)).rows()
+        heads = [column.header for column in found.columns]
+        drawn.append(rows_table(f"Rows of {name}", heads, rows))
+        for column in found.columns:
+            columns += _of_column(column)
+    yield Section("records", "Rows of the release", drawn)
+    yield Section("values", "Published values", columns)
+
+
+def rows_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Element:
+    """Rows of a table as they are."""
+    head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
+    body = [el("tr", [el("td", value(text, 80)) for text in row]) for row in rows]
+    return scrolled(caption, el("table", el("caption", caption), head, el("tbody", body)))
+
+
+def _of_column(column: Column) -> Iterator[Content]:
+    codes, counts = np.unique(column.codes[column.codes >= 0], return_counts=True)
+    rows = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+    if column.role != "quasi":
+        yield el("h3", column.name, el("small", f"{column.role}, {counted(len(rows), 'value')}"))
+    elif column.covers is None:
+        yield from _published(column.name, column.hierarchy, rows)
+    else:
+        most = sorted(rows, key=lambda code: (-rows[code], code))[:MOST_VALUES]
+        left = len(rows) - len(most)
+        yield el("h3", column.name, el("small", counted(len(rows), "value")))
+        listed: list[Sequence[Cell]] = [[value(cut_to(column.values[code], 60)), rows[code]] for code in most]
+        yield table(f"Published values of {column.name}", ["Value", "Rows"], listed)
+        yield el("p", f"and {left:,} more") if left > 0 else None

@@ -1,0 +1,106 @@
+"""Sections about a release of a table for those who hold the data: they show originals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from treeanon.loss.flat import FlatLosses
+from treeanon.loss.flat.permuted import PermutedLosses
+from treeanon.previews.model import RowChange
+from treeanon.report.page.elements import Content, Element, el, value
+from treeanon.report.page.hierarchies import Drawn, hierarchy_svg
+from treeanon.report.page.parts import Cell, Section, bar, counted, percent, scrolled, table
+from treeanon.table import Table
+
+
+def rows(changes: Sequence[RowChange]) -> Section | None:
+    """Rows before and after, one above the other; what changed is marked."""
+    if not changes:
+        return None
+    body = [el("tbody", _before(change), _after(change)) for change in changes]
+    heads = ["Row", "", *changes[0].columns, "Rows alike"]
+    head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
+    caption = "Rows before and after; a changed value has the sign ~"
+    return Section(
+        "records",
+        "Rows before and after",
+        [scrolled(caption, el("table", el("caption", caption), head, body, class_="pairs"))],
+    )
+
+
+def _before(change: RowChange) -> Element:
+    name = el("th", f"{change.number + 1:,}", scope="rowgroup", rowspan=2)
+    return el("tr", name, el("td", "before"), [el("td", value(text, 80)) for text in change.before], el("td"))
+
+
+def _after(change: RowChange) -> Element:
+    if change.after is None:
+        left_out = el("td", "× left out", class_="gone", colspan=len(change.columns))
+        return el("tr", el("td", "after"), left_out, el("td"), class_="after")
+    sign = [None if old == new else "~ " for old, new in zip(change.before, change.after, strict=True)]
+    cells = [
+        el("td", el("span", mark, class_="sign generalised") if mark else None, value(new, 80))
+        for mark, new in zip(sign, change.after, strict=True)
+    ]
+    return el("tr", el("td", "after"), cells, el("td", f"{change.alike:,}", class_="number"), class_="after")
+
+
+def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
+    """The hierarchies of the quasi columns with what is published; None where that are ranges or sets alone."""
+    parts: list[Content] = []
+    for column in published.quasi:
+        if column.covers is not None:
+            continue
+        codes, counts = np.unique(column.codes[column.codes >= 0], return_counts=True)
+        found = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+        level = f"level {levels[column.name]}, " if column.name in levels else ""
+        nodes = f"{len(column.hierarchy):,} nodes, {len(found):,} published"
+        drawn = hierarchy_svg(Drawn(column.name, column.hierarchy, frozenset(found), found), line=bool(levels))
+        parts += [el("h3", column.name, el("small", level + nodes)), scrolled(f"Hierarchy of {column.name}", drawn)]
+    if not parts:
+        return None
+    words = "Green nodes are published, with the number of rows."
+    words += " The dashed red line is the cut." if levels else " Each row is recoded by itself: there is no one cut."
+    return Section("hierarchies", "Hierarchies", [el("p", words), *parts])
+
+
+def losses(found: FlatLosses) -> Section:
+    """What was lost, by column."""
+    by_column: list[Sequence[Cell]] = [
+        [name, loss, bar(loss), found.ncp_set[name]] for name, loss in found.ncp_taxonomy.items()
+    ]
+    totals: list[Sequence[Cell]] = [
+        ["rows left out", f"{found.suppressed:,} of {found.rows:,}"],
+        ["groups", found.groups],
+        ["GCP (taxonomy), 0 as held, 1 lost", found.gcp_taxonomy],
+        ["GCP (set)", found.gcp_set],
+        ["precision, 1 as held", found.precision],
+        ["discernibility", found.discernibility],
+        ["rows in a group / k", found.average_class_size],
+        ["height", found.height],
+    ]
+    if found.classification is not None:
+        totals.append(["classification, share of wrong labels", percent(found.classification)])
+    return Section(
+        "losses",
+        "What was lost",
+        [
+            table("NCP by column", ["Column", "Taxonomy", "", "Set"], by_column),
+            table("In all", ["", "Release"], totals),
+        ],
+    )
+
+
+def permuted_losses(found: PermutedLosses) -> Section:
+    """What was lost where sensitive values are published apart from the rows."""
+    totals: list[Sequence[Cell]] = [
+        ["rows left out", f"{found.suppressed:,} of {found.rows:,}"],
+        ["groups", found.groups],
+        ["rows in a group", found.average_group_size],
+        ["rows in the largest group", found.largest_group],
+    ]
+    for level, loss in found.queries.items():
+        totals.append([f"queries by {counted(level, 'column')}, KL divergence, 0 is exact", loss])
+    return Section("losses", "What was lost", [table("In all", ["", "Release"], totals)])
