@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -142,6 +143,50 @@ def test_hostile_pandas() -> None:
     empty = frame.iloc[:0]
     with pytest.raises(DataError, match="holds no row"):
         table_of(empty, schema_of("age"))
+
+
+def test_types_of_polars() -> None:
+    polars = pytest.importorskip("polars")
+    columns = {
+        "a": polars.Series(["x", None], dtype=polars.Categorical),
+        "b": polars.Series(["x", None], dtype=polars.Enum(["y", "x"])),
+        "c": polars.Series([date(2020, 1, 31), None]),
+        "d": polars.Series([Decimal("1.50"), None]),
+        "e": polars.Series([7, None], dtype=polars.Int8),
+        "f": polars.Series([0.1, None], dtype=polars.Float32),
+        "g": polars.Series([True, None]),
+        "h": polars.Series([b"x", None]),
+    }
+    wanted = ("x", "x", "2020-01-31", "1.5", "7", "0.1", "true", "x")
+    frame = polars.DataFrame(columns)
+    assert list(table_of(frame, schema_of(*columns)).rows()) == [wanted, (None,) * 8]
+    twice = polars.concat([frame, frame], rechunk=False)
+    assert list(table_of(twice, schema_of(*columns)).rows()) == [wanted, (None,) * 8] * 2
+
+
+def test_releases_as_frames_of_polars() -> None:
+    polars = pytest.importorskip("polars")
+    schema = schema_of("age", extra="hierarchy = { intervals = [10] }\n")
+    frame = polars.DataFrame({"age": [31, 32, 41, 42, 43], "note": ["x"] * 5})
+    made = ta.anonymize(frame, schema=schema, k=2)
+    assert isinstance(made, polars.DataFrame) and made.schema == {"age": polars.String}
+    assert sorted(made["age"].to_list()) == ["30-39"] * 2 + ["40-49"] * 3
+
+
+def test_hostile_polars() -> None:
+    polars = pytest.importorskip("polars")
+    for values, words in (
+        (polars.Series([SECRET.encode(), b"\xff"]), "row 2, town: is not UTF-8"),
+        (polars.Series([SECRET, "\0"]), "row 2, town: holds a NUL character"),
+        (polars.Series([[SECRET], []]), "town: values of the kind"),
+        (polars.Series([{"a": SECRET}, None]), "town: values of the kind"),
+        (polars.Series([], dtype=polars.String), "holds no row"),
+    ):
+        with pytest.raises(DataError, match=words) as problem:
+            table_of(polars.DataFrame({"town": values}), schema_of("town"))
+        assert SECRET not in str(problem.value) and problem.value.__cause__ is None
+    with pytest.raises(UsageError, match="no Arrow C stream"):
+        table_of(polars.DataFrame({"age": [1]}).lazy(), schema_of("age"))
 
 
 def test_other_types_of_arrow() -> None:

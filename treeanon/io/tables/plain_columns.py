@@ -15,8 +15,8 @@ from treeanon.io.tables.checks import DICTIONARY, NO_TEXT, Wrong, check_numbers,
 def is_text(kind: pa.DataType) -> bool:
     """Whether values of a type are texts, or bytes that should be."""
     kind = kind.value_type if of.is_dictionary(kind) else kind
-    strings = of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind)
-    return bool(strings or of.is_binary(kind) or of.is_large_binary(kind))
+    checks = (of.is_string, of.is_large_string, of.is_string_view, of.is_binary, of.is_large_binary, of.is_binary_view)
+    return any(check(kind) for check in checks)
 
 
 def check_kind(name: str, kind: pa.DataType, wrong: Wrong) -> None:
