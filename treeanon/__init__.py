@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from treeanon.front import anonymize, apply, verify
     from treeanon.hierarchy import Hierarchy
     from treeanon.io import read, write
+    from treeanon.previews.preview import Preview, preview
     from treeanon.privacy import Guarantee, Verdict
     from treeanon.privacy.table_verdict import TableVerdict
     from treeanon.release import PermutedRelease, Release, TableRelease
@@ -28,6 +29,7 @@ __all__ = [
     "GuaranteeError",
     "Hierarchy",
     "PermutedRelease",
+    "Preview",
     "Release",
     "Schema",
     "Table",
@@ -37,6 +39,7 @@ __all__ = [
     "Verdict",
     "anonymize",
     "apply",
+    "preview",
     "read",
     "read_permuted",
     "read_table",
@@ -51,6 +54,7 @@ _HOMES = {
     "GuaranteeError": "treeanon.errors",
     "Hierarchy": "treeanon.hierarchy",
     "PermutedRelease": "treeanon.release",
+    "Preview": "treeanon.previews.preview",
     "Release": "treeanon.release",
     "Schema": "treeanon.schema",
     "Table": "treeanon.table",
@@ -60,6 +64,7 @@ _HOMES = {
     "Verdict": "treeanon.privacy",
     "anonymize": "treeanon.front",
     "apply": "treeanon.front",
+    "preview": "treeanon.previews.preview",
     "read": "treeanon.io",
     "read_permuted": "treeanon.table.permuted_files",
     "read_table": "treeanon.table.build",
