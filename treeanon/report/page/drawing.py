@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from treeanon.report.page.elements import Element, cells, cut_to, el
+from treeanon.report.page.elements import Element, el
+from treeanon.report.preview_text_cells import columns, cut
 
 LETTER = 7.3
 """The width of a letter of the fixed-width font, at 12 pixels and a little more."""
@@ -96,10 +97,10 @@ def _centre(placed: list[Placed]) -> None:
 
 
 def _width(box: Box) -> float:
-    text = cells(cut_to(box.text, MOST_LETTERS)) * LETTER
-    marks = (cells(box.marks) + 1) * LETTER if box.marks else 0.0
+    text = columns(cut(box.text, MOST_LETTERS)) * LETTER
+    marks = (columns(box.marks) + 1) * LETTER if box.marks else 0.0
     # Marks stand beside what is in small letters, if there is that.
-    wide = max(text, cells(box.above) * 6.2 + marks) if box.above else text + marks
+    wide = max(text, columns(box.above) * 6.2 + marks) if box.above else text + marks
     return max(wide, 40.0) + 16
 
 
@@ -142,9 +143,9 @@ def _box(one: Placed, high: int) -> Element:
         "svg",
         el("title", box.hint) if box.hint else None,
         None if box.bare else el("rect", x=1, y=1, width=wide - 2, height=high - 2, rx=6),
-        el("text", cut_to(box.above, MOST_LETTERS), x=8, y=13, class_="above") if box.above else None,
+        el("text", cut(box.above, MOST_LETTERS), x=8, y=13, class_="above") if box.above else None,
         el("text", box.marks, x=wide - 7, y=upper, class_="marks") if box.marks else None,
-        el("text", cut_to(box.text, MOST_LETTERS), x=8, y=lower, class_="value"),
+        el("text", cut(box.text, MOST_LETTERS), x=8, y=lower, class_="value"),
         x=round(one.x), y=round(one.y - high / 2), width=wide, height=high, class_=f"node {box.css}".strip(),
     )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from typing import TypeAlias
 
@@ -70,33 +69,6 @@ def value(text: str | None, most: int = MOST) -> Element:
     ('<bdi class="value">&lt;script&gt;</bdi>', '<i class="missing">missing</i>')
     """
     return el("i", "missing", class_="missing") if text is None else el("bdi", shown(text, most), class_="value")
-
-
-def cells(text: str) -> int:
-    """How many columns a text takes where every letter has one, and wide ones of East Asia and pictures two.
-
-    >>> cells("flu"), cells("流感"), cells("é")
-    (3, 4, 1)
-    """
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def cut_to(text: str, most: int) -> str:
-    """The text, made visible, in at most so many columns.
-
-    >>> cut_to("influenza", 5), cut_to("流行性感冒", 5)
-    ('infl…', '流行…')
-    """
-    clean = shown(text, 4 * most)
-    if cells(clean) <= most:
-        return clean
-    out, left = "", most - 1
-    for letter in clean:
-        left -= cells(letter)
-        if left < 0:
-            break
-        out += letter
-    return out + "…"
 
 
 def text_of(element: Element) -> str:

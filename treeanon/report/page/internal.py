@@ -11,11 +11,12 @@ from treeanon.kernels.losses import count_records_with
 from treeanon.loss import Losses
 from treeanon.previews.model import Fate, Node, RecordChange
 from treeanon.release import Release
-from treeanon.report.page.elements import Content, Element, cut_to, el, value
+from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import Drawn, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, Shaded, bar, counted, matrix, more, percent, scrolled, table
 from treeanon.report.page.supports import relation_supports
 from treeanon.report.page.trees import legend, record_svg
+from treeanon.report.preview_text_cells import cut
 
 MOST_PAIRS = 100
 MOST_CHANGES = 40
@@ -66,14 +67,14 @@ def _told(change: RecordChange) -> Iterator[Content]:
 
 
 def _fate(fate: Fate, node: Node, after: dict[int, Node], before: dict[int, Node]) -> Content:
-    words: list[Content] = [f"{node.cls} ", value(cut_to(node.value, 60))]
+    words: list[Content] = [f"{node.cls} ", value(cut(node.value, 60))]
     if fate.after is None:
         return [*words, " is not published"]
     if "generalised" in fate.changes:
-        words += [" becomes ", value(cut_to(after[fate.after].value, 60))]
+        words += [" becomes ", value(cut(after[fate.after].value, 60))]
     if fate.moved_from is not None:
         above = before[fate.moved_from]
-        words += [f", no longer under {above.cls} ", value(cut_to(above.value, 60))]
+        words += [f", no longer under {above.cls} ", value(cut(above.value, 60))]
     if "merged" in fate.changes:
         words.append(", one with an equal value")
     return words
@@ -143,8 +144,8 @@ def _apart(release: Release, before: Forest | None) -> Content:
         reason = "" if support is None else f"fewer than {k:,}" if support < k else "with what else may be known"
         rows.append(
             [
-                el("span", f"{upper} ", value(cut_to(above, 60))),
-                el("span", f"{lower} ", value(cut_to(below, 60))),
+                el("span", f"{upper} ", value(cut(above, 60))),
+                el("span", f"{lower} ", value(cut(below, 60))),
                 "" if support is None else support,
                 reason,
             ]

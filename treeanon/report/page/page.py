@@ -46,10 +46,10 @@ def page(
     the choice of the records that a public page shows repeatable, for tests.
 
     >>> import treeanon as ta
-    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
-    >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]], [["age", "34", []]], [["age", "35", []]]])
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "town"\\npath = "town"')
+    >>> forest = ta.Forest.from_records(schema, [[["town", "Rome", []]], [["town", "Rome", []]], [["town", "Kyiv", []]]])
     >>> shown = page(ta.anonymize(forest, k=3))
-    >>> "Public" in shown, "34" in shown
+    >>> "Public" in shown, "Rome" in shown
     (True, False)
     """
     if audience == "public" and (before is not None or changes or risk_before is not None):

@@ -19,11 +19,12 @@ from treeanon.loss import relation_counts
 from treeanon.previews.records import Record
 from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.table_verdict import TableVerdict
-from treeanon.report.page.elements import Content, Element, cut_to, el, value
+from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import hierarchy_svg, published_alone
 from treeanon.report.page.parts import Cell, Section, Shaded, counted, matrix, scrolled, table
 from treeanon.report.page.statement import AnyVerdict
 from treeanon.report.page.trees import tree_svg
+from treeanon.report.preview_text_cells import cut
 from treeanon.table import Column, Table
 
 GENERAL = (
@@ -158,6 +159,6 @@ def _of_column(column: Column) -> Iterator[Content]:
         most = sorted(rows, key=lambda code: (-rows[code], code))[:MOST_VALUES]
         left = len(rows) - len(most)
         yield el("h3", column.name, el("small", counted(len(rows), "value")))
-        listed: list[Sequence[Cell]] = [[value(cut_to(column.values[code], 60)), rows[code]] for code in most]
+        listed: list[Sequence[Cell]] = [[value(cut(column.values[code], 60)), rows[code]] for code in most]
         yield table(f"Published values of {column.name}", ["Value", "Rows"], listed)
         yield el("p", f"and {left:,} more") if left > 0 else None

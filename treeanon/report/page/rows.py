@@ -12,6 +12,7 @@ from treeanon.previews.model import RowChange
 from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import Drawn, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, bar, counted, percent, scrolled, table
+from treeanon.report.preview_text_lines import SIGNS
 from treeanon.table import Table
 
 
@@ -22,7 +23,7 @@ def rows(changes: Sequence[RowChange]) -> Section | None:
     body = [el("tbody", _before(change), _after(change)) for change in changes]
     heads = ["Row", "", *changes[0].columns, "Rows alike"]
     head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
-    caption = "Rows before and after; a changed value has the sign ~"
+    caption = f"Rows before and after; a changed value has the sign {SIGNS['generalised']}"
     return Section(
         "records",
         "Rows before and after",
@@ -37,9 +38,11 @@ def _before(change: RowChange) -> Element:
 
 def _after(change: RowChange) -> Element:
     if change.after is None:
-        left_out = el("td", "× left out", class_="gone", colspan=len(change.columns))
+        left_out = el("td", f"{SIGNS['dropped']} left out", class_="gone", colspan=len(change.columns))
         return el("tr", el("td", "after"), left_out, el("td"), class_="after")
-    sign = [None if old == new else "~ " for old, new in zip(change.before, change.after, strict=True)]
+    sign = [
+        None if old == new else f"{SIGNS['generalised']} " for old, new in zip(change.before, change.after, strict=True)
+    ]
     cells = [
         el("td", el("span", mark, class_="sign generalised") if mark else None, value(new, 80))
         for mark, new in zip(sign, change.after, strict=True)

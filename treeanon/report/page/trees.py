@@ -8,11 +8,9 @@ from typing import Literal
 from treeanon.previews.model import Change, Node, RecordChange
 from treeanon.report.page.drawing import BULGE, Box, Placed, arc, drawn, place
 from treeanon.report.page.elements import Element, el, shown
+from treeanon.report.preview_text_lines import SIGNS
 
 Side = Literal["before", "after"]
-
-SIGNS: dict[Change, str] = {"generalised": "~", "moved": "→", "merged": "+", "dropped": "×"}
-"""A sign for each change, so that none is told by colour alone."""
 
 MOST_NODES = 60
 """A record is drawn with at most so many nodes: those that changed come first, the rest is counted."""
