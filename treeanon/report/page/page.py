@@ -46,8 +46,8 @@ def page(
     the choice of the records that a public page shows repeatable, for tests.
 
     >>> import treeanon as ta
-    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "town"\\npath = "town"')
-    >>> forest = ta.Forest.from_records(schema, [[["town", "Rome", []]], [["town", "Rome", []]], [["town", "Kyiv", []]]])
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "at"\\npath = "at"')
+    >>> forest = ta.Forest.from_records(schema, [[["at", "Rome", []]], [["at", "Rome", []]], [["at", "Kyiv", []]]])
     >>> shown = page(ta.anonymize(forest, k=3))
     >>> "Public" in shown, "Rome" in shown
     (True, False)

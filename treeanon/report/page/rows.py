@@ -40,14 +40,13 @@ def _after(change: RowChange) -> Element:
     if change.after is None:
         left_out = el("td", f"{SIGNS['dropped']} left out", class_="gone", colspan=len(change.columns))
         return el("tr", el("td", "after"), left_out, el("td"), class_="after")
-    sign = [
-        None if old == new else f"{SIGNS['generalised']} " for old, new in zip(change.before, change.after, strict=True)
-    ]
-    cells = [
-        el("td", el("span", mark, class_="sign generalised") if mark else None, value(new, 80))
-        for mark, new in zip(sign, change.after, strict=True)
-    ]
+    cells = [_became(old, new) for old, new in zip(change.before, change.after, strict=True)]
     return el("tr", el("td", "after"), cells, el("td", f"{change.alike:,}", class_="number"), class_="after")
+
+
+def _became(old: str | None, new: str | None) -> Element:
+    sign = None if old == new else el("span", SIGNS["generalised"], " ", class_="sign generalised")
+    return el("td", sign, value(new, 80))
 
 
 def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
