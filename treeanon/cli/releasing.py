@@ -13,6 +13,7 @@ import click
 from treeanon.cli.common import printable, say, told_reading
 
 if TYPE_CHECKING:
+    from treeanon.engines.protocol import Published
     from treeanon.io.registry import Format
     from treeanon.loss import MiningLoss
     from treeanon.release import Release
@@ -116,7 +117,7 @@ def compiles_first(kernels: str = "verify") -> bool:
         return False
 
 
-def told_release(release: Release, output: str, solution: str | None = None, mining: MiningLoss | None = None) -> str:
+def told_release(release: Release | Published, output: str, solution: str | None = None, mining: MiningLoss | None = None) -> str:
     """What a release is, what it cost and where it went, in plain words and without a value of the data."""
     from treeanon.io.tables.urls import shown
     from treeanon.report import losses_text
@@ -138,7 +139,7 @@ def told_release(release: Release, output: str, solution: str | None = None, min
     return "\n".join(map(printable, lines))
 
 
-def _use_of(release: Release) -> str:
+def _use_of(release: Release | Published) -> str:
     local = release.solution.cut is None
     return "which cannot be applied again, as it recodes each record by itself" if local else "for `treeanon apply`"
 

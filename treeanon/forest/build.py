@@ -113,6 +113,18 @@ class ForestBuilder:
             del batch
         return Forest(self.schema, classes, *planter.finish(), self.report)
 
+    def held(self, index: int) -> Counter[str]:
+        """How often the batches so far hold each value text of a class."""
+        times = Counter[str]()
+        for part in self._parts():
+            texts = part.texts[index]
+            columns = np.concatenate(self._columns(index, part)) + 1
+            counts = np.bincount(columns, minlength=len(texts) + 1)[1:]
+            for i in np.flatnonzero(counts).tolist():
+                if texts[i]:
+                    times[texts[i]] += int(counts[i])
+        return times
+
     def _resolve(self, index: int, show_values: bool) -> tuple[Hierarchy, list[Ints]]:
         """A class's hierarchy, and for the texts of every part the nodes they stand for (-1: no node)."""
         spec = self.layout.classes[index].spec
@@ -129,19 +141,20 @@ class ForestBuilder:
                     unknown[part.texts[index][i]] += int(times[i])
                 found[strange] = 0
         if unknown:
-            self._unknown(spec, unknown, show_values)
+            self.meet_unknown(spec, unknown, show_values=show_values)
         return hierarchy, codes
 
-    def _unknown(self, spec: ClassSpec, unknown: Counter[str], show: bool) -> None:
+    def meet_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
+        """Counts values that a class's hierarchy does not know, or refuses them where the schema says so."""
         if spec.on_unknown == "suppress":
             self.report.unknown[spec.name] += unknown.total()
             log.warning("class %r: %d values unknown to its hierarchy became the root", spec.name, len(unknown))
             return
-        listed = ": " + ", ".join(map(repr, unknown)) if show else ""
+        listed = ": " + ", ".join(map(repr, unknown)) if show_values else ""
         raise HierarchyError(
             f"class {spec.name!r}: its hierarchy does not know {len(unknown)} distinct values of the data"
             f' ({unknown.total()} occurrences){listed}; complete the hierarchy or set on_unknown = "suppress"'
-            + ("" if show else " (--show-values lists them)")
+            + ("" if show_values else " (--show-values lists them)")
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from treeanon.forest import Forest
@@ -48,8 +48,11 @@ def relations_kept(
     """
     released_as(before, after, kept)
     had = relation_counts(before) if counted is None else counted
-    has = relation_counts(after)
-    names = before.classes.names
+    return kept_of_counts(before.classes.names, had, relation_counts(after))
+
+
+def kept_of_counts(names: Sequence[str], had: Longs, has: Longs) -> RelationsKept:
+    """The share of relations kept, by how many there were and are between every two classes."""
     relations = {
         f"{names[upper]}>{names[lower]}": (int(had[upper, lower]), int(has[upper, lower]))
         for upper, lower in zip(*had.nonzero(), strict=True)

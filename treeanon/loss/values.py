@@ -43,7 +43,9 @@ def class_weights(classes: Classes, weights: Weights | None) -> Floats:
     return out
 
 
-def _mean(classes: Classes, general: Longs, same: Longs, lost: Longs, weights: Weights | None) -> ValueLoss:
+def loss_of_counts(
+    classes: Classes, general: Longs, same: Longs, lost: Longs, weights: Weights | None = None
+) -> ValueLoss:
     """The loss of labels published for others, published as they were, and lost; `*` is no class's label."""
     of_class = classes.class_of[1:]
     size = len(classes.names)
@@ -74,7 +76,7 @@ def value_loss(
     released = released_as(before, after, kept)
     columns = (before.offsets, before.label, after.offsets, after.label)
     counts = count_published(*columns, released, label_parents(before.classes))
-    return _mean(before.classes, *counts, weights)
+    return loss_of_counts(before.classes, *counts, weights)
 
 
 def value_loss_of_supports(classes: Classes, supports: Longs, *, weights: Weights | None = None) -> ValueLoss:
@@ -84,7 +86,7 @@ def value_loss_of_supports(classes: Classes, supports: Longs, *, weights: Weight
     disassociations, which move labels only, do not change it.
     """
     nothing = np.zeros(len(classes), np.int64)
-    return _mean(classes, np.asarray(supports, np.int64), nothing, nothing, weights)
+    return loss_of_counts(classes, np.asarray(supports, np.int64), nothing, nothing, weights)
 
 
 def value_loss_alone(after: Forest, *, weights: Weights | None = None) -> ValueLoss:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from treeanon.errors import GuaranteeError, UsageError
 
 if TYPE_CHECKING:
-    from treeanon.forest import Forest
+    from treeanon.forest import Classes, Forest
+    from treeanon.schema import Schema
 
 Attacker = Literal["independent", "joint"]
 Diversity = Literal["distinct", "frequency"]
@@ -81,6 +82,18 @@ class Guarantee:
         return plain
 
 
+class Labelled(Protocol):
+    """Records in the labels of classes, wherever they are."""
+
+    @property
+    def schema(self) -> Schema:
+        """What was declared of the classes."""
+
+    @property
+    def classes(self) -> Classes:
+        """What the labels mean."""
+
+
 @dataclass(frozen=True)
 class Roles:
     """The classes of a forest by what an attacker is taken to know; numbers of `forest.classes`.
@@ -95,7 +108,7 @@ class Roles:
     negative: tuple[int, ...]
 
 
-def roles_of(forest: Forest, guarantee: Guarantee) -> Roles:
+def roles_of(forest: Forest | Labelled, guarantee: Guarantee) -> Roles:
     """Which classes of a forest the guarantee speaks of; UsageError if it does not fit them."""
     roles = {spec.name: spec.role for spec in forest.schema.classes}
     names = forest.classes.names

@@ -57,9 +57,9 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
     sizes, _ = kernels.row_sizes(forest.offsets, forest.label, code, len(order))
     absent = np.flatnonzero(np.isin(group[order] - 1, roles.negative)).astype(np.int32)
     missing = _missing(forest, code, len(order), absent)
-    start = _starts(sizes.astype(np.int64) + missing)
+    start = starts_of(sizes.astype(np.int64) + missing)
     item = kernels.distinct_items(forest.offsets, forest.label, code, len(order), start, absent)
-    rel_start = _starts(sizes * ((sizes.astype(np.int64) + 63) // 64))
+    rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
     rel, several, kept = kernels.relations(
         forest.offsets,
         forest.parent,
@@ -71,7 +71,7 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
         sizes,
         rel_start,
         group,
-        _above(forest),
+        above_of(forest),
     )
     if not kept:
         raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
@@ -96,7 +96,8 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
     return _merged(rows, several if apart else np.zeros(len(forest), bool))
 
 
-def _starts(sizes: Longs | Ints) -> Longs:
+def starts_of(sizes: Longs | Ints) -> Longs:
+    """Where stretches of these sizes start, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
@@ -120,7 +121,7 @@ def _missing(forest: Forest, code: Ints, items: int, absent: Ints) -> Longs:
     return len(absent) - sizes.astype(np.int64)
 
 
-def _above(forest: Forest) -> Flags:
+def above_of(forest: Forest) -> Flags:
     """Whether one class lies above another, both counted from 1; 0 is `*`, above all."""
     parents = forest.classes.parents
     above = np.zeros((len(parents) + 1, len(parents) + 1), bool)
@@ -140,7 +141,7 @@ def _sensitive(forest: Forest, classes: tuple[int, ...]) -> tuple[Longs, Ints, I
         code = np.full(len(forest.classes), -1, np.int32)
         code[order] = np.arange(len(order), dtype=np.int32)
     sizes, _ = kernels.row_sizes(forest.offsets, forest.label, code, len(order))
-    start = _starts(sizes)
+    start = starts_of(sizes)
     nothing = np.empty(0, np.int32)
     held = kernels.distinct_items(forest.offsets, forest.label, code, len(order), start, nothing)
     place = {name: number for number, name in enumerate(classes)}

@@ -81,7 +81,7 @@ def fulfil(request: Request, forest: Forest, progress: Progress | None = None) -
     refuse_uniform(forest, request.guarantee)
 
     def find(guarantee: Guarantee) -> Found:
-        return _search(request, forest, guarantee, progress)
+        return search(request, forest, guarantee, progress)
 
     if request.max_loss is None:
         found = find(request.guarantee)
@@ -106,7 +106,7 @@ def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
             )
 
 
-def _search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None) -> Found:
+def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None = None) -> Found:
     """What the search finds, carried on to a maximal cut where that is wanted."""
     algorithm = request.search
     given = dict(request.options)
@@ -143,7 +143,7 @@ def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Gua
 
 def _release(request: Request, forest: Forest, found: Found) -> Release:
     """The release of what was found; GuaranteeError unless it is what it is said to be."""
-    solution = _plain_solution(request, forest, found.solution)
+    solution = plain_solution(request, forest, found.solution)
     before = forest if found.kept is None else forest.take(found.kept)
     if solution.cut is not None and not _same(solution.apply(before), found.forest):
         raise GuaranteeError("the search's trees are not what its solution makes of the input: please report it")
@@ -154,7 +154,7 @@ def _release(request: Request, forest: Forest, found: Found) -> Release:
     return Release(found.forest, solution, losses, verdict, counts_of(forest, found.forest), found.report, found.kept)
 
 
-def _plain_solution(request: Request, forest: Forest, solution: Solution) -> Solution:
+def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solution:
     """The solution as it is kept: a cut of the generalised classes alone, a seed only if one was given.
 
     The cut of a class that is published as it is would list values of the data.

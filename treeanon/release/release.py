@@ -76,27 +76,9 @@ class Release:
             raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
         return verdict
 
-    def disassociated_classes(self) -> dict[tuple[str, str], int]:
-        """How many relations were disassociated, by the classes of their upper and lower end."""
-        return dict(Counter((upper[0], lower[0]) for upper, lower in self.solution.disassociated).most_common())
-
     def as_dict(self) -> dict[str, Any]:
         """What there is to tell about the release, as plain data, without a value of the data."""
-        solution = self.solution.as_dict()
-        pairs = self.disassociated_classes()
-        return {
-            "guarantee": solution["guarantee"],
-            "verification": self.verdict.as_dict(),
-            "algorithm": solution["algorithm"],
-            "options": solution["options"],
-            "losses": self.loss.as_dict(),
-            "counts": dict(self.counts),
-            "withheld": solution["withheld"],
-            "suppressed": solution["suppressed"],
-            "disassociated": [{"upper": up, "lower": low, "pairs": times} for (up, low), times in pairs.items()],
-            "published_as_they_are": self.unprotected(),
-            "search": plain_data(self.report),
-        }
+        return told(self.solution, self.loss, self.verdict, self.counts, self.report, self.unprotected())
 
     def unprotected(self) -> dict[str, list[str]]:
         """The classes in the release whose values are published as they are, by their role."""
@@ -110,6 +92,32 @@ class Release:
         from treeanon.release.solution_file import SolutionFile
 
         SolutionFile.of(self).write(target, force=force)
+
+
+def told(
+    solution: Solution,
+    loss: Losses,
+    verdict: Verdict,
+    counts: Mapping[str, Any],
+    report: Mapping[str, Any],
+    as_they_are: Mapping[str, list[str]],
+) -> dict[str, Any]:
+    """What there is to tell about a release of trees, as plain data, without a value of the data."""
+    plain = solution.as_dict()
+    pairs = Counter((upper[0], lower[0]) for upper, lower in solution.disassociated).most_common()
+    return {
+        "guarantee": plain["guarantee"],
+        "verification": verdict.as_dict(),
+        "algorithm": plain["algorithm"],
+        "options": plain["options"],
+        "losses": loss.as_dict(),
+        "counts": dict(counts),
+        "withheld": plain["withheld"],
+        "suppressed": plain["suppressed"],
+        "disassociated": [{"upper": up, "lower": low, "pairs": times} for (up, low), times in pairs],
+        "published_as_they_are": dict(as_they_are),
+        "search": plain_data(report),
+    }
 
 
 def read_again(found: Written, target: str, forest: Forest, format: str, jobs: int | None) -> Forest:

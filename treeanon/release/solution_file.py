@@ -15,7 +15,18 @@ from treeanon.errors import FileError, UsageError
 from treeanon.io.output import open_output
 
 if TYPE_CHECKING:
-    from treeanon.release.release import Release
+    from typing import Protocol
+
+    class Told(Protocol):
+        """A release, by whatever engine: its solution, and what there is to tell of it."""
+
+        @property
+        def solution(self) -> Solution:
+            """The recipe."""
+
+        def as_dict(self) -> dict[str, Any]:
+            """What there is to tell, as plain data."""
+
 
 VERSION = 1
 TOLD = ("losses", "counts", "verification")
@@ -33,7 +44,7 @@ class SolutionFile:
     verification: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, release: Release) -> SolutionFile:
+    def of(cls, release: Told) -> SolutionFile:
         """The solution file of a release."""
         told = release.as_dict()
         return cls(release.solution, version(), told["losses"], told["counts"], told["verification"])

@@ -1,0 +1,84 @@
+"""Documents as a Spark dataset of the texts of records, each with where it stands, so that errors can say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from treeanon.engines.spark.failures import spark_failures
+from treeanon.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LINES = "file long, start long, line binary"
+"""A record's text; `file` is a number for its file's name and `start` where the block begins that it was read from."""
+
+ENDINGS = {"ndjson": "{ndjson,jsonl}", "trees": "trees.jsonl"}
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The texts of records, in the form that a reader of documents takes: `ndjson` or `trees`."""
+
+    frame: DataFrame
+    name: str
+    form: str
+    files: dict[int, str] = field(default_factory=dict)
+
+    def place(self, file: int, start: int, line: int) -> tuple[str, str]:
+        """Source and place of a record for an error: the line of its file, or the row of its partition."""
+        if file not in self.files:
+            return self.name, f"partition {start + 1}, record {line}"
+        if start:
+            from pyspark.sql import functions as f
+
+            before = self.frame.where((f.col("file") == file) & (f.col("start") < start))
+            line += before.count()
+        return self.files[file], f"line {line}"
+
+
+def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
+    """The lines of a file, a folder or a glob."""
+    from pyspark.sql import functions as f
+
+    reader = spark.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
+    if _is_folder(spark, source):
+        reader = reader.option("pathGlobFilter", f"*.{ENDINGS[form]}{{,.gz,.zst}}")
+    with spark_failures(source):
+        texts = reader.text(source)
+        names = texts.inputFiles()
+        if not names:
+            raise UsageError(f"{source}: no file in it ends in {ENDINGS[form]} (or these with .gz or .zst)")
+        frame = texts.select(
+            f.xxhash64(f.col("_metadata.file_path")).alias("file"),
+            f.col("_metadata.file_block_start").alias("start"),
+            f.col("value").cast("binary").alias("line"),
+        )
+        paths = spark.createDataFrame([(name,) for name in names], "name string")
+        numbered = paths.select(f.xxhash64("name").alias("file"), "name").collect()
+    return Lines(frame, source, form, {row["file"]: _plain(row["name"]) for row in numbered})
+
+
+def lines_of_frame(frame: DataFrame, name: str = "the dataframe") -> Lines:
+    """The rows of a dataframe as JSON texts; nested columns become objects and arrays."""
+    from pyspark.sql import functions as f
+
+    texts = frame.select(f.to_json(f.struct(*(f.col(f"`{column}`") for column in frame.columns))).alias("text"))
+    columns = (f.lit(-1).cast("long").alias("file"), f.spark_partition_id().cast("long").alias("start"))
+    return Lines(texts.select(*columns, f.col("text").cast("binary").alias("line")), name, "ndjson")
+
+
+def _is_folder(spark: SparkSession, source: str) -> bool:
+    jvm: Any = spark._jvm
+    path = jvm.org.apache.hadoop.fs.Path(source)
+    with spark_failures(source):
+        system = path.getFileSystem(spark._jsc.hadoopConfiguration())
+        return bool(system.exists(path) and system.getFileStatus(path).isDirectory())
+
+
+def _plain(name: str) -> str:
+    """The name of a file as people write it."""
+    from urllib.parse import unquote
+
+    return unquote(name.removeprefix("file://")) if name.startswith("file:///") else name

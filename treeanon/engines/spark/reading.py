@@ -1,0 +1,197 @@
+"""Reads texts of records on the workers, by the readers and checks of every input, into one columnar form.
+
+Two passes: the first finds what is wrong, what is dropped, and the values of every class, of which the driver makes the
+hierarchies; the second makes the trees, in labels that all partitions share.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.engines.spark.failures import spark_failures
+from treeanon.engines.spark.lines import Lines
+from treeanon.engines.spark.records import ROWS, Batches, map_batches, rows_of, to_batch
+from treeanon.errors import DataError
+from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
+from treeanon.forest.build import hierarchy_for
+from treeanon.hierarchy import Hierarchy
+from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
+from treeanon.io.registry import document_format
+from treeanon.io.sources import Source
+from treeanon.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FOUND = "held int, text string, times long, part binary"
+_LINE = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Records on the workers: rows of ROWS in the labels of `classes`; `schema` has the hierarchies as they were built.
+
+    `report` has what reading left out.
+    """
+
+    frame: DataFrame
+    schema: Schema
+    classes: Classes
+    records: int
+    report: ReadReport
+
+    def forest(self, table: pa.Table) -> Forest:
+        """A forest of some of the rows."""
+        from treeanon.engines.spark.records import to_forest
+
+        return to_forest(table, self.schema, self.classes)
+
+
+@dataclass
+class _Part:
+    """What a partition tells of itself: its records, what was left out, and its first error and where."""
+
+    report: ReadReport
+    records: int = 0
+    wrong: tuple[int, int, int, str, str] | None = None
+
+
+def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_values: bool = False) -> Dataset:
+    """The records of texts, read by a schema; DataError for the first that is broken, if that is asked for."""
+    with spark_failures(lines.name):
+        found = map_batches(lines.frame, partial(_scan, form=lines.form, schema=schema, options=options), _FOUND)
+        from pyspark.sql import functions as f
+
+        merged = found.groupBy("held", "text").agg(f.sum("times").alias("times"), f.collect_list("part").alias("parts"))
+        table = merged.toArrow()
+        parts = _parts(table)
+        _refuse_broken(parts, lines)
+    builder = ForestBuilder(schema)
+    for part in parts:
+        builder.report.add(part.report)
+    builder.report.files = len(lines.files)
+    records = sum(part.records for part in parts)
+    if not records:
+        raise DataError("holds no record", source=lines.name)
+    schema = _with_hierarchies(schema, table, builder, show_values)
+    return Dataset(encoded(lines, schema, options), schema, classes_of(schema), records, builder.report)
+
+
+def encoded(lines: Lines, schema: Schema, options: ReadOptions) -> DataFrame:
+    """The rows of the records, read by a schema whose hierarchies are all known."""
+    shared = lines.frame.sparkSession.sparkContext.broadcast(schema)
+    return map_batches(lines.frame, partial(_encode, form=lines.form, schema=shared, options=options), ROWS)
+
+
+def classes_of(schema: Schema) -> Classes:
+    """The labels of a schema whose hierarchies are all known."""
+    published = schema.layout.classes
+    hierarchies = tuple(cast(Hierarchy, c.spec.hierarchy) for c in published)
+    return Classes(tuple(c.name for c in published), tuple(c.parent for c in published), hierarchies)
+
+
+def _parts(table: pa.Table) -> list[_Part]:
+    chosen = table.filter(pa.compute.equal(table["held"], -1))
+    return [pickle.loads(blob) for blobs in chosen["parts"].to_pylist() for blob in blobs]
+
+
+def _refuse_broken(parts: list[_Part], lines: Lines) -> None:
+    """DataError for the first broken record: by file, block and line."""
+    wrong = [part.wrong for part in parts if part.wrong is not None]
+    if not wrong:
+        return
+    file, start, line, message, path = min(wrong, key=lambda one: (lines.files.get(one[0], ""), one[1:]))
+    source, place = lines.place(file, start, line)
+    raise DataError(message, source=source, place=place, path=path)
+
+
+def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, show_values: bool) -> Schema:
+    """The schema with the hierarchies that its builders make of all values; values unknown to the others are met."""
+    made = {}
+    for index, published in enumerate(schema.layout.classes):
+        held = table.filter(pa.compute.equal(table["held"], index))
+        counts = Counter(dict(zip(held["text"].to_pylist(), held["times"].to_pylist(), strict=True)))
+        texts = sorted(counts)
+        if isinstance(published.spec.hierarchy, Hierarchy):
+            if texts:
+                builder.meet_unknown(published.spec, counts, show_values=show_values)
+            made[published.name] = published.spec.hierarchy
+        else:
+            made[published.name] = hierarchy_for(published.spec, [texts])
+    classes = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
+    return replace(schema, classes=tuple(classes))
+
+
+def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """How often each class has each value that matters to its hierarchy, and what the partition tells of itself."""
+    part = _Part(ReadReport())
+    held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
+    before: Counter[tuple[int, int]] = Counter()
+    for batch in batches:
+        for file, start, texts in _stretches(batch):
+            builder = ForestBuilder(schema)
+            try:
+                _read(builder, texts, form, options)
+            except DataError as problem:
+                found = _LINE.search(problem.place)
+                line = before[file, start] + (int(found.group()) if found else 1)
+                part.wrong = part.wrong or (file, start, line, problem.message, problem.path)
+                break
+            before[file, start] += len(texts)
+            part.report.add(builder.report)
+            part.records += builder.records
+            for index, published in enumerate(schema.layout.classes):
+                known = published.spec.hierarchy if isinstance(published.spec.hierarchy, Hierarchy) else None
+                for text, times in builder.held(index).items():
+                    if known is None or known.find(text) is None:
+                        held[index][text] += times
+        if part.wrong:
+            break
+    for index, counts in enumerate(held):
+        values = list(counts.items())
+        for i in range(0, len(values), 20_000):
+            some, counted = zip(*values[i : i + 20_000], strict=True)
+            yield rows_of(_FOUND, [index] * len(some), some, counted, [None] * len(some))
+    yield rows_of(_FOUND, [-1], [None], [0], [pickle.dumps(part)])
+
+
+def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of the records of a partition."""
+    for batch in batches:
+        builder = ForestBuilder(schema.value)
+        for _, _, texts in _stretches(batch):
+            _read(builder, texts, form, options)
+        if builder.records:
+            yield to_batch(builder.finish())
+
+
+def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:
+    """The texts of a batch by file and block."""
+    files, starts = (batch.column(i).to_numpy(zero_copy_only=False) for i in (0, 1))
+    texts = batch.column(2).to_pylist()
+    if not texts:
+        return
+    ends = np.flatnonzero((np.diff(files) != 0) | (np.diff(starts) != 0)) + 1
+    for a, b in zip([0, *ends.tolist()], [*ends.tolist(), len(texts)], strict=True):
+        yield int(files[a]), int(starts[a]), texts[a:b]
+
+
+def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
+    """Reads lines as if they were a file."""
+    for number, text in enumerate(texts, start=1):
+        if len(text) > MAX_RECORD_BYTES:
+            raise DataError(f"a line is longer than {MAX_RECORD_BYTES >> 20} MB", place=f"line {number}")
+    block = b"\n".join(texts) + b"\n"
+    source = Source("lines", len(block), lambda: cast(BinaryIO, io.BytesIO(block)))
+    for batch in document_format(form).read([source], builder.schema, options, builder.report):
+        builder.add(batch)

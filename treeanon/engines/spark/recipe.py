@@ -1,0 +1,51 @@
+"""What the workers make of their records: a solution in the labels that all share, small enough to be sent to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.tree.solution import Solution
+from treeanon.engines.spark.reading import Dataset
+from treeanon.engines.spark.records import Batches, to_forest
+from treeanon.forest import Classes, Forest
+from treeanon.forest.classes import STAR
+from treeanon.kernels.trees import Ints
+from treeanon.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """A solution as arrays: for every label the published one, the relations to end in order, classes to withhold."""
+
+    schema: Schema
+    classes: Classes
+    mapping: Ints
+    upper: Ints
+    lower: Ints
+    withheld: tuple[str, ...]
+
+    @classmethod
+    def of(cls, solution: Solution, dataset: Dataset) -> Recipe:
+        """The recipe that does what a solution says."""
+        classes = dataset.classes
+        nothing = np.empty(0, np.int32)
+        empty = Forest(dataset.schema, classes, np.zeros(1, np.int64), nothing, nothing)
+        cut: Any = STAR if STAR in (solution.cut or {}) else solution.cut
+        upper = np.array([classes.label(*pair[0]) for pair in solution.disassociated], np.int32)
+        lower = np.array([classes.label(*pair[1]) for pair in solution.disassociated], np.int32)
+        return cls(dataset.schema, classes, empty.cut_map(cut), upper, lower, solution.withheld)
+
+    def apply(self, forest: Forest) -> Forest:
+        """What is published of a forest."""
+        projected = forest.without(self.withheld).relabel(self.mapping)
+        return projected.disassociate_labels(self.upper, self.lower)
+
+    def forests(self, batches: Batches) -> Iterator[tuple[Forest, Forest]]:
+        """The records of rows, before and after."""
+        for batch in batches:
+            before = to_forest(batch, self.schema, self.classes)
+            yield before, self.apply(before)

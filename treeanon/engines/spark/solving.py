@@ -1,0 +1,162 @@
+"""From records on the workers to a solution that is safe for all: sample, search, count, repair, count again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.tree.solution import Solution
+from treeanon.engines.protocol import Told
+from treeanon.engines.spark.counting import As, Supports, count_supports
+from treeanon.engines.spark.failures import spark_failures
+from treeanon.engines.spark.fingerprints import Fingerprints, fingerprints
+from treeanon.engines.spark.lines import Lines
+from treeanon.engines.spark.losses import HAD, HELD, Tally, losses_of, tally
+from treeanon.engines.spark.reading import Dataset, encoded
+from treeanon.engines.spark.recipe import Recipe
+from treeanon.engines.spark.repair import Repair, Worth
+from treeanon.engines.spark.sampling import SAMPLE, sample
+from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
+from treeanon.forest.classes import STAR
+from treeanon.io.options import ReadOptions
+from treeanon.loss import Losses
+from treeanon.privacy.guarantee import Guarantee, roles_of
+from treeanon.privacy.spread import Spread, refuse_unspreadable
+from treeanon.privacy.verdict import Verdict
+from treeanon.release.anonymizing import plain_solution, search
+from treeanon.release.request import Request, persons
+from treeanon.schema import Schema
+
+MOST_ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A solution that is safe over all partitions, what it makes of each, and what is known of that."""
+
+    solution: Solution
+    recipe: Recipe
+    prints: Fingerprints
+    loss: Losses
+    report: Mapping[str, Any]
+
+
+def check_request(request: Request, schema: Schema) -> None:
+    """UsageError for what this engine cannot do."""
+    request.check(schema)
+    refuse_unspreadable(request.guarantee)
+    if request.algorithm == "miracle":
+        raise UsageError("miracle recodes every record by itself, next to others: it needs all records in one place")
+    if persons(request.max_suppressed, 10**9):
+        raise UsageError("max_suppressed: the engine spark publishes all persons")
+    if request.max_loss is not None:
+        raise UsageError("max_loss: the engine spark takes a k, and does not look for the largest")
+
+
+def solve(dataset: Dataset, request: Request, told: Told, most: int | None = None) -> Solved:
+    """A solution in which no set is rare over all partitions, by exact counting; GuaranteeError if none is found."""
+    guarantee, begun = request.guarantee, time.perf_counter()
+    if dataset.records < guarantee.k:
+        raise GuaranteeError(f"there are {dataset.records:,} records, fewer than k = {guarantee.k:,}")
+    some = sample(dataset, SAMPLE if most is None else most, request.seed)
+    told(f"searching in {len(some):,} of {dataset.records:,} records")
+    k = guarantee.k
+    if len(some) < dataset.records:
+        # As many of the sample as k are of all, at least two: what this lets through is counted over all and repaired.
+        k = min(k, max(2, ceil(k * len(some) / dataset.records)))
+    found = search(replace(request, jobs=request.jobs), some, replace(guarantee, k=k))
+    own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
+    solution, rounds, changes = _repaired(dataset, own, request, told)
+    recipe = Recipe.of(solution, dataset)
+    with spark_failures("measuring"):
+        numbers, prints = tally(dataset, recipe), fingerprints(dataset.frame, As(recipe))
+        before = fingerprints(dataset.frame, As(recipe, published=False))
+    losses = losses_of(numbers, dataset, (before.different, prints.different), request.options.get("weights"))
+    report = {
+        "engine": "spark", "sample": len(some), "rounds": rounds, "changes": changes,
+        "seconds": time.perf_counter() - begun, **found.report,
+    }  # fmt: skip
+    return Solved(solution, recipe, prints, losses, report)
+
+
+def _repaired(dataset: Dataset, solution: Solution, request: Request, told: Told) -> tuple[Solution, int, int]:
+    """The solution made safe, the rounds of counting that took, and the changes."""
+    guarantee, changes = solution.guarantee, 0
+    sibling = solution.options.get("recoding", "subtree") == "sibling"
+    covering = Repair(solution, dataset.classes, Worth(1, 1), sibling=sibling)
+    if STAR not in (solution.cut or {}):
+        covering.cover()
+        solution = covering.result()
+    worth: Worth | None = None
+    for number in range(1, MOST_ROUNDS + 1):
+        found = _counted(dataset, Recipe.of(solution, dataset), guarantee)
+        told(f"round {number}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
+        if not found.rare:
+            return solution, number, changes
+        if STAR in (solution.cut or {}):
+            raise GuaranteeError(f"fewer than k = {guarantee.k:,} records have any value")
+        if worth is None:
+            worth = _worth(tally(dataset, Recipe.of(solution, dataset)), dataset, request)
+        repair = Repair(solution, dataset.classes, worth, sibling=sibling)
+        changes += repair.run(found.rare, found.held)
+        solution = repair.result()
+    raise GuaranteeError(f"no release was found in {MOST_ROUNDS} rounds; a larger sample starts nearer to one")
+
+
+def _worth(numbers: Tally, dataset: Dataset, request: Request) -> Worth:
+    classes = dataset.classes
+    labels = int(numbers.of(HELD, len(classes)).sum())
+    relations = int(numbers.of(HAD, len(classes.names) ** 2).sum())
+    return Worth(labels, relations, request.options.get("weights"))
+
+
+def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
+    with spark_failures("counting"):
+        spread = _spread(dataset, recipe, guarantee)
+        return count_supports(dataset.frame, As(recipe), spread, guarantee.k)
+
+
+def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
+    """The counting of all labels that the recipe can publish and an attacker may know; `*` is one of them."""
+    known = roles_of(dataset, guarantee).known
+    labels = np.unique(recipe.mapping)
+    shown = np.isin(dataset.classes.class_of[labels], [-1, *known])
+    return Spread.of(labels[shown].astype(np.int32), len(dataset.classes), guarantee)
+
+
+def verified(lines: Lines, schema: Schema, dataset: Dataset, solved: Solved) -> Verdict:
+    """The verdict on what was written, read again; GuaranteeError unless it is what is to be published."""
+    begun = time.perf_counter()
+    guarantee, name = solved.solution.guarantee, lines.name
+    frame = encoded(lines, schema, ReadOptions())
+    as_read = As(solved.recipe, published=False)
+    try:
+        prints = fingerprints(frame, as_read)
+        if prints != solved.prints:
+            raise GuaranteeError(f"{name}: not published, for reading it again does not give the published trees")
+        found = count_supports(frame, as_read, _spread(dataset, solved.recipe, guarantee), guarantee.k)
+    except (DataError, HierarchyError) as problem:
+        raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
+    verdict = Verdict(
+        guarantee, not found.rare_sets, found.least, prints.records, found.sets, seconds=time.perf_counter() - begun
+    )
+    if not verdict.holds:
+        raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
+    return verdict
+
+
+def release_counts(dataset: Dataset, solved: Solved) -> dict[str, Any]:
+    """Records and nodes before and after, and what reading left out."""
+    before, after = solved.loss.before, solved.loss.after
+    counts = {
+        "records": before.records,
+        "nodes": before.nodes,
+        "published_records": after.records,
+        "published_nodes": after.nodes,
+    }
+    return counts | dataset.report.as_dict()

@@ -1,0 +1,145 @@
+"""Writes published records as a dataset that appears whole or not at all, in an order that says nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.engines.spark.failures import spark_failures
+from treeanon.engines.spark.reading import Dataset
+from treeanon.engines.spark.recipe import Recipe
+from treeanon.engines.spark.records import Batches, map_batches, rows_of
+from treeanon.errors import FileError
+from treeanon.io.registry import document_format
+from treeanon.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TEXTS = "place long, text string"
+_RECORDS_A_FILE = 250_000
+
+
+def texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema, seed: int | None) -> DataFrame:
+    """The texts of the published records, each with a random place in the order.
+
+    Places come from a secret that is the same for every attempt at a task, so that a record whose task is repeated goes
+    to the same place: none is lost, and none is written twice.
+    """
+    secret = secrets.token_bytes(32) if seed is None else str(seed).encode()
+    shared = dataset.frame.sparkSession.sparkContext.broadcast((recipe, form, schema, secret))
+    return map_batches(dataset.frame, partial(_texts, shared=shared), TEXTS)
+
+
+def shuffled(frame: DataFrame, records: int) -> DataFrame:
+    """The texts in the order of their places, in so many partitions as there are to be files."""
+    return frame.repartition(-(-records // _RECORDS_A_FILE), "place").sortWithinPartitions("place", "text")
+
+
+def _texts(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    recipe, form, schema, secret = shared.value
+    context = TaskContext.get()
+    part = context.partitionId() if context else 0
+    for number, (_, after) in enumerate(recipe.forests(batches)):
+        stream = hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * len(after))
+        found = document_format(form).texts(after, schema).records(after)
+        yield rows_of(TEXTS, np.frombuffer(stream, np.int64), found)
+
+
+def lines_to_write(frame: DataFrame, form: str) -> DataFrame:
+    """The lines of a file, in one column; records of a trees file get ids that follow the random order."""
+    from pyspark.sql import functions as f
+
+    if form != "trees":
+        return frame.select("text")
+    number = f.monotonically_increasing_id() + 1
+    line = f.concat(f.lit('{"id":'), number.cast("string"), f.lit(',"tree":'), f.col("text"), f.lit("}"))
+    return frame.select(line.alias("text"))
+
+
+class Target:
+    """The place of a dataset, and the hidden one beside it where it is written and checked first."""
+
+    def __init__(self, frame: DataFrame, name: str, ending: str, *, force: bool) -> None:
+        session: Any = frame.sparkSession
+        self.name, self.ending, self.force = name, ending, force
+        self._path = session._jvm.org.apache.hadoop.fs.Path
+        with spark_failures(name):
+            path = self._path(name)
+            found = path.getFileSystem(session._jsc.hadoopConfiguration())
+            # A local file system that keeps a checksum beside each file would leave these in the release.
+            self.system = found.getRawFileSystem() if _is_local(found) else found
+            self.place = self.system.makeQualified(path)
+            self.aside = self._path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.part")
+            if not self.system.exists(self.place.getParent()):
+                raise FileError(f"{name}: its folder does not exist")
+            self._refuse_existing()
+
+    def _refuse_existing(self) -> None:
+        if not self.force and self.system.exists(self.place):
+            raise FileError(f"{self.name}: exists already; --force replaces it")
+
+    def write(self, frame: DataFrame, check: Callable[[str], None]) -> None:
+        """Writes one column of lines; the dataset appears once `check` has passed what was written."""
+        with self._cleaning(), spark_failures(self.name):
+            frame.write.option("lineSep", "\n").text(self.aside.toString())
+            self._rename_files()
+            check(self.aside.toString())
+            self._commit()
+
+    def _cleaning(self) -> Any:
+        return _Cleaning(self.system, self.aside)
+
+    def _rename_files(self) -> None:
+        """Gives the files neutral names, and removes all that Spark has put beside them."""
+        files = sorted(status.getPath().getName() for status in self.system.listStatus(self.aside))
+        number = 0
+        for name in files:
+            if name.startswith("part-"):
+                number += 1
+                new = self._path(self.aside, f"part-{number:05}{self.ending}")
+                self.system.rename(self._path(self.aside, name), new)
+            else:
+                self.system.delete(self._path(self.aside, name), True)
+
+    def _commit(self) -> None:
+        """Lets the dataset appear; an old one goes out of the way first, and back if that fails."""
+        self._refuse_existing()
+        old = None
+        if self.system.exists(self.place):
+            old = self._path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.old")
+            if not self.system.rename(self.place, old):
+                raise FileError(f"{self.name}: what is there cannot be replaced")
+        if not self.system.rename(self.aside, self.place):
+            if old is not None:
+                self.system.rename(old, self.place)
+            raise FileError(f"{self.name}: cannot be written")
+        if old is not None:
+            self.system.delete(old, True)
+
+
+class _Cleaning:
+    """Removes the hidden place, whatever happens."""
+
+    def __init__(self, system: Any, aside: Any) -> None:
+        self.system, self.aside = system, aside
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(Exception):
+            self.system.delete(self.aside, True)
+
+
+def _is_local(system: Any) -> bool:
+    return bool(system.getScheme() == "file")
