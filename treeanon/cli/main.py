@@ -22,6 +22,7 @@ COMMANDS = {
     "compare": "Measure what a published table has lost against the table that it was made of.",
     "convert": "Convert records between XML, JSON, NDJSON, trees files and tables, keeping what a schema names.",
     "demo": "Write samples (documents and tables), their schemas and hierarchies to a folder.",
+    "explore": "Move k, m, n and weights on a local page, and see what a release of a sample would be.",
     "flatten": "Make one table of records: a row for every person, a column for every class.",
     "hierarchy": "Build, show, check and convert generalization hierarchies.",
     "init": "Look at a sample of the input and write a commented schema for it.",

@@ -57,7 +57,7 @@ def page(
     if audience == "public":
         sections = [*_public(release, seed), risks(None, risk_after)]
     else:
-        sections = [*_internal(release, before, changes), risks(risk_before, risk_after), _left_out(release)]
+        sections = [*internal_sections(release, before, changes), risks(risk_before, risk_after), _left_out(release)]
     return _document(release, [one for one in sections if one is not None], audience, title, notes)
 
 
@@ -77,7 +77,8 @@ def _public(release: AnyRelease, seed: int | None) -> Iterator[Section]:
         yield from public.row_sections([("the table", release.table)], seed)
 
 
-def _internal(release: AnyRelease, before: Forest | None, changes: Changes) -> Iterator[Section | None]:
+def internal_sections(release: AnyRelease, before: Forest | None, changes: Changes) -> Iterator[Section | None]:
+    """The sections for those who hold the data: they show originals."""
     yield internal.records([one for one in changes if isinstance(one, RecordChange)])
     yield rows.rows([one for one in changes if isinstance(one, RowChange)])
     if isinstance(release, Release):

@@ -1,0 +1,214 @@
+"""The page: a form with the settings, and a place for each part that follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.registry import ALGORITHMS
+from treeanon.explore.ground import Ground
+from treeanon.explore.settings import (
+    EFFORTS,
+    LARGEST_K,
+    LARGEST_M,
+    LARGEST_N,
+    LARGEST_WEIGHT,
+    Kind,
+    Settings,
+    searches_of,
+)
+from treeanon.report.page.elements import Element, el, text_of
+
+SUPPRESSED = {"0": "nobody", "0.5%": "0.5 %", "1%": "1 %", "2%": "2 %", "5%": "5 %"}
+_NUMBER = "number of the record in the input"
+SHOWS = {"typical": "typical ones", "worst": "the most changed", "number": "this one:"}
+
+
+def page(ground: Ground, start: Settings) -> str:
+    """The whole page, as HTML, with the form at these settings."""
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("title", "treeanon explore"),
+        el("link", rel="stylesheet", href="explore.css"),
+        el("link", rel="icon", href="data:,"),
+        el("script", src="explore.js", defer="defer"),
+    )
+    body = el(
+        "body",
+        el("a", "To the results", href="#results", class_="skip"),
+        el("header", el("h1", "treeanon explore"), el("p", _about(ground), class_="about")),
+        el("main", _form(ground, start), _results(ground)),
+    )
+    return "<!doctype html>\n" + text_of(el("html", head, body, lang="en"))
+
+
+def _about(ground: Ground) -> list[str | Element]:
+    things = "persons" if ground.kind == "trees" else "rows"
+    shown: list[str | Element] = [el("strong", "This page shows original data."), " Nothing leaves this machine. "]
+    if ground.whole:
+        return [*shown, f"It works on all {ground.total:,} {things} of the input."]
+    return [
+        *shown,
+        f"It works on {ground.persons:,} of {ground.total:,} {things}, chosen at random. All numbers are of this"
+        " sample, and k of a sample is not k of the whole: five alike here stand for more there, and usually less is"
+        " lost there at the same k. The command line is for the whole input.",
+    ]
+
+
+def _form(ground: Ground, start: Settings) -> Element:
+    trees = ground.kind == "trees"
+    most = max(min(LARGEST_K, ground.persons), start.k, 2)
+    guarantee = el(
+        "fieldset",
+        el("legend", "What must hold"),
+        _slider("k", "k", "persons that nobody can be told apart among", 2, most, start.k),
+        _slider("m", "m", "values an attacker may know", 1, LARGEST_M, start.m) if trees else None,
+        _slider("n", "n", "relations between them", 0, LARGEST_N, start.n) if trees else None,
+        _sensitive(ground, start),
+        _choice("attacker", "attacker", _ATTACKERS, start.attacker) if trees else None,
+    )
+    search = el(
+        "fieldset",
+        el("legend", "The search"),
+        _algorithms(ground.kind, start.algorithm),
+        _choice("max_suppressed", "may be left out", SUPPRESSED, start.max_suppressed, "max_suppressed"),
+        _choice("effort", "effort", EFFORTS, start.effort, "effort") if trees else None,
+    )
+    return el(
+        "form", guarantee, search, _weights(ground, start), _records(ground), _command(), id="settings",
+        autocomplete="off", aria_label="Settings",
+    )  # fmt: skip
+
+
+_ATTACKERS = {"independent": "knows of relations", "joint": "also knows that they are of the same nodes"}
+
+
+def _slider(name: str, title: str, hint: str, least: int, most: int, now: int) -> Element:
+    return el(
+        "p",
+        el("label", el("b", title), f" {hint} ", for_=name),
+        el("output", str(now), for_=name, id=f"{name}-now"),
+        el("input", type="range", id=name, name=name, min=str(least), max=str(most), value=str(now)),
+        class_="slider",
+    )
+
+
+def _sensitive(ground: Ground, start: Settings) -> list[Element] | None:
+    names = ground.of_role("sensitive")
+    if not names:
+        return None
+    return [_slider("l", "l", f"different values of {', '.join(names)} in every group", 1, 10, start.l or 1)]
+
+
+def _choice(name: str, title: str, options: Mapping[str, str], now: str, needs: str | None = None) -> Element:
+    """A list to choose from; `needs` is the option that a search must take for it to mean anything."""
+    known = options if now in options else {now: now, **options}
+    return el(
+        "p",
+        el("label", title, for_=name),
+        el("select", [_option(key, text, now) for key, text in known.items()], id=name, name=name, data_needs=needs),
+    )
+
+
+def _option(key: str, text: str, now: str, takes: str | None = None) -> Element:
+    return el("option", text, value=key, selected="selected" if key == now else None, data_takes=takes)
+
+
+def _algorithms(kind: Kind, now: str) -> Element:
+    takes = {
+        name: " ".join(option for option in ("weights", "effort", "max_suppressed") if _takes(kind, name, option))
+        for name in searches_of(kind)
+    }
+    options = [_option(name, name, now, takes[name]) for name in searches_of(kind)]
+    hints = [el("span", text, data_of=name) for name, text in searches_of(kind).items()]
+    return el(
+        "div",
+        el("p", el("label", "algorithm", for_="algorithm"), el("select", options, id="algorithm", name="algorithm")),
+        el("p", hints, class_="hint", id="algorithm-hint"),
+    )
+
+
+def _takes(kind: Kind, name: str, option: str) -> bool:
+    return Settings(kind, algorithm=name).takes(option) and name in {**ALGORITHMS, **FLAT_ALGORITHMS}
+
+
+def _weights(ground: Ground, start: Settings) -> Element:
+    given = dict(start.weights)
+    rows = [
+        el(
+            "p",
+            el("label", name, for_=f"weight-{index}"),
+            el("output", f"{given.get(name, 1):g}", for_=f"weight-{index}", id=f"weight-{index}-now"),
+            el(
+                "input", type="range", id=f"weight-{index}", name=f"weight-{index}", min="0",
+                max=f"{LARGEST_WEIGHT:g}", step="0.5", value=f"{given.get(name, 1):g}",
+            ),
+            class_="slider",
+        )
+        for index, name in enumerate(ground.of_role("quasi"))
+    ]  # fmt: skip
+    return el(
+        "details",
+        el("summary", "Weights of classes"),
+        el("fieldset", el("legend", "What is dearer than the rest (1)"), rows, data_needs="weights"),
+        el("p", "This search takes no weights.", class_="hint", data_without="weights", hidden="hidden"),
+    )
+
+
+def _records(ground: Ground) -> Element:
+    first = "1" if ground.of is None else str(int(ground.of[0]) + 1)
+    number = el("input", type="number", id="number", name="number", min="1", value=first, aria_label=_NUMBER)
+    return el(
+        "fieldset",
+        el("legend", "What is shown"),
+        _choice("show", "records", SHOWS, "typical"),
+        el("p", number, data_show="number"),
+    )
+
+
+def _command() -> Element:
+    return el(
+        "div",
+        el("button", "Write the command line", type="button", id="write"),
+        el(
+            "div",
+            el("label", "For the whole input, with the usual effort:", for_="command"),
+            el("textarea", id="command", rows="4", readonly="readonly", spellcheck="false"),
+            el("button", "Copy", type="button", id="copy"),
+            id="command-box",
+            hidden="hidden",
+        ),
+        class_="command",
+    )
+
+
+def _results(ground: Ground) -> Element:
+    trees = ground.kind == "trees"
+    first = el(
+        "div", _section("What holds", "guarantee"), _section("Loss against k", "curve", _folded("Numbers", "points"))
+    )
+    first.set("class", "first")
+    return el(
+        "div",
+        el("p", "Searching …", id="status", role="status"),
+        first,
+        _section("Before and after", "records"),
+        _section("What is lost", "losses"),
+        _section("Relations", "relations") if trees else None,
+        _section("Who can be singled out", "risk"),
+        el("section", _folded("Hierarchies, and what of them is published", "hierarchies")),
+        id="results",
+        tabindex="-1",
+    )
+
+
+def _section(title: str, name: str, more: Element | None = None) -> Element:
+    heading = f"{name}-title"
+    return el("section", el("h2", title, id=heading), el("div", id=name), more, aria_labelledby=heading)
+
+
+def _folded(title: str, name: str) -> Element:
+    """A part that is closed until somebody opens it."""
+    return el("details", el("summary", title), el("div", id=name), class_="plain")

@@ -1,0 +1,165 @@
+"""The server of the page: Starlette and uvicorn, on 127.0.0.1 alone.
+
+Why these, and no larger kit with a front end of its own: measured, NiceGUI takes 104 MB and 51 packages, and its pages
+need inline scripts and styles, which a strict content security policy refuses. Starlette and uvicorn take 7 MB and 7
+packages. The page is HTML that is made here, moved by the browser's own form elements, with one short script that
+sends the form and puts the answers into their places: nothing is built at install, nothing comes from a network, and
+the policy allows no script but that one. Answers stream over plain HTTP; there are no websockets to guard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator
+from importlib import resources
+from urllib.parse import parse_qsl
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from treeanon.errors import FileError, UsageError
+from treeanon.explore.access import ADDRESS, Access, Guard
+from treeanon.explore.command import command_line
+from treeanon.explore.look import Choice
+from treeanon.explore.page import page
+from treeanon.explore.parts import parts_of
+from treeanon.explore.session import Ended, Event, Problem, Session
+from treeanon.explore.settings import Settings, settings_of
+from treeanon.report.page.style import style
+
+_MOST_BYTES = 64 * 1024
+_MOST_FIELDS = 1000
+
+
+def listening(port: int | None = None) -> socket.socket:
+    """A socket on 127.0.0.1 that listens on a port, or on any that is free; FileError if it is taken."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if port:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((ADDRESS, port or 0))
+        found.listen(64)
+    except OSError as problem:
+        found.close()
+        raise FileError(f"port {port}: {problem.strerror}") from None
+    return found
+
+
+def server_of(session: Session, start: Settings, access: Access) -> uvicorn.Server:
+    """A server of the page of a session, which nobody else can see; `run(sockets=[…])` serves."""
+    app = Guard(application(session, start, access), access)
+    config = uvicorn.Config(
+        app,
+        access_log=False,
+        log_level="critical",
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)
+
+
+def application(session: Session, start: Settings, access: Access) -> Starlette:
+    """The pages and answers, unguarded."""
+    ground = session.ground
+
+    def home(request: Request) -> Response:
+        return Response(page(ground, start), media_type="text/html; charset=utf-8")
+
+    def script(request: Request) -> Response:
+        return Response(_static("explore.js"), media_type="text/javascript; charset=utf-8")
+
+    def styles(request: Request) -> Response:
+        return Response(style() + _static("explore.css"), media_type="text/css; charset=utf-8")
+
+    async def look(request: Request) -> Response:
+        return StreamingResponse(_lines(session, await _fields(request)), media_type="application/x-ndjson")
+
+    async def command(request: Request) -> Response:
+        try:
+            text = command_line(_settings(session, await _fields(request)), ground)
+        except UsageError as problem:
+            return Response(str(problem), status_code=422, media_type="text/plain; charset=utf-8")
+        return Response(text, media_type="text/plain; charset=utf-8")
+
+    at = access.path
+    return Starlette(
+        routes=[
+            Route(at, home),
+            Route(f"{at}explore.js", script),
+            Route(f"{at}explore.css", styles),
+            Route(f"{at}look", look, methods=["POST"]),
+            Route(f"{at}command", command, methods=["POST"]),
+        ]
+    )
+
+
+def _static(name: str) -> str:
+    return (resources.files(__package__) / "static" / name).read_text(encoding="utf-8")
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    """The fields of the form that was sent."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BYTES:
+            raise HTTPException(413)
+    try:
+        return dict(parse_qsl(body.decode("utf-8"), max_num_fields=_MOST_FIELDS))
+    except ValueError:
+        raise HTTPException(400) from None
+
+
+def _settings(session: Session, fields: dict[str, str]) -> Settings:
+    ground = session.ground
+    return settings_of(fields, ground.kind, ground.of_role("quasi"), sensitive=bool(ground.of_role("sensitive")))
+
+
+def _choice(session: Session, fields: dict[str, str]) -> Choice:
+    """Which records are wanted; the form counts from 1, and by the numbers of the whole input."""
+    if fields.get("show") != "number":
+        return "worst" if fields.get("show") == "worst" else "typical"
+    number = fields.get("number", "")
+    place = session.ground.place(int(number) - 1) if number.isdecimal() else None
+    if place is None:
+        raise UsageError("there is no record of that number in the sample")
+    return (place,)
+
+
+async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]:
+    """What a look finds, as lines of JSON: the HTML of parts of the page by their names."""
+    try:
+        settings, choice = _settings(session, fields), _choice(session, fields)
+    except UsageError as problem:
+        yield _line(Problem(str(problem)), session)
+        yield _line(Ended(True), session)
+        return
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[Event] = asyncio.Queue()
+
+    def tell(event: Event) -> None:
+        # The loop may have ended with the server, while a search was still at work.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+    end = session.look(settings, choice, tell)
+    try:
+        while not isinstance(event := await events.get(), Ended):
+            yield _line(event, session)
+        yield _line(event, session)
+    finally:
+        end()
+
+
+def _line(event: Event, session: Session) -> str:
+    return json.dumps(parts_of(event, session.ground)) + "\n"
