@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treeanon.privacy import Guarantee, Verdict
     from treeanon.privacy.table_verdict import TableVerdict
     from treeanon.release import PermutedRelease, Release, TableRelease
+    from treeanon.risks import Risk, risk
     from treeanon.schema import Schema
     from treeanon.table import Table
     from treeanon.table.build import read_table
@@ -31,6 +32,7 @@ __all__ = [
     "PermutedRelease",
     "Preview",
     "Release",
+    "Risk",
     "Schema",
     "Table",
     "TableRelease",
@@ -43,6 +45,7 @@ __all__ = [
     "read",
     "read_permuted",
     "read_table",
+    "risk",
     "table_of",
     "verify",
     "write",
@@ -56,6 +59,7 @@ _HOMES = {
     "PermutedRelease": "treeanon.release",
     "Preview": "treeanon.previews.preview",
     "Release": "treeanon.release",
+    "Risk": "treeanon.risks",
     "Schema": "treeanon.schema",
     "Table": "treeanon.table",
     "TableRelease": "treeanon.release",
@@ -68,6 +72,7 @@ _HOMES = {
     "read": "treeanon.io",
     "read_permuted": "treeanon.table.permuted_files",
     "read_table": "treeanon.table.build",
+    "risk": "treeanon.risks",
     "table_of": "treeanon.table.frames",
     "verify": "treeanon.front",
     "write": "treeanon.io",

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 Exactness = Literal["exact", "sampled"]
 
+MOST_COMBINATIONS = 100
+"""So many combinations are told, the most dangerous ones."""
+
 
 @dataclass(frozen=True)
 class Share:

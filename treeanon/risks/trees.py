@@ -21,11 +21,10 @@ from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.privacy.verify_rows import Rows, rows_of
 from treeanon.privacy.verify_work import Progress, in_parts
 from treeanon.risks.bounds import share_of
-from treeanon.risks.model import Combination, Risk, Share
+from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share
 
 MOST_LABELS = kernels.MOST
 MOST_RELATIONS = MOST_LABELS * (MOST_LABELS - 1) // 2
-MOST_COMBINATIONS = 100
 LEAST_SAMPLE = 100
 
 _MOST_SETS = 4_000_000

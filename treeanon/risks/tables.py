@@ -1,0 +1,197 @@
+"""Who can be singled out in a table: by any few of its quasi columns, and by all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.errors import UsageError
+from treeanon.kernels.trees import Flags, Longs
+from treeanon.privacy.models.check import numbers_of
+from treeanon.risks.bounds import share_of
+from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, RowRisk, Share
+from treeanon.risks.population import people_behind
+from treeanon.table import Column, Table
+from treeanon.table.histograms import groups_of
+
+Progress = Callable[[int, int | None], None]
+Packed = npt.NDArray[np.uint8]
+Sets = dict[tuple[int, ...], Packed]
+
+_MOST_BYTES = 1 << 30
+
+
+def risk_of_table(
+    table: Table,
+    *,
+    k: int = 5,
+    m: int = 4,
+    seconds: float | None = 30.0,
+    population: Table | None = None,
+    progress: Progress | None = None,
+) -> Risk:
+    """Which share of the persons the values of up to m quasi columns single out from fewer than k persons, and all do.
+
+    Everybody is counted. Larger sets of columns that do not fit into `seconds` (None: however long it takes) are left
+    out, and the `m` of the result says so. A missing value is a value of its own. A `population`, whom those in the
+    table are a part of, makes the journalist's risk: see `RowRisk` and `people_behind`.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages, sexes = Hierarchy.flat(["34", "41"]), Hierarchy.flat(["f", "m"])
+    >>> table = Table.of_texts({"age": (["34", "34", "41", "41"], ages), "sex": (["f", "f", "f", "m"], sexes)})
+    >>> risk = risk_of_table(table, k=2, m=2)
+    >>> [risk.at(m).share for m in (1, 2)], risk.whole.marketer
+    ([0.25, 0.5], 0.75)
+    >>> [(one.text, one.persons) for one in risk.combinations]
+    [('sex', 1), ('age + sex', 1)]
+    """
+    if k < 2 or m < 1 or (seconds is not None and seconds <= 0):
+        raise UsageError("k must be at least 2, m at least 1, and the time more than no seconds")
+    begun = time.perf_counter()
+    ground = _Ground.of(table)
+    until = None if seconds is None else begun + seconds
+    below, alone, found = _by_columns(ground, k, m, until, progress)
+    return Risk(
+        "table",
+        k,
+        len(below),
+        0,
+        ground.persons,
+        ground.persons,
+        "exact",
+        tuple((share,) for share in below),
+        tuple((share,) for share in alone),
+        tuple(sorted(found, key=lambda one: (-one.persons, len(one.classes), one.classes))[:MOST_COMBINATIONS]),
+        _whole(ground, k, population),
+        time.perf_counter() - begun,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """A table whose rows are all different where each is a person: `weight` of row i is how many are like it."""
+
+    table: Table
+    quasi: tuple[Column, ...]
+    weight: Longs | None
+    persons: int
+
+    @classmethod
+    def of(cls, table: Table) -> _Ground:
+        if table.person is not None:
+            return cls(table, table.quasi, None, table.persons)
+        alike = numbers_of(table, table.quasi)
+        example, weight = np.unique(alike, return_index=True, return_counts=True)[1:]
+        rows = table.take(example)
+        return cls(rows, rows.quasi, weight.astype(np.int64), len(table))
+
+    def sizes(self, columns: tuple[int, ...]) -> Longs:
+        """For every row the persons who are like it in these columns."""
+        numbers = numbers_of(self.table, [self.quasi[column] for column in columns])
+        if self.weight is None:
+            return groups_of(self.table, numbers, ()).sizes[numbers]
+        counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+        np.add.at(counts, numbers, self.weight)
+        return counts[numbers]
+
+    def count(self, rows: Flags) -> int:
+        """The persons of some rows."""
+        if self.weight is not None:
+            return int(self.weight[rows].sum())
+        assert self.table.person is not None
+        return len(np.unique(self.table.person[rows]))
+
+
+def _by_columns(
+    ground: _Ground, k: int, m: int, until: float | None, progress: Progress | None
+) -> tuple[list[Share], list[Share], list[Combination]]:
+    """The persons singled out by up to 1, 2, … columns, among fewer than k and alone; and by which minimal sets."""
+    many, rows = len(ground.quasi), len(ground.table)
+    singled, single = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
+    below: list[Share] = []
+    alone: list[Share] = []
+    found: list[Combination] = []
+    before: Sets = {}
+    begun, looked = time.perf_counter(), 0
+    for size in range(1, m + 1):
+        if size > 1 and not _fits(many, size, rows, begun, looked, until):
+            break
+        now: Sets = {}
+        for columns in combinations(range(many), size):
+            sizes = ground.sizes(columns)
+            rare = sizes < k
+            singled |= rare
+            single |= sizes < 2
+            found += _dangerous(ground, columns, rare, before)
+            now[columns] = np.packbits(rare)
+            looked += 1
+            if progress is not None:
+                progress(looked, sum(comb(many, each) for each in range(1, m + 1)))
+        before = now
+        below.append(share_of(ground.count(singled), ground.persons, sampled=False))
+        alone.append(share_of(ground.count(single), ground.persons, sampled=False))
+    return below, alone, found
+
+
+def _fits(many: int, size: int, rows: int, begun: float, looked: int, until: float | None) -> bool:
+    """Whether there is room and time for all sets of so many columns, by the time that smaller ones took."""
+    if comb(many, size) * rows // 8 > _MOST_BYTES:
+        return False
+    now = time.perf_counter()
+    return until is None or now + comb(many, size) * (now - begun) / max(looked, 1) <= until
+
+
+def _dangerous(ground: _Ground, columns: tuple[int, ...], rare: Flags, before: Sets) -> Iterator[Combination]:
+    """The set of columns with those whom it singles out and no part of it does, if there are any."""
+    parts = [columns[:i] + columns[i + 1 :] for i in range(len(columns))] if len(columns) > 1 else []
+    own = rare.copy()
+    for part in parts:
+        own &= np.unpackbits(before[part], count=len(rare)) == 0
+    persons = ground.count(own)
+    if persons:
+        names = tuple(ground.quasi[column].name for column in columns)
+        yield Combination(names, (), persons, persons / ground.persons)
+
+
+def _whole(ground: _Ground, k: int, population: Table | None) -> RowRisk:
+    """What whoever knows all quasi columns can do."""
+    alike = ground.sizes(tuple(range(len(ground.quasi))))
+    people = alike
+    absent = 0
+    if population is not None:
+        behind = people_behind(ground.table, population)
+        absent = ground.count(behind < alike)
+        people = np.maximum(alike, behind)
+    smallest = int(alike.min(initial=np.iinfo(np.int64).max)) if len(alike) else 0
+    least = int(people.min()) if len(people) else 0
+    groups = numbers_of(ground.table, ground.quasi)
+    return RowRisk(
+        int(groups.max(initial=-1)) + 1,
+        smallest,
+        share_of(ground.count(alike < k), ground.persons, sampled=False),
+        share_of(ground.count(alike < 2), ground.persons, sampled=False),
+        1 / smallest if smallest else 0.0,
+        (1 / least if least else 0.0) if population is not None else None,
+        _mean_chance(ground, people),
+        None if population is None else len(population),
+        absent,
+    )
+
+
+def _mean_chance(ground: _Ground, people: Longs) -> float:
+    """The mean over the persons of the chance to find each; of the rows of one person the most telling counts."""
+    if not ground.persons:
+        return 0.0
+    if ground.weight is not None:
+        return float((ground.weight / people).sum() / ground.persons)
+    assert ground.table.person is not None
+    known, person = np.unique(ground.table.person, return_inverse=True)
+    chance = np.zeros(len(known))
+    np.maximum.at(chance, person, 1 / people)
+    return float(chance.mean())
