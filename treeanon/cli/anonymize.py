@@ -11,29 +11,20 @@ from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, FLAT_DEFAULT, PER
 from treeanon.algorithms.registry import ALGORITHMS, CLOSED, DEFAULT, OBJECTIVES, RECODINGS, SCOPES
 from treeanon.cli.anonymize_documents import anonymize_documents
 from treeanon.cli.anonymize_permuted import anonymize_permuted
-from treeanon.cli.anonymize_table import Asked, anonymize_table
+from treeanon.cli.anonymize_table import anonymize_table
+from treeanon.cli.anonymize_trees import anonymize_trees
+from treeanon.cli.asked import SHARED, Asked
 from treeanon.cli.common import (
     Reading,
     force_option,
     output_option,
-    progress_bar,
-    read_records,
     reading_options,
     refuse_two_on_stdout,
-    result,
-    say,
     schema_option,
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import (
-    check_folder,
-    check_form,
-    check_solution_target,
-    refuse_own_input,
-    tell_of_compiling,
-    told_release,
-)
+from treeanon.cli.releasing import refuse_own_input
 from treeanon.cli.table_options import (
     MODEL_PARAMETERS,
     Sectioned,
@@ -43,11 +34,8 @@ from treeanon.cli.table_options import (
     search_options,
 )
 
-KERNELS = {"maximal": "rare_sets", "miracle": "miracle"}
-"""A module of kernels that a search needs; those of TREE share theirs."""
-
-SHARED = ("weights", "effort", "seed", "max_suppressed", "max_loss")
-"""Options that searches of trees have too."""
+_TAKEN = (*SHARED, "seed", "max_suppressed")
+"""Options of searches of tables that the command has anyhow."""
 
 
 class _Anonymize(Sectioned):
@@ -60,7 +48,7 @@ class _Anonymize(Sectioned):
             "m", "n", "attacker", "negative", "recoding", "objective", "g", "closed", "scope", "complete", "mining",
         ),
         "Tables (CSV and Parquet, or records made one row a person)": (
-            "reduced", "publish", "release", "rest", *(name for name in OPTIONS if name not in SHARED),
+            "reduced", "publish", "release", "rest", *(name for name in OPTIONS if name not in _TAKEN),
         ),
         "Input and output": ("schema", "output", "target_format", "source_format", "solution", "force"),
     }  # fmt: skip
@@ -141,7 +129,7 @@ def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
     type=click.Choice(["drop", "anonymize"]),
     help="documents: leave out what a person has several times [default], or make the whole trees safe by -m and -n.",
 )
-@search_options(*SHARED)
+@search_options(*_TAKEN)
 @click.option("--max-suppressed", default="0", metavar="N|N%", help="Persons that may be left out as outliers.")
 @click.option("--max-loss", type=float, metavar="X", help="The largest k whose value loss (0 to 1) is at most X.")
 @click.option("--solution", metavar="FILE", help="Also write what was done, for `treeanon apply`. Not for publishing.")
@@ -203,104 +191,35 @@ def command(
     from treeanon.schema import Schema
 
     loaded = Schema.load(schema)
-    if _is_table(source, loaded, reading["format"], algorithm, of_tables, trees=(m, n, *negative)):
-        asked = Asked(
-            source, loaded, output, k, algorithm, max_suppressed, solution, target_format, force, seed, quiet, as_json,
-            mining,
-            options={**of_tables, "weights": weights, "effort": effort, "max_loss": max_loss},
-            trees={
-                "m": m, "n": n, "attacker": None if attacker == "independent" else attacker, "negative": negative,
-                "recoding": recoding, "objective": objective, "g": g, "closed": closed, "scope": scope,
-                "complete": complete,
-            },
-            reading=reading,
-        )  # fmt: skip
-        if of_tables["publish"] == "permuted":
-            anonymize_permuted(asked)
-        elif of_tables["release"] == "documents":
-            anonymize_documents(asked)
-        else:
-            anonymize_table(asked)
-        return
-    if k is None and max_loss is None:
-        raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
-    l, diversity = _of_trees(of_tables)  # noqa: E741
-    algorithm = algorithm or DEFAULT
-    from treeanon.io import output_format
-    from treeanon.io.output import refuse_existing
-    from treeanon.io.tables.urls import shown
-    from treeanon.loss import ml2
-    from treeanon.release import Request, fulfil
-    from treeanon.report import losses_data
-
-    given: dict[str, Any] = {
-        "recoding": recoding, "objective": objective, "weights": weights, "effort": effort, "g": g, "closed": closed,
-        "scope": scope,
-    }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
-    request = Request(
-        k,
-        2 if m is None else m,
-        1 if n is None else n,
-        attacker,
-        l,
-        diversity,
-        negative,
-        algorithm,
-        complete,
-        max_suppressed,
-        max_loss,
-        seed,
-        reading["jobs"],
-        options,
-    )
-    request.check(loaded)
-    refuse_existing(output, force=force)
-    check_folder(output)
-    check_solution_target(solution, output, force=force)
-    form = output_format(output, loaded, target_format)
-    check_form(loaded, form, output, solution)
-    tell_of_compiling("verify", KERNELS.get(algorithm, "structure"), quiet=quiet)
-    forest = read_records(source, loaded, reading, quiet=quiet)
-    check_form(forest.schema, form, output)
-    with progress_bar("searching", quiet=quiet) as progress:
-        release = fulfil(request, forest, progress)
-    with progress_bar("writing", quiet=quiet) as progress:
-        release.write(output, format=form.name, force=force, seed=seed, jobs=reading["jobs"], progress=progress)
-    if solution is not None:
-        release.write_solution(solution, force=force)
-    mined = ml2(forest, release.forest, release.kept) if mining else None
-    say(told_release(release, output, solution, mined), quiet=quiet)
-    losses = losses_data(release.loss, mined)
-    result({**release.as_dict(), "losses": losses, "output": shown(output)}, as_json=as_json)
+    asked = Asked(
+        source, loaded, output, k, algorithm, max_suppressed, solution, target_format, force, seed, quiet, as_json,
+        mining,
+        options={**of_tables, "weights": weights, "effort": effort, "max_loss": max_loss},
+        trees={
+            "m": m, "n": n, "attacker": attacker, "negative": negative, "recoding": recoding, "objective": objective,
+            "g": g, "closed": closed, "scope": scope, "complete": complete,
+        },
+        reading=reading,
+    )  # fmt: skip
+    if not _is_table(asked):
+        anonymize_trees(asked)
+    elif of_tables["publish"] == "permuted":
+        anonymize_permuted(asked)
+    elif of_tables["release"] == "documents":
+        anonymize_documents(asked)
+    else:
+        anonymize_table(asked)
 
 
-def _is_table(
-    source: str,
-    schema: Any,
-    format: str | None,
-    algorithm: str | None,
-    given: dict[str, Any],
-    trees: tuple[Any, ...],
-) -> bool:
+def _is_table(asked: Asked) -> bool:
     """Whether a release of a table is asked for: by the search, by a model that only tables have, or by the input."""
     from treeanon.io.reading import input_format
     from treeanon.schema.model import FLAT
 
-    if algorithm is not None:
-        return algorithm in FLAT_ALGORITHMS
+    given, trees = asked.options, asked.trees
+    if asked.algorithm is not None:
+        return asked.algorithm in FLAT_ALGORITHMS
     if asks_for_table(given) or given["reduced"] or given["publish"] or given["release"] == "documents":
         return True
-    return input_format(source, schema, format).name in FLAT and all(one is None for one in trees)
-
-
-def _of_trees(given: dict[str, Any]) -> tuple[int | None, Any]:
-    """The diversity asked of trees; an error for what only tables have."""
-    mine = {"l", "diversity", "emd"}
-    if asks_for_table(given):
-        raise click.UsageError("--c, --alpha, --t, --p, and --l with a class or of another form, are for tables")
-    others = [name for name, value in given.items() if value and name not in mine and name != "release"]
-    if others or given["release"] != "table":
-        names = ", ".join("--" + name.replace("_", "-") for name in (others or ["release"]))
-        raise click.UsageError(f"{names}: only searches of tables have that; they are: {', '.join(FLAT_ALGORITHMS)}")
-    return given["l"], given["diversity"]
+    of_trees = trees["m"] is not None or trees["n"] is not None or trees["negative"]
+    return not of_trees and input_format(asked.source, asked.schema, asked.reading["format"]).name in FLAT

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.algorithms.flat.registry import FLAT_DEFAULT, flat_algorithm_named
-from treeanon.cli.anonymize_table import Asked
+from treeanon.cli.asked import Asked
 from treeanon.cli.common import printable, progress_bar, read_records, result, say, told_reading
 from treeanon.cli.releasing import check_folder, check_form, tell_of_compiling, told_sacrifices
 from treeanon.cli.table_options import models_of_options
@@ -71,33 +71,17 @@ def _refuse(asked: Asked) -> None:
 
 def _asked_of_trees(asked: Asked) -> Request | None:
     """The release of trees that is asked for; None if only the classes of the person are to be published."""
-    options, trees = asked.options, asked.trees
+    options = asked.options
     if options["rest"] != "anonymize":
         asked.refuse_trees(" (--rest anonymize: the other classes are published too)")
         return None
-    from treeanon.release import Request
-
     least, diversity = options["l"], options["diversity"]
     if isinstance(least, dict):
         least = max(least.values())
     if diversity not in DIVERSITIES:
         # What the other forms ask of rows implies so many different values, which is what trees know.
         least, diversity = None if least is None else ceil(least), "distinct"
-    given = {name: trees[name] for name in ("recoding", "objective", "g", "closed", "scope")}
-    given |= {name: options[name] for name in _SHARED}
-    return Request(
-        asked.k,
-        2 if trees["m"] is None else trees["m"],
-        1 if trees["n"] is None else trees["n"],
-        trees["attacker"] or "independent",
-        least,
-        diversity,
-        trees["negative"],
-        complete=trees["complete"],
-        seed=asked.seed,
-        jobs=asked.reading["jobs"],
-        options={name: value for name, value in given.items() if value is not None},
-    )
+    return asked.records(least, diversity)
 
 
 def _of_rows(asked: Asked, rest: Request | None) -> dict[str, Any]:

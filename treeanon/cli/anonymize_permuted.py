@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.anonymize_table import Asked
+from treeanon.cli.asked import Asked
 from treeanon.cli.common import printable, progress_bar, result, say, told_reading
-from treeanon.cli.releasing import check_folder, tell_of_compiling
+from treeanon.cli.releasing import check_folder, refuse_hierarchies, tell_of_compiling
 from treeanon.cli.table_options import reductions_of
-from treeanon.cli.tables import read_as_table, refuse_hierarchies
+from treeanon.cli.tables import read_as_table
 
 if TYPE_CHECKING:
     from treeanon.release import PermutedRelease

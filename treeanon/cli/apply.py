@@ -20,9 +20,16 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import check_folder, check_form, refuse_own_input, tell_of_compiling, told_release
+from treeanon.cli.releasing import (
+    check_folder,
+    check_form,
+    refuse_hierarchies,
+    refuse_own_input,
+    tell_of_compiling,
+    told_release,
+)
 from treeanon.cli.table_options import reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table, refuse_hierarchies, told_table_release
+from treeanon.cli.tables import read_as_table, told_table_release
 
 if TYPE_CHECKING:
     from treeanon.schema import Schema

@@ -21,10 +21,9 @@ from treeanon.cli.common import (
     talking_options,
     told_reading,
 )
-from treeanon.cli.releasing import check_folder, refuse_own_input
+from treeanon.cli.releasing import check_folder, refuse_hierarchies, refuse_own_input
 from treeanon.cli.schema_out import check_schema_out, write_schema
 from treeanon.cli.table_options import reduce_option, reductions_of
-from treeanon.cli.tables import refuse_hierarchies
 
 if TYPE_CHECKING:
     from treeanon.table import Table

@@ -35,6 +35,13 @@ def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> N
                 raise click.UsageError(f"{target} lies in the folder that is read; write to another place")
 
 
+def refuse_hierarchies(schema: Schema, *targets: str | None) -> None:
+    """Refuses to write over the schema's hierarchies."""
+    home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
+    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
+    refuse_own_input([os.path.join(home, name) for name in files], targets)  # noqa: PTH118
+
+
 def _lies_in(target: str, folder: str) -> bool:
     inner, outer = os.path.realpath(target), os.path.realpath(folder)
     return inner.startswith(outer.rstrip(os.sep) + os.sep)
@@ -60,9 +67,7 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
     from treeanon.schema.model import RELATIONAL
     from treeanon.schema.relational import is_settled
 
-    home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
-    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
-    refuse_own_input([os.path.join(home, name) for name in files], [output, *others])  # noqa: PTH118
+    refuse_hierarchies(schema, output, *others)
     settled = is_settled(schema)
     if settled:
         written = schema.for_format(form.name)
@@ -117,7 +122,9 @@ def compiles_first(kernels: str = "verify") -> bool:
         return False
 
 
-def told_release(release: Release | Published, output: str, solution: str | None = None, mining: MiningLoss | None = None) -> str:
+def told_release(
+    release: Release | Published, output: str, solution: str | None = None, mining: MiningLoss | None = None
+) -> str:
     """What a release is, what it cost and where it went, in plain words and without a value of the data."""
     from treeanon.io.tables.urls import shown
     from treeanon.report import losses_text

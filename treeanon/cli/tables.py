@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from treeanon.cli.common import Reading, printable, progress_bar, read_records, told_reading
-from treeanon.cli.releasing import refuse_own_input
 
 if TYPE_CHECKING:
     from treeanon.release import TableRelease
@@ -38,13 +36,6 @@ def read_as_table(
         raise UsageError("--reduce is for records that hold a class several times; a row has one value of each")
     with progress_bar("reading", quiet=quiet) as progress:
         return read_table(source, schema, progress=progress, published=published, **reading)
-
-
-def refuse_hierarchies(schema: Schema, *outputs: str | None) -> None:
-    """Refuses to write over the schema's hierarchies."""
-    home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
-    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
-    refuse_own_input([os.path.join(home, name) for name in files], [*outputs])  # noqa: PTH118
 
 
 def told_table_release(release: TableRelease, output: str, solution: str | None = None) -> str:
