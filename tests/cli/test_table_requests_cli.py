@@ -132,3 +132,22 @@ def test_how_many_may_be_left_out(folder: Path) -> None:
     for wrong in ("all", 1.5, -1, "100%", True):
         with pytest.raises(UsageError, match=r'a share such as "1%" or 0\.01; the number whole, such as 12'):
             ta.anonymize(table, k=2, l=1, max_suppressed=wrong)
+
+
+@pytest.mark.parametrize("more", ["", " --table", " --l 2"])
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ("--attacker joint", "--attacker is of trees"),
+        ("-m 2 -n 1 --t 0.9", "-m and -n are of trees"),
+        ("--negative age --table", "--negative is of trees"),
+    ],
+)
+def test_verify_leaves_nothing_unsaid_that_was_asked(folder: Path, run: Run, asked: str, words: str, more: str) -> None:
+    assert words in run(f"verify in.csv -s s.toml -k 1 {asked}{more}", code=2)
+
+
+def test_verify_against_an_original_asks_for_nothing_of_trees(folder: Path, run: Run) -> None:
+    run("verify in.csv -s s.toml -k 1 --original in.csv")
+    assert "-m is of trees" in run("verify in.csv -s s.toml -k 1 --original in.csv -m 2", code=2)
+    assert "-n is of trees" in run("verify . -s s.toml --l 1 --permuted -n 0", code=2)

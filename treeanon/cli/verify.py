@@ -25,7 +25,7 @@ from treeanon.cli.tables import read_as_table, read_both, told_general
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport
-    from treeanon.privacy import Guarantee, Verdict
+    from treeanon.privacy import Verdict
     from treeanon.privacy.freeform_check import FreeformVerdict
     from treeanon.privacy.permuted_verdict import PermutedVerdict
     from treeanon.privacy.table_verdict import TableVerdict
@@ -103,27 +103,20 @@ def command(
     loaded = Schema.load(schema)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
     loaded = as_released(loaded)
+    trees = {"-m": m, "-n": n, "--attacker": None if attacker == "independent" else attacker, "--negative": negative}
+    asked = _Asked(release, loaded, k, trees, given, reductions_of(reduced), reading, quiet)
     verdict: Any
     report: ReadReport | None
     if permuted:
-        if m is not None or n is not None or negative or reduced or as_table:
-            raise click.UsageError(
-                "--permuted is of two tables that are as they are: it goes with models of them alone"
-            )
-        verdict, report = _of_permuted(release, loaded, k, given, reading)
-        told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
+        if reduced or as_table:
+            raise click.UsageError("--permuted is of two tables that are as they are: it takes no --table and --reduce")
+        verdict, report = _of_permuted(asked)
     elif original is not None:
-        verdict, report = _of_freeform(original, release, loaded, k, given, reduced, reading, quiet=quiet)
-        told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
-    elif (
-        as_table or asks_for_table(given) or reduced or _has_rows(release, loaded, reading["format"], (m, n, *negative))
-    ):
-        verdict, report = _of_rows(release, loaded, k, given, reduced, reading, quiet=quiet)
-        told = [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
+        verdict, report = _of_freeform(asked, original)
+    elif as_table or reduced or asks_for_table(given) or asked.has_rows:
+        verdict, report = _of_rows(asked)
     else:
-        asked = _guarantee(k, m, n, attacker, negative, given)
-        verdict, report = _of_trees(release, loaded, asked, reading, quiet=quiet)
-        told = _told(verdict)
+        verdict, report = _of_trees(asked)
     read = _Read.of(report)
     if as_json:
         known = {"holds": False} if read.unknown else {}
@@ -131,12 +124,42 @@ def command(
     elif not quiet:
         cannot = [f"cannot say: {printable(line)}" for line in read.told_unknown()]
         # What was read with other values in their place may fail, but cannot be said to hold.
-        click.echo("\n".join(cannot if cannot and verdict.holds else [*told, *cannot]))
+        click.echo("\n".join(cannot if cannot and verdict.holds else [*_told(verdict), *cannot]))
     if kept:
         say(f"not checked, declared safe by the schema: {printable(', '.join(kept))}", quiet=quiet)
     for line in read.told(ignored=ignore_unnamed):
         say(line, quiet=quiet)
     return 0 if verdict.holds and not read.unknown and (ignore_unnamed or not read.is_more) else 1
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be checked, and for what; `trees` has by their flags the options that only trees have."""
+
+    release: str
+    schema: Schema
+    k: int | None
+    trees: Mapping[str, Any]
+    given: Mapping[str, Any]
+    reductions: Mapping[str, str]
+    reading: Reading
+    quiet: bool
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the file is one of rows, of which no option asks to be seen as trees."""
+        from treeanon.io.reading import input_format
+        from treeanon.schema.model import FLAT
+
+        as_trees = self.trees["-m"] is not None or self.trees["-n"] is not None or self.trees["--negative"]
+        return not as_trees and input_format(self.release, self.schema, self.reading["format"]).name in FLAT
+
+    def refuse_trees(self) -> None:
+        """Refuses what is asked of trees alone."""
+        flags = [flag for flag, value in self.trees.items() if value is not None and value != ()]
+        if flags:
+            words = f"{' and '.join(flags)} {'is' if len(flags) == 1 else 'are'} of trees"
+            raise click.UsageError(f"{words}: of a row all quasi columns count as known")
 
 
 @dataclass(frozen=True)
@@ -196,97 +219,74 @@ class _Read:
             yield "\n".join(f"  {printable(line)}" for line in self.strays)
 
 
-def _has_rows(release: str, schema: Schema, format: str | None, trees: tuple[Any, ...]) -> bool:
-    from treeanon.io.reading import input_format
-    from treeanon.schema.model import FLAT
+def _of_trees(asked: _Asked) -> tuple[Verdict, ReadReport | None]:
+    from treeanon.privacy import Guarantee, verify
 
-    return all(one is None for one in trees) and input_format(release, schema, format).name in FLAT
-
-
-def _guarantee(
-    k: int | None, m: int | None, n: int | None, attacker: Any, negative: tuple[str, ...], given: dict[str, Any]
-) -> Guarantee:
-    """What is asked of trees."""
-    from treeanon.privacy import Guarantee
-
-    if k is None:
+    if asked.k is None:
         raise click.UsageError("Missing option '-k': the least number of persons behind what is known.")
-    l = 1 if given["l"] is None else given["l"]  # noqa: E741
-    return Guarantee(k, 2 if m is None else m, 1 if n is None else n, attacker, l, given["diversity"], negative)
+    m, n, attacker, negative = asked.trees.values()
+    l = 1 if asked.given["l"] is None else asked.given["l"]  # noqa: E741
+    guarantee = Guarantee(
+        asked.k, 2 if m is None else m, 1 if n is None else n, attacker or "independent", l, asked.given["diversity"],
+        negative,
+    )  # fmt: skip
+    forest = read_records(asked.release, asked.schema, asked.reading, quiet=asked.quiet)
+    with progress_bar("checking", quiet=asked.quiet) as progress:
+        return verify(forest, guarantee, jobs=asked.reading["jobs"], progress=progress), forest.report
 
 
-def _of_trees(
-    release: str, schema: Schema, asked: Guarantee, reading: Reading, *, quiet: bool
-) -> tuple[Verdict, ReadReport | None]:
-    from treeanon.privacy import verify
-
-    forest = read_records(release, schema, reading, quiet=quiet)
-    with progress_bar("checking", quiet=quiet) as progress:
-        return verify(forest, asked, jobs=reading["jobs"], progress=progress), forest.report
-
-
-def _of_rows(
-    release: str,
-    schema: Schema,
-    k: int | None,
-    given: dict[str, Any],
-    reduced: tuple[str, ...],
-    reading: Reading,
-    *,
-    quiet: bool,
-) -> tuple[TableVerdict, ReadReport | None]:
+def _of_rows(asked: _Asked) -> tuple[TableVerdict, ReadReport | None]:
     from treeanon.privacy.table_verdict import verify_table
 
-    models = models_of_options(k, given)
-    table = read_as_table(release, schema, reductions_of(reduced), reading, quiet=quiet, published=True)
+    asked.refuse_trees()
+    models = models_of_options(asked.k, asked.given)
+    table = read_as_table(
+        asked.release, asked.schema, asked.reductions, asked.reading, quiet=asked.quiet, published=True
+    )
     if any(model.sensitive is not None for model in models):
         for line in told_general(table):
-            say(printable(line), quiet=quiet)
+            say(printable(line), quiet=asked.quiet)
     return verify_table(table, models), table.report
 
 
-def _of_freeform(
-    original: str,
-    release: str,
-    schema: Schema,
-    k: int | None,
-    given: dict[str, Any],
-    reduced: tuple[str, ...],
-    reading: Reading,
-    *,
-    quiet: bool,
-) -> tuple[FreeformVerdict, ReadReport | None]:
+def _of_freeform(asked: _Asked, original: str) -> tuple[FreeformVerdict, ReadReport | None]:
     from treeanon.privacy.freeform_check import verify_freeform
 
-    if k is None or models_of_options(None, given):
+    asked.refuse_trees()
+    if asked.k is None or models_of_options(None, asked.given):
         raise click.UsageError(
             "--original checks -k alone: whose sensitive values a row can have is known to those who drew them"
         )
-    before, after, strange = read_both(original, release, schema, reductions_of(reduced), reading, quiet=quiet)
-    if any(strange.values()):
-        raise click.UsageError(f"{release}: has values that stand for none that {original} has")
-    return verify_freeform(before, after, k), after.report
+    before, after, strange = read_both(
+        original, asked.release, asked.schema, asked.reductions, asked.reading, quiet=asked.quiet
+    )
+    if strange:
+        raise click.UsageError(f"{asked.release}: has values that stand for none that {original} has")
+    return verify_freeform(before, after, asked.k), after.report
 
 
-def _of_permuted(
-    release: str, schema: Schema, k: int | None, given: dict[str, Any], reading: Reading
-) -> tuple[PermutedVerdict, ReadReport]:
+def _of_permuted(asked: _Asked) -> tuple[PermutedVerdict, ReadReport]:
     from treeanon.privacy.permuted_verdict import verify_permuted
     from treeanon.table.permuted_files import read_permuted, report_of
 
-    if reading["format"] is not None:
+    asked.refuse_trees()
+    if asked.reading["format"] is not None:
         raise click.UsageError("--from: the files of a permuted release tell their formats by their names")
-    if reading["delimiter"]:
+    if asked.reading["delimiter"]:
         raise click.UsageError("--delimiter: datapackage.json says how the files of a permuted release are written")
-    models = models_of_options(k, given)
-    options: dict[str, Any] = {**reading}
+    models = models_of_options(asked.k, asked.given)
+    options: dict[str, Any] = {**asked.reading}
     del options["format"], options["delimiter"]
-    made = read_permuted(release, schema, **options)
+    made = read_permuted(asked.release, asked.schema, **options)
     return verify_permuted(made, models), report_of(made)
 
 
 def _told(verdict: Any) -> list[str]:
     """The verdict as lines for people."""
+    from treeanon.privacy import Verdict
+
+    if not isinstance(verdict, Verdict):
+        return [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]
     asked = verdict.guarantee
     lines = [printable(verdict.sentence), asked.sentence]
     if not verdict.holds:
