@@ -24,6 +24,7 @@ from treeanon.table import Table
 from treeanon.table.frames import table_of
 
 RECORDS = 3
+_AMONG = 10
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,12 +106,24 @@ def preview_of(
     """The preview of a release of these data; see `preview`."""
     if isinstance(data, Forest):
         assert isinstance(release, Release)
-        chosen = numbers or choose(forest_scores(data, release), records, worst=worst, classes=classes)
-        return Preview(release, tuple(record_changes(data, release, chosen)), len(data))
+        changes = _of_trees(data, release, records, worst, classes, numbers)
+        return Preview(release, tuple(changes), len(data))
     assert not isinstance(release, Release)
     trace = RowTrace.of(data, release)
     chosen = numbers or choose(trace.scores(), records, worst=worst, classes=classes)
     return Preview(release, tuple(trace.changes(chosen)), len(data))
+
+
+def _of_trees(
+    data: Forest, release: Release, records: int, worst: bool, classes: Sequence[str], numbers: Sequence[int]
+) -> list[RecordChange]:
+    """The changes of the records chosen. Where scores are estimates, the worst are found among more than wanted."""
+    if numbers:
+        return record_changes(data, release, numbers)
+    estimated = worst and release.solution.cut is None
+    most = _AMONG * records if estimated else records
+    found = record_changes(data, release, choose(forest_scores(data, release), most, worst=worst, classes=classes))
+    return sorted(found, key=lambda change: -change.change)[:records] if estimated else found
 
 
 def sampled(data: Forest | Table, size: int | None, numbers: Sequence[int] = ()) -> tuple[Any, Longs | None]:

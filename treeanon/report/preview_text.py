@@ -48,7 +48,7 @@ def preview_lines(preview: Preview, *, width: int = WIDTH, lines: int | None = L
     for change in preview.changes:
         body = record_lines(change, width)
         out += [(), *_title(preview, change, width), *heading(width)]
-        out += body if lines is None else first(body, lines)
+        out += body if lines is None else first(body, lines, width)
         out += [(Span(text, "faint"),) for text in folded(_summary(change), width)]
     if not preview.changes:
         out += [(), *((Span(text),) for text in folded(_NONE, width))]

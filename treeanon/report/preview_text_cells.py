@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal
 
 Style = Literal["", "title", "faint", "generalised", "moved", "merged", "dropped"]
@@ -139,8 +138,8 @@ def plain(line: Line) -> str:
     return "".join(span.text for span in line).rstrip(" ")
 
 
-def first(lines: list[Line], most: int) -> list[Line]:
+def first(lines: list[Line], most: int, width: int) -> list[Line]:
     """The first lines, and a line that tells how many more there are."""
     if len(lines) <= most:
         return lines
-    return [*islice(lines, most), (Span(f"{DOTS} and {len(lines) - most:,} more lines", "faint"),)]
+    return [*lines[:most], (Span(cut(f"{DOTS} and {len(lines) - most:,} more lines", width), "faint"),)]

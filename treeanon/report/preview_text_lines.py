@@ -50,7 +50,7 @@ def record_lines(change: RecordChange | RowChange, width: int) -> list[Line]:
 def heading(width: int) -> list[Line]:
     """The line that says which side is which."""
     if width < STACKED:
-        return [(Span("before", "title"), Span(", and -> after where that differs", "faint"))]
+        return [(Span(cut("before, -> after", width), "title"),)]
     return [_beside(Pair(Side("before"), Side("after")), width, "title")]
 
 
@@ -97,7 +97,7 @@ def _stacked(pair: Pair, width: int) -> Iterator[Line]:
     style, signs = _style(pair.changes), _signs(pair.changes).ljust(3) + " "
     if pair.before is not None:
         yield (Span(signs, style), Span(cut(_shown(pair.before), width - 4)))
-    if pair.after is not None and (pair.before is None or pair.changes):
+    if pair.after is not None and (pair.before is None or pair.changes or pair.after.aside):
         lead = " " * 4 if pair.before is not None else signs
         text = cut(_shown(pair.after), width - 7)
         yield (Span(lead + "-> ", style), Span(text, "faint" if pair.after.aside else style))
@@ -127,7 +127,7 @@ def _of_record(change: RecordChange) -> Iterator[Pair]:
         if fate.before in drawing.beside:
             yield from drawing.arrived(range(after, drawing.beside[fate.before]))
             after = drawing.beside[fate.before] + 1
-        yield drawing.pair(fate)
+        yield drawing.pair(fate, after)
     yield from drawing.arrived(range(after, len(drawing.after)))
 
 
@@ -149,7 +149,8 @@ class _Drawing:
     def _first_by_before(self) -> list[tuple[int, Fate]]:
         return sorted(self.firsts.items(), key=lambda item: item[1].before)
 
-    def pair(self, fate: Fate) -> Pair:
+    def pair(self, fate: Fate, told: int) -> Pair:
+        """The pair of an original node, when the published nodes before number `told` have been told."""
         own = Side(_label(self.before[fate.before]), self.depth_before[fate.before])
         place = self.beside.get(fate.before)
         if place is not None:
@@ -159,7 +160,9 @@ class _Drawing:
         goal = _label(self.after[fate.after])
         if self.firsts[fate.after] is not fate:
             return Pair(own, Side(f"one with {goal}", aside=True), fate.changes)
-        return Pair(own, Side(f"now {self._under(fate.after)}", aside=True), fate.changes)
+        if fate.moved_from is not None:
+            return Pair(own, Side(f"now {self._under(fate.after)}", aside=True), fate.changes)
+        return Pair(own, Side(f"further {'up' if fate.after < told else 'down'}", aside=True), fate.changes)
 
     def arrived(self, places: range) -> Iterator[Pair]:
         """The published nodes that stand where no original one stood."""

@@ -1,0 +1,83 @@
+"""Which records a preview shows, and that choosing them does not take long."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import treeanon as ta
+from treeanon.errors import UsageError
+from treeanon.previews.choosing import choose
+from treeanon.previews.preview import preview_of
+from treeanon.previews.scores import Scores, forest_scores
+
+HOSPITAL = ta.Schema.load("schemas/hospital-xml.toml")
+
+
+def scores(change: list[float], size: list[int] | None = None, changed: list[list[int]] | None = None) -> Scores:
+    places = np.array(changed or [[1, 0]] * len(change), np.int32).reshape(len(change), 2)
+    return Scores(("age", "ill"), np.array(change), np.array(size or [5] * len(change)), places)
+
+
+def test_the_most_changed_come_first_and_ties_in_the_order_of_the_input():
+    assert choose(scores([0.1, 0.9, 0.5, 0.9]), 3, worst=True) == [1, 3, 2]
+
+
+def test_typical_records_are_near_the_middle_in_change_and_size():
+    change = [*np.linspace(0, 1, 1001)]
+    size = [10] * 1000 + [500]
+    for number in choose(scores(change, size), 3):
+        assert 0.4 < change[number] < 0.6 and size[number] == 10
+
+
+def test_typical_records_differ_in_what_changed():
+    changed = [[1, 0]] * 50 + [[0, 1]] + [[1, 0]] * 50
+    assert 50 in choose(scores([0.5] * 101, changed=changed), 2)
+
+
+def test_only_records_count_in_which_a_class_changed():
+    found = scores([0.1, 0.2, 0.3], changed=[[1, 0], [0, 1], [0, 0]])
+    assert choose(found, 9, classes=["ill"]) == [1]
+    assert sorted(choose(found, 9, classes=["ill", "age"])) == [0, 1]
+    assert choose(scores([0.1], changed=[[0, 0]]), 3, classes=["ill"]) == []
+    with pytest.raises(UsageError, match="there is no class 'sex'; there is: age, ill"):
+        choose(found, 1, classes=["sex"])
+
+
+def test_nothing_to_choose_from_and_nothing_wanted():
+    assert choose(scores([], changed=[]), 3) == [] == choose(scores([], changed=[]), 3, worst=True)
+    assert sorted(choose(scores([0.1, 0.1]), 9)) == [0, 1]
+    with pytest.raises(UsageError):
+        choose(scores([0.1]), 0)
+
+
+def test_a_hundred_thousand_records_are_chosen_from_in_a_moment():
+    forest = ta.read("samples/patients.xml", HOSPITAL)
+    release = ta.anonymize(forest, k=5, seed=1)
+    chosen = np.tile(np.arange(len(forest)), 100)
+    whole = forest.take(chosen)
+    many = type(release)(**{**vars(release), "forest": release.forest.take(chosen)})
+    preview_of(whole, many)
+    started = time.perf_counter()
+    found = preview_of(whole, many, worst=True)
+    assert time.perf_counter() - started < 5
+    assert found.changes[0].change == forest_scores(forest, release).change.max()
+
+
+def test_the_worst_of_a_local_recoding_are_in_the_order_of_what_they_are_told_to_be():
+    forest = ta.read("samples/patients.xml", HOSPITAL)[:300]
+    release = ta.anonymize(forest, k=5, algorithm="miracle")
+    told = [change.change for change in preview_of(forest, release, 10, worst=True).changes]
+    assert told == sorted(told, reverse=True)
+
+
+def test_records_of_a_class_really_have_it_changed():
+    forest = ta.read("samples/patients.xml", HOSPITAL)[:300]
+    for algorithm in ("maximal", "miracle"):
+        found = ta.preview(forest, k=5, algorithm=algorithm, classes="treatment", records=5)
+        for change in found.changes:
+            nodes = {node.id: node for top in change.before for node in top.walk()}
+            touched = {nodes[fate.before].cls for fate in change.fates if fate.changes}
+            assert "treatment" in touched
