@@ -13,7 +13,7 @@ import orjson
 from treeanon.io.output import Folder
 from treeanon.io.tables.shelf import PACKAGE
 from treeanon.io.tables.tables_out import TableOut
-from treeanon.io.tables.write_rows import with_number_texts
+from treeanon.io.tables.write_rows import write_rows
 
 _GENERATOR = "treeanon"
 _MEDIA = {"csv": "text/csv", "tsv": "text/tab-separated-values", "parquet": "application/vnd.apache.parquet"}
@@ -25,15 +25,7 @@ def write_folder(tables: Sequence[TableOut], files: str, folder: Folder) -> None
     resources = []
     for table, name in zip(tables, _file_names([table.name for table in tables], files), strict=True):
         with folder.open(name) as stream:
-            if files == "parquet":
-                import pyarrow.parquet as pq
-
-                pq.write_table(table.data, stream)
-            else:
-                from pyarrow import csv
-
-                options = csv.WriteOptions(delimiter="\t" if files == "tsv" else ",")
-                csv.write_csv(with_number_texts(table), stream, options)
+            write_rows(table, files, "\t" if files == "tsv" else ",", stream)
         resources.append(_resource(table, name, files))
     package = {"profile": "data-package", "generator": _GENERATOR, "resources": resources}
     with folder.open(PACKAGE) as stream:

@@ -23,7 +23,7 @@ def delimiter_for(target: str | Path, found: str = "") -> str:
 
 
 def write_rows(table: TableOut, form: str, delimiter: str, stream: BinaryIO) -> None:
-    """Writes one table without its keys."""
+    """Writes one table, without what is known of its keys, as parquet or, in any other form, as delimited values."""
     if form == "parquet":
         import pyarrow.parquet as pq
 
@@ -31,13 +31,13 @@ def write_rows(table: TableOut, form: str, delimiter: str, stream: BinaryIO) -> 
         return
     from pyarrow import csv
 
-    data = with_number_texts(table)
+    data = _with_number_texts(table)
     if data.num_columns == 1:
         data = _quoted(data)
     csv.write_csv(data, stream, csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
 
 
-def with_number_texts(table: TableOut) -> pa.Table:
+def _with_number_texts(table: TableOut) -> pa.Table:
     """The columns with numbers that are no integers as texts: files have them in the form in which they are read."""
     import pyarrow as pa
 
