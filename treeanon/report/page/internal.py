@@ -83,6 +83,10 @@ def _fate(fate: Fate, node: Node, after: dict[int, Node], before: dict[int, Node
 def hierarchies(release: Release) -> Section:
     """Every class's hierarchy with the cut through it."""
     classes = release.forest.classes
+    if STAR in (release.solution.cut or {}):
+        return Section(
+            "hierarchies", "Hierarchies and the cut", [el("p", "All values are published as ", value(STAR), ".")]
+        )
     support = count_records_with(release.forest.offsets, release.forest.label, len(classes)).tolist()
     local = release.solution.cut is None
     notes = "Each record is recoded by itself; what is published anywhere is green." if local else (

@@ -70,7 +70,8 @@ def write_page(release: AnyRelease, target: str | Path, *, force: bool = False, 
 
 def _public(release: AnyRelease, seed: int | None) -> Iterator[Section]:
     if isinstance(release, Release | DocumentsRelease):
-        yield from public.tree_sections(release.forest, seed)
+        nearest = isinstance(release, Release) and release.solution.cut is not None
+        yield from public.tree_sections(release.forest, seed, nearest=nearest)
     elif isinstance(release, PermutedRelease):
         yield from public.row_sections([("records", release.records), ("values", release.values)], seed)
     else:

@@ -27,14 +27,15 @@ from treeanon.report.page.trees import tree_svg
 from treeanon.report.preview_text_cells import cut
 from treeanon.table import Column, Table
 
-GENERAL = (
-    "With the number of persons or rows that have each value. A value that stands before others is general: beside them"
-    " it means another one of its kind."
-)
+NEAREST = "A value that stands before others is general: beside them it means another one of its kind."
+"""What a general value means where every value is published as the nearest one above it."""
+
+ALONE = "A value that stands before others is general, and may stand for any of these too."
+"""What it means where each record or row is made general by itself."""
 
 DRAWN = 4
 ROWS = 12
-MOST_VALUES = 30
+MOST_VALUES = 12
 
 
 def chance(seed: int | None) -> random.Random:
@@ -53,8 +54,11 @@ def sentence(verdict: AnyVerdict, table: Table | None = None) -> str:
     return verdict.sentence
 
 
-def tree_sections(forest: Forest, seed: int | None = None) -> Iterator[Section]:
-    """Records drawn at random, the published values by class, and the relations that can be seen."""
+def tree_sections(forest: Forest, seed: int | None = None, *, nearest: bool) -> Iterator[Section]:
+    """Records drawn at random, the published values by class, and the relations that can be seen.
+
+    `nearest` says whether every value is published as the nearest published one above it, in every record.
+    """
     # The forest has its records in the order of the input, which the release has not: only chance may choose.
     chosen = chance(seed).sample(range(len(forest)), min(DRAWN, len(forest)))
     some = forest.take(chosen).in_text_order()
@@ -63,13 +67,13 @@ def tree_sections(forest: Forest, seed: int | None = None) -> Iterator[Section]:
     drawn = [scrolled(name, tree) for tree in trees]
     words = "Drawn at random, in random order."
     yield Section("records", "Records of the release", [el("p", words), el("div", drawn, class_="sides")])
-    yield Section("values", "Published values", list(_values(forest)))
+    meaning = el("p", "With the number of persons who have each. ", NEAREST if nearest else ALONE)
+    yield Section("values", "Published values", [meaning, *_values(forest)])
     yield _relations(forest)
 
 
 def _values(forest: Forest) -> Iterator[Content]:
     """For every class the values that persons have, the general ones before those they are general for."""
-    yield el("p", GENERAL)
     classes = forest.classes
     support = count_records_with(forest.offsets, forest.label, len(classes))
     for index, name in enumerate(classes.names):
@@ -121,7 +125,8 @@ def _elsewhere(forest: Forest) -> list[Sequence[Cell]]:
     of = classes.class_of[forest.label]
     start = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
     above = np.where(forest.parent < 0, -1, of[np.maximum(forest.parent, 0) + start] if len(of) else -1)
-    wrong = of[np.array(classes.parents, np.int64)[of] != above] if len(of) else of
+    # Of class -1 is `*`, which stands for everything.
+    wrong = of[(of >= 0) & (np.array([*classes.parents, -1], np.int64)[of] != above)]
     counts = np.bincount(wrong, minlength=len(classes.names)).tolist()
     return [[name, count] for name, count in zip(classes.names, counts, strict=True) if count]
 
@@ -129,7 +134,7 @@ def _elsewhere(forest: Forest) -> list[Sequence[Cell]]:
 def row_sections(tables: Sequence[tuple[str, Table]], seed: int | None = None) -> Iterator[Section]:
     """Rows drawn at random, and the published values by column, of each of the tables with its name."""
     drawn: list[Content] = [el("p", "Drawn at random, in random order.")]
-    columns: list[Content] = [el("p", GENERAL)]
+    columns: list[Content] = [el("p", "With the number of rows that have each. ", ALONE)]
     for name, found in tables:
         chosen = chance(seed).sample(range(len(found)), min(ROWS, len(found)))
         rows = found.take(np.array(chosen, np.int64)).rows()
