@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,15 +14,16 @@ from treeanon.cli.common import progress_bar, read_records, result, say
 from treeanon.cli.releasing import check_folder, check_form, check_solution_target, tell_of_compiling, told_release
 from treeanon.cli.table_options import asks_for_table
 
+if TYPE_CHECKING:
+    from treeanon.release import Request
+
 KERNELS = {"maximal": "rare_sets", "miracle": "miracle"}
 """A module of kernels that a search needs; those of TREE share theirs."""
 
 
 def anonymize_trees(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
-    if asked.k is None and asked.options["max_loss"] is None:
-        raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
-    least, diversity = _diversity(asked.options)
+    request = trees_asked(asked)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
     from treeanon.io.tables.urls import shown
@@ -31,17 +32,13 @@ def anonymize_trees(asked: Asked) -> None:
     from treeanon.report import losses_data
 
     schema, output, solution, quiet = asked.schema, asked.output, asked.solution, asked.quiet
-    request = asked.records(
-        least, diversity, algorithm=asked.algorithm or DEFAULT, max_suppressed=asked.max_suppressed,
-        max_loss=asked.options["max_loss"],
-    )  # fmt: skip
     request.check(schema)
     refuse_existing(output, force=asked.force)
     check_folder(output)
     check_solution_target(solution, output, force=asked.force)
     form = output_format(output, schema, asked.target_format)
     check_form(schema, form, output, solution)
-    tell_of_compiling("verify", KERNELS.get(request.algorithm, "structure"), quiet=quiet)
+    tell_of_compiling(*kernels_of(request), quiet=quiet)
     forest = read_records(asked.source, schema, asked.reading, quiet=quiet)
     check_form(forest.schema, form, output)
     with progress_bar("searching", quiet=quiet) as progress:
@@ -56,6 +53,22 @@ def anonymize_trees(asked: Asked) -> None:
     say(told_release(release, output, solution, mined), quiet=quiet)
     losses = losses_data(release.loss, mined)
     result({**release.as_dict(), "losses": losses, "output": shown(output)}, as_json=asked.as_json)
+
+
+def trees_asked(asked: Asked) -> Request:
+    """The release of trees that is asked for; an error for what only tables have."""
+    if asked.k is None and asked.options["max_loss"] is None:
+        raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
+    least, diversity = _diversity(asked.options)
+    return asked.records(
+        least, diversity, algorithm=asked.algorithm or DEFAULT, max_suppressed=asked.max_suppressed,
+        max_loss=asked.options["max_loss"],
+    )  # fmt: skip
+
+
+def kernels_of(request: Request) -> tuple[str, str]:
+    """The modules of kernels that a release of trees needs."""
+    return "verify", KERNELS.get(request.algorithm, "structure")
 
 
 def _diversity(given: Mapping[str, Any]) -> tuple[int | None, Any]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.algorithms.flat.options import OPTIONS
-from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, flat_algorithm_named
 from treeanon.cli.common import Reading
-from treeanon.cli.table_options import models_of_options
+from treeanon.cli.table_options import asks_for_table, models_of_options
 
 if TYPE_CHECKING:
     from treeanon.release import Request, TableRequest
@@ -22,26 +22,40 @@ SHARED = ("weights", "effort", "max_loss")
 """What both searches of trees and searches of tables may be told; `options` has it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
     """What the command line asks for; `trees` has what only trees can have, `options` the rest of what may be asked."""
 
     source: str
     schema: Schema
-    output: str
+    reading: Reading
     k: int | None
     algorithm: str | None
     max_suppressed: str
-    solution: str | None
-    target_format: str | None
-    force: bool
-    seed: int | None
-    quiet: bool
-    as_json: bool
-    mining: bool
     options: Mapping[str, Any]
     trees: Mapping[str, Any]
-    reading: Reading
+    output: str = ""
+    solution: str | None = None
+    target_format: str | None = None
+    force: bool = False
+    seed: int | None = None
+    quiet: bool = False
+    as_json: bool = False
+    mining: bool = False
+
+    @property
+    def is_table(self) -> bool:
+        """Whether a release of a table is asked for: by the search, by what only tables have, or by the input."""
+        from treeanon.io.reading import input_format
+        from treeanon.schema.model import FLAT
+
+        given, trees = self.options, self.trees
+        if self.algorithm is not None:
+            return self.algorithm in FLAT_ALGORITHMS
+        if asks_for_table(given) or given["reduced"] or given["publish"] or given["release"] == "documents":
+            return True
+        of_trees = trees["m"] is not None or trees["n"] is not None or trees["negative"]
+        return not of_trees and input_format(self.source, self.schema, self.reading["format"]).name in FLAT
 
     @property
     def rows(self) -> TableRequest:
