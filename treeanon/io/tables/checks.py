@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -43,11 +44,19 @@ def check_asked(tables: Mapping[str, TableInfo], table: str, columns: Sequence[s
         raise DataError(message, source=source, place=f"table {table}")
 
 
-def wrong_row(source: str, table: str) -> Wrong:
-    """Errors that name a row of a table by its number (from 1)."""
+def check_names(names: Sequence[str], source: str) -> None:
+    """Refuses columns without a name, or with one name."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice or "" in names:
+        raise DataError(f"names columns twice or not at all: {listed(sorted(twice) or [''])}", source=source)
+
+
+def wrong_row(source: str, table: str = "") -> Wrong:
+    """Errors that name a row by its number (from 1), or none (-1: the column); and its table, where there are more."""
 
     def wrong(column: str, row: int, message: str) -> DataError:
-        return DataError(message, source=source, place=f"table {table}, row {row + 1}", path=column)
+        place = [*([f"table {table}"] if table else ()), *([f"row {row + 1}"] if row >= 0 else ())]
+        return DataError(message, source=source, place=", ".join(place), path=column)
 
     return wrong
 

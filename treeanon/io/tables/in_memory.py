@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
-from treeanon.io.tables.checks import Wrong, check_asked, listed
+from treeanon.io.tables.checks import check_asked, check_names, wrong_row
 from treeanon.io.tables.plain_columns import check_kind, plain_column
 from treeanon.io.tables.source import Place, TableInfo
 from treeanon.schema.keys import ForeignKey
@@ -48,11 +47,8 @@ class FrameSource:
 
     def __init__(self, frame: Any) -> None:
         self._data = arrow_of(frame)
-        names = self._data.column_names
-        twice = [name for name, times in Counter(names).items() if times > 1]
-        if twice or "" in names:
-            raise DataError(f"names columns twice or not at all: {listed(twice or [''])}", source=self.name)
-        self._info = TableInfo(tuple(names))
+        check_names(self._data.column_names, self.name)
+        self._info = TableInfo(tuple(self._data.column_names))
 
     def tables(self) -> Mapping[str, TableInfo]:
         """The one table."""
@@ -69,18 +65,12 @@ class FrameSource:
         return pa.table({name: self._plain(name, data[name]) for name in columns}) if columns else data.select([])
 
     def _plain(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        check_kind(name, column.type, self._wrong())
+        wrong = wrong_row(self.name)
+        check_kind(name, column.type, wrong)
         try:
-            return plain_column(name, column, self._wrong())
+            return plain_column(name, column, wrong)
         except (pa.ArrowException, ValueError, TypeError):
             raise DataError("cannot be read", source=self.name, path=name) from None
-
-    def _wrong(self) -> Wrong:
-        def wrong(column: str, row: int, message: str) -> DataError:
-            place = f"row {row + 1}" if row >= 0 else ""
-            return DataError(message, source=self.name, place=place, path=column)
-
-        return wrong
 
     def stars(self) -> None:
         """None: a frame has no column that means `*`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from treeanon.errors import DataError, FileError
-from treeanon.io.tables.checks import Wrong, listed
+from treeanon.io.tables.checks import check_names, listed, wrong_row
 from treeanon.io.tables.plain_columns import check_kind, is_text, plain_column
 from treeanon.io.tables.source import Place
 
@@ -58,9 +57,7 @@ class ParquetFile:
     def _check_columns(self, fields: Sequence[str] | None) -> None:
         if not self.columns:
             raise DataError("has no columns", source=self.name)
-        twice = sorted(name for name, times in Counter(self.columns).items() if times > 1)
-        if twice or "" in self.columns:
-            raise DataError(f"names columns twice or not at all: {listed(twice or [''])}", source=self.name)
+        check_names(self.columns, self.name)
         missing = [name for name in fields or () if name not in self.columns]
         if missing:
             message = f"has no column {listed(missing)} as in datapackage.json; it has: {listed(self.columns)}"
@@ -70,8 +67,9 @@ class ParquetFile:
         self, columns: Sequence[str], most: int | None = None, advance: Callable[[int], None] | None = None
     ) -> pa.Table:
         """These columns; what no value can be is refused by column and row."""
+        wrong = wrong_row(self.name)
         for name in columns:
-            check_kind(name, self.schema.field(name).type, self._wrong())
+            check_kind(name, self.schema.field(name).type, wrong)
         texts = [name for name in columns if is_text(self.schema.field(name).type)]
         with _plainly(self.name), self._opened(texts) as file:
             groups = self._groups(file, most)
@@ -83,7 +81,7 @@ class ParquetFile:
                 advance(_stored(file, groups, set(columns)))
         table = table if most is None else table.slice(0, most)
         with _plainly(self.name):
-            plain = [plain_column(name, table[name], self._wrong()) for name in columns]
+            plain = [plain_column(name, table[name], wrong) for name in columns]
         return pa.table(plain, names=list(columns)).unify_dictionaries() if columns else table
 
     def _groups(self, file: pq.ParquetFile, most: int | None) -> list[int]:
@@ -95,13 +93,6 @@ class ParquetFile:
             groups.append(group)
             rows += file.metadata.row_group(group).num_rows
         return groups
-
-    def _wrong(self) -> Wrong:
-        def wrong(column: str, row: int, message: str) -> DataError:
-            place = f"row {row + 1}" if row >= 0 else ""
-            return DataError(message, source=self.name, place=place, path=column)
-
-        return wrong
 
     def place(self, row: int) -> Place:
         """Where a row is."""
