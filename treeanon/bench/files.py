@@ -11,7 +11,7 @@ from treeanon.bench.plot import as_svg
 from treeanon.bench.run import Drawn
 from treeanon.bench.text import as_csv, as_text
 from treeanon.errors import UsageError
-from treeanon.hierarchy import Hierarchy, dump_hierarchy
+from treeanon.hierarchy import dump_hierarchy
 from treeanon.io.output import naming, open_folder, open_output, refuse_existing
 from treeanon.schema import Schema
 from treeanon.schema.dump import dump_schema
@@ -61,7 +61,10 @@ def write_table_and_schema(
     specs = [_spec(column.spec, sensitive) for column in table.columns]
     text = dump_schema(Schema(InputSpec(form), tuple(specs)))
     write_table(table, target, force=force, seed=seed)
-    for path, content in {schema_path: text, **{path: _form(own) for path, own in trees.items()}}.items():
+    for path, content in {
+        schema_path: text,
+        **{path: dump_hierarchy(own, "csv") for path, own in trees.items()},
+    }.items():
         with naming(str(path)):
             path.parent.mkdir(exist_ok=True)
         with open_output(path, force=force) as stream:
@@ -71,7 +74,3 @@ def write_table_and_schema(
 
 def _spec(spec: ClassSpec, sensitive: str) -> ClassSpec:
     return replace(spec, role="drop") if spec.role == "sensitive" and spec.name != sensitive else spec
-
-
-def _form(hierarchy: Hierarchy) -> str:
-    return dump_hierarchy(hierarchy, "csv")

@@ -28,12 +28,15 @@ class Drawn:
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data, as `--json` has it."""
         figure = self.figure
-        head = {"figure": figure.number, "title": figure.title, "vary": figure.vary, "measure": figure.measure}
-        return (
-            head
-            | {"values": list(self.values), "lines": {k: list(v) for k, v in self.lines.items()}}
-            | {"notes": list(self.notes)}
-        )
+        return {
+            "figure": figure.number,
+            "title": figure.title,
+            "vary": figure.vary,
+            "measure": figure.measure,
+            "values": list(self.values),
+            "lines": {name: list(own) for name, own in self.lines.items()},
+            "notes": list(self.notes),
+        }
 
 
 def chosen(text: str) -> list[Figure]:

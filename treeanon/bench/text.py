@@ -55,6 +55,6 @@ def shown(value: float | None) -> str:
     """
     if value is None:
         return "-"
-    if value == int(value) if abs(value) < 1e15 else False:
+    if abs(value) < 1e15 and value == int(value):
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -14,7 +14,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.losses import Floats
 from treeanon.kernels.trees import Longs
 from treeanon.loss.flat.groups import groups_of
-from treeanon.loss.flat.ncp import cover_ncp, node_ncp
+from treeanon.loss.flat.ncp import value_ncp
 from treeanon.previews.model import RowChange
 from treeanon.previews.scores import Scores
 from treeanon.release import PermutedRelease, TableRelease
@@ -108,11 +108,10 @@ def _losses(before: Column, after: Column) -> Floats:
     """What is lost of every value of a column: its NCP, or nothing where it is as it was."""
     if after.covers is None:
         same = before.codes == after.codes
-        ncp = node_ncp(after, "set")
     else:
         texts = np.array([*after.covers.texts, ""], object)[after.codes]
         same = texts == np.array([*before.values, ""], object)[before.codes]
-        ncp = cover_ncp(after, after.covers, "set")
+    ncp = value_ncp(after, "set")
     # A missing value that may now be any has lost that it was missing.
     return np.asarray(np.where(same, 0.0, np.where(before.codes < 0, 1.0, ncp[after.codes])))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.groups import groups_of
-from treeanon.loss.flat.ncp import Floats, Form, Weights, cover_ncp, mean_of, node_ncp
+from treeanon.loss.flat.ncp import Floats, Form, Weights, mean_of, value_ncp
 from treeanon.loss.flat.ranges import rank_places
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
@@ -44,13 +44,13 @@ def average_ncp(released: Table, form: Form = "taxonomy", weights: Weights | Non
     >>> average_ncp(table), weighted_maximum_ncp(table)
     (0.5, 0.75)
     """
-    prices, _ = _by_group(released, {c.name: _ncp_of(c, form) for c in released.quasi}, weights)
+    prices, _ = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
     return float(prices.mean()) if len(prices) else 0.0
 
 
 def weighted_maximum_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
     """The largest NCP of a group times its share of the rows: what the worst group adds to the GCP."""
-    prices, sizes = _by_group(released, {c.name: _ncp_of(c, form) for c in released.quasi}, weights)
+    prices, sizes = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
     return float((prices * sizes).max(initial=0.0) / max(1, len(released)))
 
 
@@ -82,10 +82,6 @@ def node_ends(column: Column) -> tuple[Ints, Ints]:
     bounds = np.stack([starts, ends], axis=1).reshape(-1)
     padded = np.append(ranks, ranks[-1:])
     return np.minimum.reduceat(padded, bounds)[::2], np.maximum.reduceat(padded, bounds)[::2]
-
-
-def _ncp_of(column: Column, form: Form) -> Floats:
-    return node_ncp(column, form) if column.covers is None else cover_ncp(column, column.covers, form)
 
 
 def _by_group(released: Table, prices: dict[str, Floats], weights: Weights | None) -> tuple[Floats, Longs]:

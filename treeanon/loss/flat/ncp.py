@@ -62,8 +62,18 @@ def ncp(column: Column, form: Form = "taxonomy", suppressed: int = 0) -> float:
         return 0.0
     size = column.size
     counts = np.bincount(np.where(column.codes < 0, size, column.codes), minlength=size + 1)
-    shares = node_ncp(column, form) if column.covers is None else cover_ncp(column, column.covers, form)
+    shares = value_ncp(column, form)
     return float((counts @ shares + suppressed) / rows)
+
+
+def value_ncp(column: Column, form: Form = "taxonomy") -> Floats:
+    """The NCP of every published value of a column, by code, whether these are nodes or ranges and sets.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> value_ncp(Table.of_texts({"sex": (["f"], Hierarchy.flat(["f", "m"]))}).columns[0]).tolist()
+    [1.0, 0.0, 0.0, 0.0]
+    """
+    return node_ncp(column, form) if column.covers is None else cover_ncp(column, column.covers, form)
 
 
 def cover_ncp(column: Column, covers: Covers, form: Form = "taxonomy") -> Floats:
