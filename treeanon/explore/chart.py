@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from treeanon.explore.curve import Point
 from treeanon.report.page.elements import Element, el
 
-WIDE, HIGH = 560, 260
+WIDE, HIGH = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40
 
 

@@ -63,7 +63,7 @@ def _form(ground: Ground, start: Settings) -> Element:
     guarantee = el(
         "fieldset",
         el("legend", "What must hold"),
-        _slider("k", "k", "persons that nobody can be told apart among", 2, most, start.k),
+        _slider("k", "k", "nobody can be told from fewer persons", 2, most, start.k),
         _slider("m", "m", "values an attacker may know", 1, LARGEST_M, start.m) if trees else None,
         _slider("n", "n", "relations between them", 0, LARGEST_N, start.n) if trees else None,
         _sensitive(ground, start),
@@ -82,7 +82,7 @@ def _form(ground: Ground, start: Settings) -> Element:
     )  # fmt: skip
 
 
-_ATTACKERS = {"independent": "knows of relations", "joint": "also knows that they are of the same nodes"}
+_ATTACKERS = {"independent": "knows relations one by one", "joint": "and that they are of the same nodes"}
 
 
 def _slider(name: str, title: str, hint: str, least: int, most: int, now: int) -> Element:
@@ -186,14 +186,11 @@ def _command() -> Element:
 
 def _results(ground: Ground) -> Element:
     trees = ground.kind == "trees"
-    first = el(
-        "div", _section("What holds", "guarantee"), _section("Loss against k", "curve", _folded("Numbers", "points"))
-    )
-    first.set("class", "first")
+    curve = _section("Loss against k", "curve", _folded("Numbers", "points"))
     return el(
         "div",
         el("p", "Searching …", id="status", role="status"),
-        first,
+        el("div", _section("What holds", "guarantee"), curve, class_="first"),
         _section("Before and after", "records"),
         _section("What is lost", "losses"),
         _section("Relations", "relations") if trees else None,

@@ -48,8 +48,10 @@ def _parts(event: Event, ground: Ground) -> Mapping[str, Contents]:
     if isinstance(event, Curved):
         return _curved(event, ground)
     if isinstance(event, Problem):
-        none: dict[str, Contents] = dict.fromkeys(PARTS, ())
         problem = [el("p", line, class_="problem") for line in event.message.splitlines()]
+        if event.part == "risk":
+            return {"risk": problem}
+        none: dict[str, Contents] = dict.fromkeys(PARTS, ())
         return {**none, "status": ["There is no release by these settings."], "guarantee": problem}
     return {} if event.complete else {"status": [_TAKEN]}
 

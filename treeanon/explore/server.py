@@ -130,7 +130,7 @@ def _choice(session: Session, fields: dict[str, str]) -> Choice:
     if fields.get("show") != "number":
         return "worst" if fields.get("show") == "worst" else "typical"
     number = fields.get("number", "")
-    place = session.ground.place(int(number) - 1) if number.isdecimal() else None
+    place = session.ground.place(int(number) - 1) if number.isdecimal() and len(number) < 16 else None
     if place is None:
         raise UsageError("there is no record of that number in the sample")
     return (place,)

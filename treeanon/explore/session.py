@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal
 
 from treeanon.explore.curve import Point, ks_around
 from treeanon.explore.ground import Ground
@@ -17,7 +17,6 @@ from treeanon.explore.worker import Failed, Superseded, Task, Worker
 from treeanon.risks import Risk
 
 _KEPT = 400
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,10 @@ class Curved:
 
 @dataclass(frozen=True)
 class Problem:
-    """The settings come to nothing, and why: the message holds no value of the data."""
+    """The settings, or a part of what is looked at, come to nothing, and why; no message holds a value of the data."""
 
     message: str
+    part: Literal["all", "risk"] = "all"
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,7 @@ class Session:
         try:
             tell(Looked(self._outcome(settings, choice, wanted)))
             self._curve(settings, tell, wanted)
-            before = self._kept(("risk", settings.k), wanted, risk_before, settings.k)
-            tell(Risked(before, self._kept(("risk", settings), wanted, risk_after, settings)))
+            self._risk(settings, tell, wanted)
             complete = True
         except Failed as problem:
             tell(Problem(str(problem)))
@@ -136,6 +135,13 @@ class Session:
         if choice == "typical":
             self._typical = found.numbers
         return found
+
+    def _risk(self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
+        try:
+            before = self._kept(("risk", settings.k), wanted, risk_before, settings.k)
+            tell(Risked(before, self._kept(("risk", settings), wanted, risk_after, settings)))
+        except Failed as problem:
+            tell(Problem(str(problem), "risk"))
 
     def _curve(self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
         ks = ks_around(settings.k, self.ground.persons)

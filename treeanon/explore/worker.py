@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import queue
 import signal
 import threading
@@ -122,8 +123,8 @@ def _work(pipe: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]
                 else:
                     cancelled.clear()
                     tasks.put(message)
-        cancelled.set()
-        tasks.put(None)
+        # Whoever wanted the results is gone.
+        os._exit(0)
 
     def check(*_: object) -> None:
         if cancelled.is_set():
@@ -131,9 +132,10 @@ def _work(pipe: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]
 
     threading.Thread(target=listen, daemon=True).start()
     state = make(*arguments)
-    while (message := tasks.get()) is not None:
+    while True:
+        answer = _done(state, check, *tasks.get())
         with contextlib.suppress(OSError):
-            pipe.send(_done(state, check, *message))
+            pipe.send(answer)
 
 
 def _done(state: Any, check: Check, task: Task, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
