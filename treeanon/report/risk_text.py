@@ -68,7 +68,7 @@ def _bounds(risk: Risk) -> Iterator[str]:
     cells = [share for rows in (risk.below_k, risk.unique) for row in rows for share in row]
     off = max((max(cell.share - cell.low, cell.high - cell.share) for cell in cells), default=0.0)
     if risk.exactness == "sampled":
-        yield f"each share of all persons is within {100 * off:.1f} points, with 95 % confidence"
+        yield f"each within {100 * off:.1f} points of the share of all persons, with 95 % confidence"
     elif off:
         yield f"each may be up to {100 * off:.1f} points more: of some, not all was looked at"
 
