@@ -30,7 +30,7 @@ def risk_text(risk: Risk, most: int = 10) -> str:
                      no relation
     1 value               25.0 %
     <BLANKLINE>
-    singled out among fewer than 5 by this, and by no part of it
+    singled out among fewer than 5 by this, by no part of it
               3   75.0 %  age
     """
     parts = [[_people(risk)], *(_of_trees(risk) if risk.kind == "trees" else _of_table(risk))]
@@ -106,7 +106,7 @@ def _whole(whole: RowRisk) -> Iterator[str]:
 
 def _combinations(risk: Risk, most: int) -> Iterator[str]:
     of = "" if risk.exactness == "exact" else ", of those looked at"
-    yield f"singled out among fewer than {risk.k:,} by this, and by no part of it{of}"
+    yield f"singled out among fewer than {risk.k:,} by this, by no part of it{of}"
     for one in risk.combinations[:most]:
         head = f"{one.persons:>11,}{_percent(one.share):>9}  "
         yield from wrap(_clean(one.text), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
