@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from treeanon.forest.report import ReadReport
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_folder
 from treeanon.io.tables.folder import FolderSource
-from treeanon.io.tables.source import Place, TableInfo, TableSource
+from treeanon.io.tables.source import OneTable, Place, TableSource
 from treeanon.io.tables.write_folder import is_release, write_folder
 from treeanon.io.writing import shuffled
 from treeanon.schema import FieldPath, Schema, Step
@@ -178,30 +178,19 @@ def _number_spec(name: str, header: str) -> ClassSpec:
     return ClassSpec(name, FieldPath((Step(header),)), type="integer", role="keep")
 
 
-class _OneOf:
+class _OneOf(OneTable):
     """One of the tables of a folder, as a source of rows of its own."""
 
     by_column: bool
-    left_out: tuple[str, ...] = ()
 
     def __init__(self, folder: TableSource, table: str) -> None:
-        self._folder, self.table = folder, table
+        super().__init__(table, folder.tables()[table].columns)
+        self._folder = folder
         self.name, self.files, self.by_column = f"{folder.name}, table {table}", folder.files, folder.by_column
-
-    def tables(self) -> Mapping[str, TableInfo]:
-        """The one table, without keys."""
-        return {self.table: TableInfo(self._folder.tables()[self.table].columns)}
-
-    def keys(self) -> Sequence[ForeignKey]:
-        """None."""
-        return ()
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """These columns of the table."""
         return self._folder.read(table, columns, most)
-
-    def stars(self) -> None:
-        """None."""
 
     def place(self, table: str, row: int) -> Place:
         """Where a row is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +10,7 @@ import pyarrow as pa
 from treeanon.errors import DataError, UsageError
 from treeanon.io.tables.checks import check_asked, check_names, wrong_row
 from treeanon.io.tables.plain_columns import check_kind, plain_column
-from treeanon.io.tables.source import Place, TableInfo
-from treeanon.schema.keys import ForeignKey
+from treeanon.io.tables.source import OneTable, Place
 
 
 def arrow_of(frame: Any) -> pa.Table:
@@ -36,27 +35,17 @@ def arrow_of(frame: Any) -> pa.Table:
         raise DataError("cannot be read as Arrow: does a column mix types?", source="the frame") from None
 
 
-class FrameSource:
+class FrameSource(OneTable):
     """An Arrow table as the only table of a source, for as long as it is read."""
 
-    table = "frame"
     name = "the frame"
     files = ""
     by_column = True
-    left_out: tuple[str, ...] = ()
 
     def __init__(self, frame: Any) -> None:
         self._data = arrow_of(frame)
         check_names(self._data.column_names, self.name)
-        self._info = TableInfo(tuple(self._data.column_names))
-
-    def tables(self) -> Mapping[str, TableInfo]:
-        """The one table."""
-        return {self.table: self._info}
-
-    def keys(self) -> Sequence[ForeignKey]:
-        """None."""
-        return ()
+        super().__init__("frame", self._data.column_names)
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """These columns of the table; see `TableSource`."""
@@ -71,10 +60,6 @@ class FrameSource:
             return plain_column(name, column, wrong)
         except (pa.ArrowException, ValueError, TypeError):
             raise DataError("cannot be read", source=self.name, path=name) from None
-
-    def stars(self) -> None:
-        """None: a frame has no column that means `*`."""
-        return
 
     def place(self, table: str, row: int) -> Place:
         """Where a row is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,7 @@ from treeanon.io.tables.copies import Copies, lies_plain
 from treeanon.io.tables.delimited import DelimitedFile, Rules
 from treeanon.io.tables.dialect import Dialect
 from treeanon.io.tables.parquet import ParquetFile
-from treeanon.io.tables.source import Place, TableInfo
-from treeanon.schema.keys import ForeignKey
+from treeanon.io.tables.source import OneTable, Place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +24,7 @@ STAR_COLUMN = "treeanon_any"
 """The column of a release that has `*` where a person has some value, of which not even the class is published."""
 
 
-class OneFile:
+class OneFile(OneTable):
     """A CSV or Parquet file as its only table; the column that means `*` is not among its columns.
 
     Unless a `delimiter` is given, a file whose name ends in .tsv has tabs, and another the one that its header has (see
@@ -45,7 +44,6 @@ class OneFile:
         self._copies = Copies()
         self.by_column = format == "parquet"
         self.delimiter = delimiter
-        self.left_out: tuple[str, ...] = ()
         try:
             source = _source(given, format, called)
             self.name = source.name
@@ -53,9 +51,9 @@ class OneFile:
         except BaseException:
             self.close()
             raise
-        self.table = Path(plain_name(self.name)).stem or "rows"
         self.has_star = STAR_COLUMN in self._part.columns
-        self._info = TableInfo(tuple(name for name in self._part.columns if name != STAR_COLUMN))
+        columns = [name for name in self._part.columns if name != STAR_COLUMN]
+        super().__init__(Path(plain_name(self.name)).stem or "rows", columns)
 
     def _parquet(self, given: str | Path, source: Source) -> ParquetFile:
         self.files = "parquet"
@@ -83,14 +81,6 @@ class OneFile:
 
     def __repr__(self) -> str:
         return f"OneFile({self.name!r})"
-
-    def tables(self) -> Mapping[str, TableInfo]:
-        """The one table."""
-        return {self.table: self._info}
-
-    def keys(self) -> Sequence[ForeignKey]:
-        """None."""
-        return ()
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """These columns of the table; see `TableSource`."""

@@ -34,7 +34,7 @@ _TABLE = "rows"
 
 
 class RowSource(TableSource, Protocol):
-    """A source with one table, called `table`."""
+    """A source with one table, called `table`; see `OneTable`."""
 
     table: str
 

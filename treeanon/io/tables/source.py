@@ -63,3 +63,25 @@ class TableSource(Protocol):
 
     def close(self) -> None:
         """Gives up what is open."""
+
+
+class OneTable:
+    """What sources with a single table share; `columns` are its columns."""
+
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, table: str, columns: Sequence[str]) -> None:
+        self.table = table
+        self._tables = {table: TableInfo(tuple(columns))}
+
+    def tables(self) -> Mapping[str, TableInfo]:
+        """The one table, without keys."""
+        return self._tables
+
+    def keys(self) -> Sequence[ForeignKey]:
+        """None."""
+        return ()
+
+    def stars(self) -> pa.ChunkedArray | None:
+        """The column that has `*` for persons of whom not even a class is published, if there is one."""
+        return None
