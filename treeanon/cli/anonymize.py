@@ -20,6 +20,7 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
+from treeanon.cli.pages import PageAsked, page_options
 from treeanon.cli.releasing import refuse_own_input
 
 
@@ -43,6 +44,7 @@ from treeanon.cli.releasing import refuse_own_input
 @click.option("--solution", metavar="FILE", help="Also write what was done, for `treeanon apply`. Not for publishing.")
 @click.option("--mining", is_flag=True, help="Also measure ML2 and dML2: the frequent subtrees that are lost.")
 @click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
+@page_options
 @force_option
 @seed_option
 @reading_options
@@ -57,6 +59,7 @@ def command(
     solution: str | None,
     mining: bool,
     target_format: str | None,
+    page: PageAsked,
     force: bool,
     seed: int | None,
     reading: Reading,
@@ -81,13 +84,13 @@ def command(
     treeanon anonymize people.csv -s schema.toml --publish permuted --l 3 --diversity frequency -o out/
     """
     refuse_two_on_stdout(output, as_json=as_json)
-    refuse_own_input([source, schema], [output, solution])
+    refuse_own_input([source, schema], [output, solution, page.target])
     from treeanon.schema import Schema
 
     asking["options"] |= {"release": release, "rest": rest}
     asked = Asked(
         source=source, schema=Schema.load(schema), output=output, solution=solution, target_format=target_format,
-        force=force, seed=seed, quiet=quiet, as_json=as_json, mining=mining, reading=reading, **asking,
+        force=force, seed=seed, quiet=quiet, as_json=as_json, mining=mining, reading=reading, page=page, **asking,
     )  # fmt: skip
     if not asked.is_table:
         anonymize_trees(asked)

@@ -11,6 +11,7 @@ import click
 from treeanon.algorithms.flat.registry import FLAT_DEFAULT, flat_algorithm_named
 from treeanon.cli.asked import Asked
 from treeanon.cli.common import printable, progress_bar, read_records, result, say, told_reading
+from treeanon.cli.pages import check_page, write_page_of
 from treeanon.cli.releasing import check_folder, check_form, tell_of_compiling, told_sacrifices
 from treeanon.cli.table_options import models_of_options
 from treeanon.cli.tables import told_search
@@ -41,6 +42,7 @@ def anonymize_documents(asked: Asked) -> None:
         rest.check(schema)
     refuse_existing(output, force=asked.force)
     check_folder(output)
+    check_page(asked)
     form = output_format(output, schema, asked.target_format)
     check_form(schema, form, output)
     tell_of_compiling("tuples", *(() if rest is None else ("verify", "rare_sets")), quiet=quiet)
@@ -55,6 +57,7 @@ def anonymize_documents(asked: Asked) -> None:
             output, format=form.name, force=asked.force, seed=asked.seed, jobs=asked.reading["jobs"], progress=progress
         )
     say(told_documents(release, shown(output)), quiet=quiet)
+    write_page_of(asked, release, forest)
     result({**release.as_dict(), "output": shown(output)}, as_json=asked.as_json)
 
 

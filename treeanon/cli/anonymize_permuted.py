@@ -8,6 +8,7 @@ import click
 
 from treeanon.cli.asked import Asked
 from treeanon.cli.common import printable, progress_bar, result, say, told_reading
+from treeanon.cli.pages import check_page, write_page_of
 from treeanon.cli.releasing import check_folder, refuse_hierarchies, tell_of_compiling
 from treeanon.cli.table_options import reductions_of
 from treeanon.cli.tables import read_as_table
@@ -28,15 +29,17 @@ def anonymize_permuted(asked: Asked) -> None:
     kind = files_of(asked.output, asked.target_format or _format_of(asked))
     refuse_existing(asked.output, force=asked.force)
     check_folder(asked.output)
+    check_page(asked)
     refuse_hierarchies(asked.schema, asked.output)
     reductions = reductions_of(asked.options["reduced"])
     tell_of_compiling("flat_losses", quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
-    with progress_bar("searching", quiet=asked.quiet):
-        release = fulfil_permuted(request, table, seed=asked.seed)
-    with progress_bar("writing", quiet=asked.quiet):
-        release.write(asked.output, files=kind, force=asked.force, seed=asked.seed)
+    with progress_bar("searching", quiet=asked.quiet) as progress:
+        release = fulfil_permuted(request, table, seed=asked.seed, progress=progress)
+    with progress_bar("writing", quiet=asked.quiet) as progress:
+        release.write(asked.output, files=kind, force=asked.force, seed=asked.seed, progress=progress)
     say(told_permuted(release, asked.output), quiet=asked.quiet)
+    write_page_of(asked, release, table)
     result({**release.as_dict(), "output": asked.output}, as_json=asked.as_json)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treeanon.cli.asked import Asked
 from treeanon.cli.common import progress_bar, result, say
+from treeanon.cli.pages import check_page, write_page_of
 from treeanon.cli.releasing import check_folder, check_solution_target, refuse_hierarchies, tell_of_compiling
 from treeanon.cli.table_options import reductions_of
 from treeanon.cli.tables import read_as_table, told_table_release
@@ -22,14 +23,17 @@ def anonymize_table(asked: Asked) -> None:
     refuse_existing(asked.output, force=asked.force)
     check_folder(asked.output)
     check_solution_target(asked.solution, asked.output, force=asked.force)
+    check_page(asked)
     refuse_hierarchies(asked.schema, asked.output, asked.solution)
     form = table_format(asked.output, asked.target_format)
     tell_of_compiling("tuples", quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
-    with progress_bar("searching", quiet=asked.quiet):
-        release = fulfil_table(request, table, seed=asked.seed)
-    release.write(asked.output, format=form, force=asked.force, seed=asked.seed)
+    with progress_bar("searching", quiet=asked.quiet) as progress:
+        release = fulfil_table(request, table, seed=asked.seed, progress=progress)
+    with progress_bar("writing", quiet=asked.quiet) as progress:
+        release.write(asked.output, format=form, force=asked.force, seed=asked.seed, progress=progress)
     if asked.solution is not None:
         release.write_solution(asked.solution, force=asked.force)
     say(told_table_release(release, asked.output, asked.solution), quiet=asked.quiet)
+    write_page_of(asked, release, table)
     result({**release.as_dict(), "output": asked.output}, as_json=asked.as_json)

@@ -11,6 +11,7 @@ from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
 from treeanon.algorithms.registry import DEFAULT
 from treeanon.cli.asked import SHARED, Asked
 from treeanon.cli.common import progress_bar, read_records, result, say
+from treeanon.cli.pages import check_page, write_page_of
 from treeanon.cli.releasing import check_folder, check_form, check_solution_target, tell_of_compiling, told_release
 from treeanon.cli.table_options import asks_for_table
 
@@ -36,6 +37,7 @@ def anonymize_trees(asked: Asked) -> None:
     refuse_existing(output, force=asked.force)
     check_folder(output)
     check_solution_target(solution, output, force=asked.force)
+    check_page(asked)
     form = output_format(output, schema, asked.target_format)
     check_form(schema, form, output, solution)
     tell_of_compiling(*kernels_of(request), quiet=quiet)
@@ -51,6 +53,7 @@ def anonymize_trees(asked: Asked) -> None:
         release.write_solution(solution, force=asked.force)
     mined = ml2(forest, release.forest, release.kept) if asked.mining else None
     say(told_release(release, output, solution, mined), quiet=quiet)
+    write_page_of(asked, release, forest)
     losses = losses_data(release.loss, mined)
     result({**release.as_dict(), "losses": losses, "output": shown(output)}, as_json=asked.as_json)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +11,7 @@ import click
 from treeanon.algorithms.flat.options import OPTIONS
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, flat_algorithm_named
 from treeanon.cli.common import Reading
+from treeanon.cli.pages import PageAsked
 from treeanon.cli.table_options import asks_for_table, models_of_options
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Asked:
     quiet: bool = False
     as_json: bool = False
     mining: bool = False
+    page: PageAsked = field(default_factory=PageAsked)
 
     @property
     def is_table(self) -> bool:

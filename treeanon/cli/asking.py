@@ -30,7 +30,9 @@ class Releasing(Sectioned):
         "Tables (CSV and Parquet, or records made one row a person)": (
             "reduced", "publish", "release", "rest", *(name for name in OPTIONS if name not in _TAKEN),
         ),
-        "Input and output": ("schema", "output", "target_format", "source_format", "solution", "force"),
+        "Input and output": (
+            "schema", "output", "target_format", "source_format", "solution", "html", "audience", "force",
+        ),
     }  # fmt: skip
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -76,18 +76,18 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
         check_target(form.name, output, plan_of(written) if settled else None)
 
 
-def check_solution_target(solution: str | None, output: str, *, force: bool) -> None:
-    """Refuses, before any work, a place for the solution file that cannot be."""
+def check_solution_target(solution: str | None, output: str, *, force: bool, option: str = "--solution") -> None:
+    """Refuses, before any work, a place for the solution file (or that of another option) that cannot be."""
     from treeanon.errors import FileError
     from treeanon.io.output import naming, refuse_existing
 
     if solution is None:
         return
     if solution == "-":
-        raise click.UsageError("--solution needs the name of a file")
+        raise click.UsageError(f"{option} needs the name of a file")
     with naming(solution):
         if Path(solution).resolve() == Path(output).resolve():
-            raise click.UsageError("--solution and --output name the same file")
+            raise click.UsageError(f"{option} and --output name the same file")
         if not Path(solution).resolve().parent.is_dir():
             raise FileError(f"{solution}: its folder does not exist")
         if Path(solution).is_dir():
