@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
+from as_installed import ran
 
 from treeanon.algorithms.flat.options import OPTIONS
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
-from treeanon.cli import main as command_line
 
 SCHEMA = """
 version = 1
@@ -63,13 +62,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     """Runs the command line as the installed command does, and gives what it prints."""
 
     def command(*arguments: object, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["treeanon", *map(str, arguments)])
-        monkeypatch.setattr("signal.signal", lambda *given: None)
-        with pytest.raises(SystemExit) as caught:
-            command_line.run()
-        said = capsys.readouterr()
-        assert caught.value.code == code, said
-        return said.err + said.out
+        _, out, err = ran(arguments, monkeypatch, capsys, code)
+        return err + out
 
     return command
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -14,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from as_installed import ran
 from lxml import etree
-
-from treeanon.cli import main as command_line
 
 HOME = Path(__file__).resolve().parents[2]
 XML = f"{HOME}/samples/patients.xml -s {HOME}/schemas/hospital-xml.toml"
@@ -30,15 +28,9 @@ Told = Callable[..., tuple[int, str, str]]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Told:
     """Runs a line of arguments in a folder of its own: the exit code, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("signal.signal", lambda *given: None)
 
     def running(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["treeanon", *line.split()])
-        with pytest.raises(SystemExit) as caught:
-            command_line.run()
-        out, err = capfd.readouterr()
-        assert isinstance(caught.value.code, int) and "Traceback" not in err
-        return caught.value.code, out, err
+        return ran(line.split(), monkeypatch, capfd)
 
     return running
 

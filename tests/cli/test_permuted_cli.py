@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
-
-from treeanon.cli import main as command_line
+from as_installed import ran
 
 SCHEMA = """
 version = 1
@@ -42,7 +40,6 @@ Run = Callable[..., tuple[str, str]]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a line of arguments beside a table of 200 people; gives standard output and standard error."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("signal.signal", lambda *given: None)
     rnd = Random(1)
     (tmp_path / "s.toml").write_text(SCHEMA)
     with (tmp_path / "people.csv").open("w", newline="") as stream:
@@ -53,12 +50,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
             put.writerow([f"P{i}", age, rnd.choice(["Ulm", "Bonn"]), rnd.choice(["", *"ABCDE"])])
 
     def command(line: str, code: int = 0) -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["treeanon", *line.split()])
-        with pytest.raises(SystemExit) as caught:
-            command_line.run()
-        said = capsys.readouterr()
-        assert caught.value.code == code, said
-        return said.out, said.err
+        return ran(line.split(), monkeypatch, capsys, code)[1:]
 
     return command
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from as_installed import ran
 
 import treeanon as ta
-from treeanon.cli import main as command_line
 from treeanon.cli import releasing
 from treeanon.errors import UsageError
 from treeanon.table.build import read_table
@@ -47,13 +46,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     """Runs the command line, and gives what it prints."""
 
     def command(line: str, code: int = 0) -> str:
-        monkeypatch.setattr(sys, "argv", ["treeanon", *line.split()])
-        monkeypatch.setattr("signal.signal", lambda *given: None)
-        with pytest.raises(SystemExit) as caught:
-            command_line.run()
-        said = capsys.readouterr()
-        assert caught.value.code == code, said
-        return said.err + said.out
+        _, out, err = ran(line.split(), monkeypatch, capsys, code)
+        return err + out
 
     return command
 

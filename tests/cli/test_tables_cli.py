@@ -19,8 +19,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-from treeanon.cli import main as command_line
+from as_installed import ran
 
 WORD, NUMBER = "CANARY-7f3a", "99887766"
 CANARIES = ("CANARY", "7f3a", NUMBER)
@@ -105,7 +104,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     put(tmp_path / "in", dict(GOOD))
     put(tmp_path / "mine", {"notes.txt": "x"})
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("signal.signal", lambda *given: None)
     return tmp_path
 
 
@@ -117,13 +115,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> T
     """Runs a line of arguments: the exit code, standard output and standard error, in which is no value."""
 
     def running(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["treeanon", *line.split()])
-        with pytest.raises(SystemExit) as caught:
-            command_line.run()
-        out, err = capfd.readouterr()
-        assert isinstance(caught.value.code, int)
-        assert "Traceback" not in err and not any(canary in out + err for canary in CANARIES), err
-        return caught.value.code, out, err
+        code, out, err = ran(line.split(), monkeypatch, capfd)
+        assert not any(canary in out + err for canary in CANARIES), err
+        return code, out, err
 
     return running
 

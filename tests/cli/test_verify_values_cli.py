@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from treeanon.cli import main as command_line
+from as_installed import ran
 
 SCHEMA = """
 version = 1
@@ -52,13 +50,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     """Runs the command line, and gives what it prints on both streams."""
 
     def command(*arguments: object, code: int = 0) -> tuple[str, str]:
-        monkeypatch.setattr(sys, "argv", ["treeanon", *map(str, arguments)])
-        monkeypatch.setattr("signal.signal", lambda *given: None)
-        with pytest.raises(SystemExit) as caught:
-            command_line.run()
-        said = capsys.readouterr()
-        assert caught.value.code == code, said
-        return said.out, said.err
+        return ran(arguments, monkeypatch, capsys, code)[1:]
 
     return command
 
