@@ -113,16 +113,16 @@ def _document(
     release: AnyRelease, sections: Sequence[Section], audience: Audience, title: str, notes: Sequence[str]
 ) -> str:
     links = el("ul", [el("li", el("a", one.title, href=f"#{one.key}")) for one in sections])
-    body = el(
-        "body",
-        el("a", "To the content", href="#content", class_="skip"),
-        banner(audience),
+    inner = el(
+        "div",
         el("header", el("h1", title), [el("p", note, class_="note") for note in notes], _first(release, audience)),
         el("nav", links, aria_label="Contents"),
         el("main", [one.element() for one in sections], id="content"),
         el("footer", el("p", f"Made by treeanon {version()}. {_told(release, audience)}")),
-        class_=audience,
+        class_="paper",
     )
+    skip = el("a", "To the content", href="#content", class_="skip")
+    body = el("body", skip, banner(audience), inner, class_=audience)
     return "<!DOCTYPE html>\n" + text_of(el("html", _head(title, audience), body, lang="en")) + "\n"
 
 

@@ -79,5 +79,9 @@ def _verdict(holds: bool, words: str) -> Element:
     sign, told = ("✓", "Holds.") if holds else ("✗", "Does not hold.")
     css = f"verdict {'good' if holds else 'bad'}"
     return el(
-        "p", el("span", sign, class_="check", aria_hidden="true"), el("b", told), f" Counted: {words}", class_=css
+        "p",
+        el("span", sign, class_="check", aria_hidden="true"),
+        el("b", told),
+        f" Verified by counting: {words}",
+        class_=css,
     )

@@ -148,4 +148,5 @@ def legend() -> Element:
         el("li", el("span", SIGNS[name], class_=f"sign {name}"), " ", el("b", name), f": {text}")
         for name, text in words.items()
     ]
+    rows.append(el("li", el("span", "*", class_="sign"), " stands for any value of its class"))
     return el("ul", rows, class_="legend")
