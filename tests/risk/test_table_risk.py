@@ -133,6 +133,7 @@ def check_population(rnd: Random) -> None:
         sum(
             all(
                 stands_for(other, int(other.codes[j]), somebody=True) <= stands_for(own, int(own.codes[i]))
+                and not (own.covers and other.codes[j] >= 0 and not other.hierarchy.is_leaf(int(other.codes[j])))
                 for own, other in zip(columns, people, strict=True)
             )
             for j in range(there)

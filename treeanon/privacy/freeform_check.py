@@ -209,7 +209,7 @@ def _compatible(original: Table, released: Table, ours: Ints, theirs: Ints) -> L
     for c, (before, after) in enumerate(zip(original.quasi, released.quasi, strict=True)):
         own, of_own = np.unique(ours[:, c], return_inverse=True)
         published, of_published = np.unique(theirs[:, c], return_inverse=True)
-        matrices.append(_stands_for(before, after, own, published))
+        matrices.append(stands_for(before, after, own, published))
         numbers.append((of_own, of_published))
     found = []
     for t in range(len(theirs)):
@@ -221,7 +221,7 @@ def _compatible(original: Table, released: Table, ours: Ints, theirs: Ints) -> L
     return np.concatenate(found, axis=1) if found else np.zeros((2, 0), np.int64)
 
 
-def _stands_for(before: Column, after: Column, own: Ints, published: Ints) -> npt.NDArray[np.bool_]:
+def stands_for(before: Column, after: Column, own: Ints, published: Ints) -> npt.NDArray[np.bool_]:
     """Whether each of some published values stands for each of some values, missing or not."""
     tree = before.hierarchy
     out = np.zeros((len(published), len(own)), np.bool_)

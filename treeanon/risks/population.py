@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.errors import UsageError
-from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.risk_population import count_fitting
 from treeanon.kernels.trees import Flags, Ints, Longs
+from treeanon.privacy.freeform_check import stands_for
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
 
@@ -21,9 +21,10 @@ _MOST_CELLS = 1 << 28
 def people_behind(table: Table, population: Table) -> Longs:
     """For every row of a table the rows of the population that it may be of.
 
-    One fits where each of the table's quasi values stands for all that the population's may be. A missing value
-    stands for a missing one, and a root for a missing one too. Both tables must have the same hierarchies.
+    One fits where each of the table's quasi values stands for the population's. A missing value stands for a missing
+    one, and a root for a missing one too. Both tables must have the same hierarchies.
 
+    >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
     >>> table = Table.of_texts({"age": (["30-39", "41"], ages)})
     >>> people_behind(table, Table.of_texts({"age": (["34", "34", "35", "41", None], ages)})).tolist()
@@ -67,57 +68,20 @@ class _Fitted:
 def _fitted(own: Column, other: Column) -> _Fitted:
     used, rows = np.unique(own.codes, return_inverse=True)
     theirs, people = np.unique(other.codes, return_inverse=True)
-    held = [_held(own, int(code)) for code in used]
-    wanted = [_held(other, int(code), alone=True) for code in theirs]
-    owner = np.full(len(own.hierarchy.leaf_nodes) + 1, -1, np.int32)
-    apart = True
-    for number, ranks in enumerate(held):
-        apart = apart and bool((owner[ranks] < 0).all())
-        owner[ranks] = number
-    if apart:
-        found = [_only(owner[ranks]) for ranks in wanted]
-        number_of = np.where(np.array(found, np.int64) < 0, len(used), found)
-        return _Fitted(rows.astype(np.int32), number_of[people].astype(np.int32), None)
-    if max(len(used), len(theirs)) * max(len(owner), len(used)) > _MOST_CELLS:
-        raise UsageError(f"column {own.name!r}: too many different values that overlap to compare with a population")
-    covers = np.zeros((len(used), len(owner)), np.bool_)
-    for number, ranks in enumerate(held):
-        covers[number, ranks] = True
-    fits = np.zeros((len(used), len(theirs)), np.bool_)
-    for number, ranks in enumerate(wanted):
-        fits[:, number] = covers[:, ranks].all(axis=1)
-    return _Fitted(rows.astype(np.int32), people.astype(np.int32), fits)
-
-
-def _only(owners: Ints) -> int:
-    """The one owner of all, -1 if there is none."""
-    return int(owners[0]) if len(owners) and (owners == owners[0]).all() else -1
-
-
-def _held(column: Column, code: int, *, alone: bool = False) -> Longs:
-    """The ranks of the values that a code may stand for, the number of leaves for a missing one.
-
-    With `alone` the root stands for its leaves only: it is somebody's value, though nobody knows which.
-    """
-    hierarchy, covers = column.hierarchy, column.covers
-    nothing = len(hierarchy.leaf_nodes)
-    if code < 0:
-        return np.array([nothing], np.int64)
-    if covers is None:
-        ranks, missing = _leaf_ranks(hierarchy, code), code == 0 and not alone
-    elif covers.starts[code] < covers.starts[code + 1]:
-        ranks = covers.members[covers.starts[code] : covers.starts[code + 1]].astype(np.int64)
-        missing = bool(covers.missing[code])
-    else:
-        ranks = np.arange(covers.low[code], covers.high[code] + 1, dtype=np.int64)
-        missing = bool(covers.missing[code])
-    return np.append(ranks, nothing) if missing else ranks
-
-
-def _leaf_ranks(hierarchy: Hierarchy, node: int) -> Longs:
-    """The ranks of the leaves under a node."""
-    start, count = int(hierarchy.leaf_start[node]), int(hierarchy.leaf_count[node])
-    return value_ranks(hierarchy)[hierarchy.leaf_nodes[start : start + count]].astype(np.int64)
+    if own.covers is None and (value_ranks(own.hierarchy)[used[used >= 0]] >= 0).all():
+        # Single values stand for themselves.
+        place = np.searchsorted(used, theirs)
+        same = np.append(used, len(own.hierarchy))[place] == theirs
+        return _Fitted(rows.astype(np.int32), np.where(same, place, len(used))[people].astype(np.int32), None)
+    if len(used) * len(theirs) > _MOST_CELLS:
+        raise UsageError(f"column {own.name!r}: too many different values to compare with a population")
+    fits = stands_for(other, own, theirs, used)
+    if (fits.sum(axis=0) > 1).any():
+        return _Fitted(rows.astype(np.int32), people.astype(np.int32), fits)
+    number = (
+        np.where(fits.any(axis=0), fits.argmax(axis=0), len(used)) if len(used) else np.zeros(len(theirs), np.int64)
+    )
+    return _Fitted(rows.astype(np.int32), number[people].astype(np.int32), None)
 
 
 def _distinct(numbers: Longs, columns: Sequence[Ints]) -> tuple[Longs, Longs, Longs]:
