@@ -26,6 +26,7 @@ COMMANDS = {
     "flatten": "Make one table of records: a row for every person, a column for every class.",
     "hierarchy": "Build, show, check and convert generalization hierarchies.",
     "init": "Look at a sample of the input and write a commented schema for it.",
+    "preview": "Show some records before and after a release, without making one.",
     "risk": "Tell how many persons can be singled out by how much knowledge.",
     "verify": "Check whether published trees keep a guarantee, and tell the largest k that holds.",
 }

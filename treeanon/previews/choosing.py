@@ -34,10 +34,15 @@ def choose(scores: Scores, records: int, *, worst: bool = False, classes: Sequen
     return _varied(scores, _near_middle(scores, wanted, max(records, _NEAR)), records)
 
 
-def _eligible(scores: Scores, classes: Sequence[str]) -> Longs:
+def check_classes(names: Sequence[str], classes: Sequence[str]) -> None:
+    """UsageError if a class is none of those with these names."""
     for name in classes:
-        if name not in scores.names:
-            raise UsageError(f"there is no class {name!r}; there is: {', '.join(scores.names)}")
+        if name not in names:
+            raise UsageError(f"there is no class {name!r}; there is: {', '.join(names)}")
+
+
+def _eligible(scores: Scores, classes: Sequence[str]) -> Longs:
+    check_classes(scores.names, classes)
     if not classes:
         return np.arange(len(scores.change))
     chosen = [scores.names.index(name) for name in classes]

@@ -3,9 +3,9 @@ published."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from treeanon.forest import Forest
 from treeanon.front import anonymize
 from treeanon.kernels.trees import Longs
 from treeanon.previews.changes import record_changes
-from treeanon.previews.choosing import choose
+from treeanon.previews.choosing import check_classes, choose
 from treeanon.previews.model import RecordChange, RowChange
 from treeanon.previews.rows import RowTrace
 from treeanon.previews.scores import forest_scores
@@ -22,6 +22,8 @@ from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.schema import Schema
 from treeanon.table import Table
 from treeanon.table.frames import table_of
+
+D = TypeVar("D", Forest, Table)
 
 RECORDS = 3
 _AMONG = 10
@@ -86,12 +88,20 @@ def preview(
         if schema is None:
             raise UsageError("a frame needs a schema that says what its columns are: preview(frame, schema=…)")
         data = table_of(data, schema)
-    part, of = sampled(data, sample, numbers)
     named = (classes,) if isinstance(classes, str) else tuple(classes)
-    found = preview_of(
-        part, anonymize(part, **asked), records, worst=worst, classes=named, numbers=_inside(of, numbers)
-    )
-    return found if of is None else in_terms_of(found, len(data), of)
+    chosen: dict[str, Any] = {"records": records, "worst": worst, "classes": named, "numbers": numbers}
+    return previewed(data, lambda part: anonymize(part, **asked), sample=sample, **chosen)[1]
+
+
+def previewed(
+    data: D, release: Callable[[D], Any], *, numbers: Sequence[int] = (), sample: int | None = None, **chosen: Any
+) -> tuple[D, Preview]:
+    """The data, or the sample of them, of which `release` makes a release, and the preview of that."""
+    part, of = sampled(data, sample, numbers)
+    # A search may take long, so what it cannot be asked is said before.
+    check_classes(data.classes.names if isinstance(data, Forest) else [c.name for c in data.columns], chosen["classes"])
+    found = preview_of(part, release(part), numbers=_inside(of, numbers), **chosen)
+    return part, found if of is None else in_terms_of(found, len(data), of)
 
 
 def preview_of(

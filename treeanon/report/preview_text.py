@@ -74,12 +74,21 @@ def told_guarantee(preview: Preview) -> list[str]:
             told.append(f"Only {hidden} is hidden, among the values of a group; all else is published as it is.")
         else:
             told.append(f"GCP {release.loss.gcp_set:.3f}, {release.loss.suppressed:,} rows left out.")
-    if preview.sampled is not None:
-        told.append(
-            f"This is of a SAMPLE of {preview.sampled:,} of {preview.records:,}: the release of all will be another,"
-            " and what holds in the sample need not hold for all."
-        )
-    return told
+    return [*told, *told_sample(preview)]
+
+
+def told_sample(preview: Preview) -> list[str]:
+    """What to know of a preview that is of a sample; nothing for one of all records.
+
+    >>> told_sample(Preview(None, (), 1000, 50))[0][:41]
+    'This is of a SAMPLE of 50 of 1,000 record'
+    """
+    if preview.sampled is None:
+        return []
+    return [
+        f"This is of a SAMPLE of {preview.sampled:,} of {preview.records:,} records: the release of all will be"
+        " another, and what holds in the sample need not hold for all."
+    ]
 
 
 def _legend(width: int) -> list[Line]:
