@@ -109,7 +109,7 @@ def test_samples_of_trees(source: str, schema: str) -> None:
     assert "of the input" not in shown.replace("nothing of the input", "")
 
 
-@pytest.mark.parametrize("algorithm", ["local", "mondrian", "samarati"])
+@pytest.mark.parametrize("algorithm", ["local", "mondrian", "optimal"])
 def test_the_sample_of_a_table(algorithm: str) -> None:
     table = ta.read_table(ROOT / "samples/census.csv", ta.Schema.load(ROOT / "schemas/census.toml"))
     release = ta.anonymize(table, k=5, l=1, max_suppressed="5%", algorithm=algorithm)

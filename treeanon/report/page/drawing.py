@@ -16,7 +16,7 @@ ROW, HIGH = 46, 36
 GAP = 34
 LEFT = 28
 BULGE = 44
-WIDE = 420
+WIDE, WIDER = 420, 620
 """Drawings that are wider may be shown smaller where there is no room."""
 
 
@@ -123,7 +123,7 @@ def drawn(
         more,
         [_box(one, high) for one in placed],
         role="img", width=round(width), height=round(height), viewBox=f"0 0 {round(width)} {round(height)}",
-        class_="tree wide" if width > WIDE else "tree", aria_label=title,
+        class_="tree wide wider" if width > WIDER else "tree wide" if width > WIDE else "tree", aria_label=title,
     )  # fmt: skip
 
 
@@ -144,8 +144,8 @@ def _box(one: Placed, high: int) -> Element:
         el("title", box.hint) if box.hint else None,
         None if box.bare else el("rect", x=1, y=1, width=wide - 2, height=high - 2, rx=6),
         el("text", cut(box.above, MOST_LETTERS), x=8, y=13, class_="above") if box.above else None,
-        el("text", box.marks, x=wide - 7, y=upper, class_="marks") if box.marks else None,
         el("text", cut(box.text, MOST_LETTERS), x=8, y=lower, class_="value"),
+        el("text", box.marks, x=wide - 7, y=upper, class_="marks") if box.marks else None,
         x=round(one.x), y=round(one.y - high / 2), width=wide, height=high, class_=f"node {box.css}".strip(),
     )  # fmt: skip
 

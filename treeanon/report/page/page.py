@@ -17,7 +17,7 @@ from treeanon.release.release import unprotected_classes
 from treeanon.release.solution_file import version
 from treeanon.report.page import internal, public, rows
 from treeanon.report.page.elements import Element, el, text_of
-from treeanon.report.page.parts import Section, percent, tiles
+from treeanon.report.page.parts import Section, counted, percent, tiles
 from treeanon.report.page.reading import as_they_are, left_out
 from treeanon.report.page.risks import risks
 from treeanon.report.page.statement import AnyRelease, Audience, banner, guarantees, statement, verdicts
@@ -55,9 +55,13 @@ def page(
     if audience == "public" and (before is not None or changes or risk_before is not None):
         raise UsageError("a public page is of the release alone: give no input, no changes and no risk of the input")
     if audience == "public":
-        sections = [*_public(release, seed), risks(None, risk_after)]
+        sections = [*_public(release, seed), risks(None, risk_after, _promised(release))]
     else:
-        sections = [*internal_sections(release, before, changes), risks(risk_before, risk_after), _left_out(release)]
+        sections = [
+            *internal_sections(release, before, changes),
+            risks(risk_before, risk_after, _promised(release)),
+            _left_out(release),
+        ]
     return _document(release, [one for one in sections if one is not None], audience, title, notes)
 
 
@@ -94,6 +98,14 @@ def internal_sections(release: AnyRelease, before: Forest | None, changes: Chang
         yield rows.losses(release.loss)
     else:
         yield rows.permuted_losses(release.loss)
+
+
+def _promised(release: AnyRelease) -> str:
+    """Of which knowledge the guarantee speaks, where that is not all that could be known."""
+    if not isinstance(release, Release):
+        return ""
+    asked = release.solution.guarantee
+    return f"The guarantee speaks of up to {counted(asked.m, 'value')} and {counted(asked.n, 'relation')}, of no more."
 
 
 def _levels(release: TableRelease) -> dict[str, int]:

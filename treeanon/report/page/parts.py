@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -44,22 +45,34 @@ def percent(share: float) -> str:
     return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
 
 
-def cell(content: Cell) -> Element:
-    """A cell of a table; numbers stand to the right."""
+_NUMBER = re.compile("[<>]?[0-9][0-9.,]*( %)?( of [0-9,]+)?")
+
+
+def _is_number(content: Cell) -> bool:
+    """Whether a cell holds a number, which stands to the right."""
+    return isinstance(content, (int, float)) or (isinstance(content, str) and bool(_NUMBER.fullmatch(content)))
+
+
+def _told(content: Cell) -> str | Element | None:
     if isinstance(content, (int, float)):
-        return el("td", f"{content:,}" if isinstance(content, int) else f"{content:.3f}", class_="number")
-    return el("td", content)
+        return f"{content:,}" if isinstance(content, int) else f"{content:.3f}"
+    return content
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Element:
     """A table whose first column names the rows, in a region that scrolls where there is no room."""
-    body = [el("tr", _head(row[0]), [cell(one) for one in row[1:]]) for row in rows]
-    head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
-    return scrolled(caption, el("table", el("caption", caption), head, el("tbody", body)))
+    found = list(rows)
+    # A head stands over its numbers.
+    numbers = [bool(found) and at > 0 and all(_is_number(row[at]) for row in found) for at in range(len(heads))]
+    head = [
+        el("th", one, scope="col", class_="number" if wide else None) for one, wide in zip(heads, numbers, strict=True)
+    ]
+    body = [el("tr", el("th", _told(row[0]), scope="row"), [_cell(one) for one in row[1:]]) for row in found]
+    return scrolled(caption, el("table", el("caption", caption), el("thead", el("tr", head)), el("tbody", body)))
 
 
-def _head(content: Cell) -> Element:
-    return el("th", content if not isinstance(content, (int, float)) else f"{content:,}", scope="row")
+def _cell(content: Cell) -> Element:
+    return el("td", _told(content), class_="number" if _is_number(content) else None)
 
 
 def scrolled(name: str, content: Element, kind: str = "scroll") -> Element:
@@ -82,7 +95,7 @@ def matrix(
     caption: str, corner: str, rows: Sequence[str], columns: Sequence[str], cells: Mapping[tuple[int, int], Shaded]
 ) -> Element:
     """Numbers by row and column, each shaded as much as it asks for; where there is none the cell is empty."""
-    head = el("tr", el("th", corner, scope="col"), [el("th", name, scope="col") for name in columns])
+    head = el("tr", el("th", corner, scope="col"), [el("th", name, scope="col", class_="number") for name in columns])
     body = []
     for i, name in enumerate(rows):
         found = [cells.get((i, j)) for j in range(len(columns))]
@@ -112,17 +125,6 @@ def tiles(facts: Iterable[tuple[str, str]]) -> Element:
     return el("dl", [el("div", el("dt", name), el("dd", number)) for name, number in facts], class_="tiles")
 
 
-def listed(items: Iterable[Content]) -> Element:
-    """A plain list."""
-    return el("ul", [el("li", item) for item in items])
-
-
 def more(summary: str, *content: Content, opened: bool = False) -> Element:
     """What can be folded away."""
     return el("details", el("summary", summary), content, open="open" if opened else None)
-
-
-def grouped(rows: Sequence[Sequence[Cell]], most: int) -> tuple[Sequence[Sequence[Cell]], str]:
-    """The first rows of many, and the words for those that are left out."""
-    left = len(rows) - most
-    return rows[:most], f"and {left:,} more" if left > 0 else ""

@@ -11,14 +11,17 @@ from treeanon.risks.model import Combination, Risk, RowRisk
 MOST_COMBINATIONS = 12
 
 
-def risks(before: Risk | None, after: Risk | None) -> Section | None:
-    """The risks of the input and of the release; None if neither is known."""
+def risks(before: Risk | None, after: Risk | None, note: str = "") -> Section | None:
+    """The risks of the input and of the release; None if neither is known. `note` says what was promised."""
     known = [(name, risk) for name, risk in (("Input", before), ("Release", after)) if risk is not None]
     if not known:
         return None
     k = known[0][1].k
     parts: list[Content] = [
-        el("p", f"The share of persons for whom some knowledge of that size is shared by fewer than {k:,} persons.")
+        el(
+            "p",
+            f"The share of persons for whom some knowledge of that size is shared by fewer than {k:,} persons. {note}",
+        )
     ]
     parts.append(el("div", [_matrix(name, risk) for name, risk in known], class_="sides"))
     whole = [(name, risk.whole) for name, risk in known if risk.whole is not None]
