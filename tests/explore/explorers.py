@@ -47,7 +47,10 @@ def rows_ground(rows: int = 40) -> Ground:
     columns = {
         "age": ([ages[i] for i in rng.integers(0, len(ages), rows)], decades),
         "sex": ([["f", "m"][i] for i in rng.integers(0, 2, rows)], ta.Hierarchy.flat(["f", "m"])),
-        "ill": ([["flu", "cold", "acne"][i] for i in rng.integers(0, 3, rows)], ta.Hierarchy.flat(["flu", "cold", "acne"])),
+        "ill": (
+            [["flu", "cold", "acne"][i] for i in rng.integers(0, 3, rows)],
+            ta.Hierarchy.flat(["flu", "cold", "acne"]),
+        ),
     }
     return ground_of(ta.Table.of_texts(columns, {"ill": "sensitive"}), 1000)
 

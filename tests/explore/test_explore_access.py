@@ -95,7 +95,9 @@ def test_headers_that_come_twice_are_refused(explorer: Served) -> None:
 
 def test_no_websocket_is_opened(explorer: Served) -> None:
     key = base64.b64encode(os.urandom(16)).decode()
-    handshake = f"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
+    handshake = (
+        f"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
+    )
     own = f"Host: {explorer.host}\r\nOrigin: http://{explorer.host}\r\n"
     assert _raw(explorer, own + handshake).split()[1] == b"403"
     # Not even for the page itself: there are none.
@@ -124,7 +126,13 @@ def test_every_answer_forbids_what_can_be_forbidden(explorer: Served) -> None:
         assert headers["x-content-type-options"] == "nosniff" and headers["x-frame-options"] == "DENY"
         assert headers["cross-origin-resource-policy"] == headers["cross-origin-opener-policy"] == "same-origin"
         policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
-        assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+        assert (
+            policy["default-src"]
+            == policy["frame-ancestors"]
+            == policy["base-uri"]
+            == policy["form-action"]
+            == "'none'"
+        )
         assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
         assert not {"server", "access-control-allow-origin", "x-powered-by"} & {*headers}
 

@@ -51,9 +51,9 @@ def _about(ground: Ground) -> list[str | Element]:
         return [*shown, f"It works on all {ground.total:,} {things} of the input."]
     return [
         *shown,
-        f"It works on {ground.persons:,} of {ground.total:,} {things}, chosen at random. All numbers are of this"
-        " sample, and k of a sample is not k of the whole: five alike here stand for more there, and usually less is"
-        " lost there at the same k. The command line is for the whole input.",
+        f"It works on {ground.persons:,} of {ground.total:,} {things}, chosen at random, and all numbers are of these:"
+        " k of a sample is not k of the whole, where usually less is lost at the same k. The command line is for the"
+        " whole input.",
     ]
 
 

@@ -115,7 +115,7 @@ async def _fields(request: Request) -> dict[str, str]:
         if len(body) > _MOST_BYTES:
             raise HTTPException(413)
     try:
-        return dict(parse_qsl(body.decode("utf-8"), max_num_fields=_MOST_FIELDS))
+        return dict(parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError:
         raise HTTPException(400) from None
 

@@ -123,6 +123,7 @@ class Session:
             complete = True
         except Failed as problem:
             tell(Problem(str(problem)))
+            complete = True
         except Superseded:
             pass
         tell(Ended(complete))
@@ -161,17 +162,20 @@ class Session:
                 self._found.move_to_end(key)
                 kept = self._found[key]
                 if isinstance(kept, Failed):
-                    raise kept
+                    raise Failed(*kept.args)
                 return kept
         try:
             found = self.worker.run(task, *arguments, wanted=wanted)
         except Failed as problem:
-            found = problem
+            if problem.lasting:
+                self._keep(key, problem)
+            raise
+        self._keep(key, found)
+        return found
+
+    def _keep(self, key: Hashable, found: Any) -> None:
         with self._lock:
             self.worked += 1
             self._found[key] = found
             if len(self._found) > _KEPT:
                 self._found.popitem(last=False)
-        if isinstance(found, Failed):
-            raise found
-        return found

@@ -31,7 +31,14 @@ class Superseded(Exception):
 
 
 class Failed(Exception):
-    """The work ended in an error that was not foreseen; the message has its kind, and no value of the data."""
+    """The work ended in an error; its message holds no value of the data. If `lasting`, it would do so again."""
+
+    def __init__(self, message: str, lasting: bool = False) -> None:
+        super().__init__(message, lasting)
+        self.message, self.lasting = message, lasting
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class Worker:
@@ -145,7 +152,7 @@ def _done(state: Any, check: Check, task: Task, arguments: tuple[Any, ...]) -> t
     except Superseded:
         return False, Superseded()
     except TreeanonError as problem:
-        return False, Failed(str(problem))
+        return False, Failed(str(problem), lasting=True)
     except MemoryError:
         return False, Failed("out of memory")
     except Exception as problem:
