@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treeanon.privacy import Guarantee, Verdict
     from treeanon.privacy.table_verdict import TableVerdict
     from treeanon.release import PermutedRelease, Release, TableRelease
+    from treeanon.report.page.page import write_page
     from treeanon.risks import Risk, risk
     from treeanon.schema import Schema
     from treeanon.table import Table
@@ -49,6 +50,7 @@ __all__ = [
     "table_of",
     "verify",
     "write",
+    "write_page",
 ]
 
 _HOMES = {
@@ -76,6 +78,7 @@ _HOMES = {
     "table_of": "treeanon.table.frames",
     "verify": "treeanon.front",
     "write": "treeanon.io",
+    "write_page": "treeanon.report.page.page",
 }
 
 

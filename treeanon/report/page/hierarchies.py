@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.losses import count_records_with
 from treeanon.report.page.drawing import GAP, Box, Placed, drawn, place
 from treeanon.report.page.elements import Element, el, shown
+from treeanon.table import Column
 
 MOST_ROWS = 40
 MOST_CHILDREN = 9
@@ -32,6 +35,22 @@ class Drawn:
     hierarchy: Hierarchy
     published: frozenset[int]
     persons: Mapping[int, int]
+
+
+def held_by_class(forest: Forest) -> Iterator[tuple[str, Hierarchy, dict[int, int]]]:
+    """Every class with its hierarchy, and how many persons have each of the nodes that anybody has."""
+    classes = forest.classes
+    support = count_records_with(forest.offsets, forest.label, len(classes))
+    for index, name in enumerate(classes.names):
+        first, hierarchy = int(classes.first[index]), classes.hierarchies[index]
+        own = support[first : first + len(hierarchy)]
+        yield name, hierarchy, {int(node): int(own[node]) for node in np.flatnonzero(own)}
+
+
+def held_in(column: Column) -> dict[int, int]:
+    """How many rows have each of the values that any row has."""
+    codes, counts = np.unique(column.codes[column.codes >= 0], return_counts=True)
+    return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
 def published_alone(name: str, hierarchy: Hierarchy, persons: Mapping[int, int]) -> Drawn:

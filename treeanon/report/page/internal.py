@@ -7,12 +7,11 @@ from typing import Any
 
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.kernels.losses import count_records_with
 from treeanon.loss import Losses
 from treeanon.previews.model import Fate, Node, RecordChange
 from treeanon.release import Release
 from treeanon.report.page.elements import Content, Element, el, value
-from treeanon.report.page.hierarchies import Drawn, hierarchy_svg
+from treeanon.report.page.hierarchies import Drawn, held_by_class, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, Shaded, bar, counted, matrix, more, percent, scrolled, table
 from treeanon.report.page.supports import relation_supports
 from treeanon.report.page.trees import legend, record_svg
@@ -82,24 +81,20 @@ def _fate(fate: Fate, node: Node, after: dict[int, Node], before: dict[int, Node
 
 def hierarchies(release: Release) -> Section:
     """Every class's hierarchy with the cut through it."""
-    classes = release.forest.classes
     if STAR in (release.solution.cut or {}):
         return Section(
             "hierarchies", "Hierarchies and the cut", [el("p", "All values are published as ", value(STAR), ".")]
         )
-    support = count_records_with(release.forest.offsets, release.forest.label, len(classes)).tolist()
     local = release.solution.cut is None
     notes = "Each record is recoded by itself; what is published anywhere is green." if local else (
         "Green nodes are published, with the number of persons; the dashed red line is the cut: what lies behind it is"
         " published as the green node before it."
     )  # fmt: skip
     parts: list[Content] = [el("p", notes)]
-    for index, name in enumerate(classes.names):
-        first, hierarchy = int(classes.first[index]), classes.hierarchies[index]
+    for name, hierarchy, persons in held_by_class(release.forest):
         if name in release.solution.withheld:
             parts.append(el("p", el("b", name), " is withheld: too rare to be published safely."))
             continue
-        persons = {node: support[first + node] for node in range(len(hierarchy)) if support[first + node]}
         cut = (release.solution.cut or {}).get(name)
         nodes = persons if cut is None else [code for text in cut if (code := hierarchy.find(text)) is not None]
         drawn = hierarchy_svg(Drawn(name, hierarchy, frozenset(nodes), persons), line=not local)

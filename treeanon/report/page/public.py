@@ -14,13 +14,12 @@ import numpy as np
 
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.losses import count_records_with
 from treeanon.loss import relation_counts
 from treeanon.previews.records import Record
 from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.table_verdict import TableVerdict
 from treeanon.report.page.elements import Content, Element, el, value
-from treeanon.report.page.hierarchies import hierarchy_svg, published_alone
+from treeanon.report.page.hierarchies import held_by_class, held_in, hierarchy_svg, published_alone
 from treeanon.report.page.parts import Cell, Section, Shaded, counted, matrix, scrolled, table
 from treeanon.report.page.statement import AnyVerdict
 from treeanon.report.page.trees import tree_svg
@@ -74,12 +73,8 @@ def tree_sections(forest: Forest, seed: int | None = None, *, nearest: bool) -> 
 
 def _values(forest: Forest) -> Iterator[Content]:
     """For every class the values that persons have, the general ones before those they are general for."""
-    classes = forest.classes
-    support = count_records_with(forest.offsets, forest.label, len(classes))
-    for index, name in enumerate(classes.names):
-        first, hierarchy = int(classes.first[index]), classes.hierarchies[index]
-        own = support[first : first + len(hierarchy)]
-        yield from _published(name, hierarchy, {int(node): int(own[node]) for node in np.flatnonzero(own)})
+    for name, hierarchy, persons in held_by_class(forest):
+        yield from _published(name, hierarchy, persons)
 
 
 def _published(name: str, hierarchy: Hierarchy, persons: Mapping[int, int]) -> Iterator[Content]:
@@ -154,8 +149,7 @@ def rows_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str |
 
 
 def _of_column(column: Column) -> Iterator[Content]:
-    codes, counts = np.unique(column.codes[column.codes >= 0], return_counts=True)
-    rows = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+    rows = held_in(column)
     if column.role != "quasi":
         yield el("h3", column.name, el("small", f"{column.role}, {counted(len(rows), 'value')}"))
     elif column.covers is None:

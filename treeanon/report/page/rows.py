@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from treeanon.loss.flat import FlatLosses
 from treeanon.loss.flat.permuted import PermutedLosses
 from treeanon.previews.model import RowChange
 from treeanon.report.page.elements import Content, Element, el, value
-from treeanon.report.page.hierarchies import Drawn, hierarchy_svg
+from treeanon.report.page.hierarchies import Drawn, held_in, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, bar, counted, percent, scrolled, table
 from treeanon.report.preview_text_lines import SIGNS
 from treeanon.table import Table
@@ -55,8 +53,7 @@ def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
     for column in published.quasi:
         if column.covers is not None:
             continue
-        codes, counts = np.unique(column.codes[column.codes >= 0], return_counts=True)
-        found = dict(zip(codes.tolist(), counts.tolist(), strict=True))
+        found = held_in(column)
         level = f"level {levels[column.name]}, " if column.name in levels else ""
         nodes = f"{len(column.hierarchy):,} nodes, {len(found):,} published"
         drawn = hierarchy_svg(Drawn(column.name, column.hierarchy, frozenset(found), found), line=bool(levels))
