@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "treeanon"
 # Lowest first; a module may import its own layer and those before it.
 LAYERS = [
     "errors",
+    "progress",
     "kernels",
     "hierarchy",
     "schema",

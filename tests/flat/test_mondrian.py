@@ -11,7 +11,6 @@ from flat_worlds import VECTORS, random_problem
 from slow_mondrian import Slow, as_sets, random_options
 from strategies import properties
 
-from treeanon.algorithms.flat import mondrian
 from treeanon.algorithms.flat.mondrian import search
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
@@ -164,15 +163,6 @@ def test_relaxed_halves_what_is_equal():
     assert search(problem).counts["groups"] == 1
     # The two, and then those without any other: rows that are equal need no cut.
     assert sorted(np.bincount(search(problem, mode="relaxed").group).tolist()) == [2, 2, 2, 2]
-
-
-def test_threads_do_what_one_does(monkeypatch):
-    table = table_of(rows=3000)
-    problem = Problem(table, (KAnonymity(3), FrequencyDiversity(2)))
-    whole = search(problem, split="ncp")
-    monkeypatch.setattr(mondrian, "_SMALL", 100)
-    monkeypatch.setattr(mondrian, "cpu_count", lambda: 3)
-    assert np.array_equal(search(problem, split="ncp").group, whole.group)
 
 
 def test_many_values_in_few_rows():

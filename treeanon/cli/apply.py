@@ -125,6 +125,7 @@ def _apply_to_table(
     tell_of_compiling("tuples", quiet=quiet)
     table = read_as_table(source, schema, reductions_of(reduced), reading, quiet=quiet)
     release = apply_table(found, table)
-    release.write(output, format=form, force=force, seed=seed)
+    with progress_bar("writing", quiet=quiet) as progress:
+        release.write(output, format=form, force=force, seed=seed, progress=progress)
     say(told_table_release(release, output), quiet=quiet)
     return release.as_dict()

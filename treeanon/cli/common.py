@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from treeanon.schema import Schema
 
 F = TypeVar("F", bound=Callable[..., Any])
-Progress = Callable[[int, int | None], None]
 
 schema_option = click.option(
     "--schema", "-s", required=True, metavar="FILE", help="The schema (TOML) that names what may be published."
@@ -43,7 +43,7 @@ delimiter_option = click.option(
     "--delimiter",
     default="",
     metavar="C",
-    help="What parts the values of a CSV file (tab: a tab) [default: as its header].",
+    help="The character between the values of a CSV file, or `tab` [default: as in its header].",
 )
 
 
@@ -102,42 +102,85 @@ def talking_options(command: F) -> F:
 
 
 @contextmanager
-def progress_bar(label: str, *, quiet: bool) -> Iterator[Progress | None]:
+def progress_bar(label: str, *, quiet: bool) -> Iterator[Bar | None]:
     """A progress callback that draws on standard error; None unless that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    bar = _Bar(label)
+    bar = Bar(label)
     try:
-        yield bar.update
+        yield bar
     finally:
         bar.close()
 
 
-class _Bar:
-    """One line that tells how far long work is; nothing for work of under half a second."""
+class Bar:
+    """One line that tells what long work does and how far it is; nothing for work of under half a second.
+
+    Where the whole is known: the share, and how long the rest takes at the pace since that was first told. Else what is
+    done, and for how long.
+    """
 
     def __init__(self, label: str) -> None:
-        self.label, self.started, self.drawn = label, time.monotonic(), 0.0
+        self.drawn = 0.0
+        # Work may be told of by one thread and the line be taken away by another.
+        self._lock, self._is_closed = threading.Lock(), False
+        self._begin(label)
 
-    def update(self, done: int, total: int | None) -> None:
-        """Draws the line anew, ten times a second at most."""
-        now = time.monotonic()
-        if now - self.started < 0.5 or now - self.drawn < 0.1:
-            return
-        self.drawn = now
-        text = f"{self.label}: {done:,}"
-        if total:
-            share = min(done / total, 1.0)
-            left = (now - self.started) * (1 - share) / share if share else 0.0
-            width = round(20 * share)
-            text = f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}, {left:,.0f} s left"
-        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+    def _begin(self, label: str) -> None:
+        self.label, self.started = label, time.monotonic()
+        self.done = 0
+        self.total: int | None = None
+        self.first = (self.started, 0)
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Draws how far the work is, ten times a second at most."""
+        with self._lock:
+            if total is not None and self.total is None:
+                self.first = (time.monotonic(), done)
+            self.done, self.total = done, total
+            self._draw(0.1)
+
+    def stage(self, label: str) -> Bar:
+        """The same line for what is done now."""
+        with self._lock:
+            self._begin(label)
+            if self.drawn:
+                self._draw(0.0, 0.0)
+        return self
+
+    def tick(self) -> None:
+        """Draws the time that has passed, where nothing else tells that work goes on."""
+        with self._lock:
+            if self.total is None:
+                self._draw(1.0)
 
     def close(self) -> None:
         """Takes the line away."""
-        if self.drawn:
-            click.echo("\r\x1b[K", err=True, nl=False)
+        with self._lock:
+            self._is_closed = True
+            if self.drawn:
+                click.echo("\r\x1b[K", err=True, nl=False)
+
+    def _draw(self, pause: float, silent: float = 0.5) -> None:
+        now = time.monotonic()
+        if self._is_closed or now - self.started < silent or now - self.drawn < pause:
+            return
+        self.drawn = now
+        if self.total:
+            share = min(self.done / self.total, 1.0)
+            width = round(20 * share)
+            text = f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}{self._left(now)}"
+        else:
+            text = f"{self.label}: " + (f"{self.done:,} in " if self.done else "") + f"{now - self.started:,.0f} s"
+        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
+
+    def _left(self, now: float) -> str:
+        """How long the rest takes; nothing where the pace is not known yet."""
+        begun, done = self.first
+        if now - begun < 1 or self.done <= done or not self.total:
+            return ""
+        return f", {(now - begun) * max(self.total - self.done, 0) / (self.done - done):,.0f} s left"
 
 
 def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) -> Forest:

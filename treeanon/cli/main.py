@@ -103,6 +103,29 @@ def _interrupted(signum: int, frame: FrameType | None) -> None:
 
 def run() -> None:
     """Runs the command line; the entry point of the installed command."""
+    try:
+        _run()
+    except SystemExit as leaving:
+        if isinstance(leaving.code, int) and leaving.code > 128:
+            _leave(leaving.code)
+        raise
+
+
+def _leave(code: int) -> None:
+    """Ends the process after a signal, if compiled code goes on in a thread that would have to be waited for.
+
+    All that has to be cleaned up has been: that is done by those who waited for the thread.
+    """
+    from treeanon.progress import is_left_alone
+
+    if is_left_alone():
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
+
+
+def _run() -> None:
     signal.signal(signal.SIGTERM, _interrupted)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, _interrupted)

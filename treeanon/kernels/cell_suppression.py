@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from treeanon.kernels.jit import njit
 from treeanon.kernels.trees import Flags, Ints, Longs
+
+_LOOKS = 20_000_000
+"""So many pairs of rows are looked at before it is told how far that is."""
 
 
 @njit
@@ -17,18 +22,27 @@ def _top(up: Longs, v: int) -> int:
     return v
 
 
-@njit
-def grow_forest(values: Ints, counts: Longs, k: int) -> Longs:
+def grow_forest(values: Ints, counts: Longs, k: int, tell: Callable[[int, int], None] | None = None) -> Longs:
     """For each distinct row the one it is linked to, or -1: trees of at least k rows, each row of `counts` equal ones.
 
     A link goes from the one row of a tree of fewer than k that has none yet to the nearest row outside of the tree.
-    There must be k rows.
+    There must be k rows. Now and then `tell` is told how many rows have been looked at, of how many.
     """
+    rows = len(values)
+    link, up, size = np.full(rows, -1, np.int64), np.arange(rows), counts.copy()
+    step = max(_LOOKS // max(rows, 1), 1)
+    for first in range(0, rows, step):
+        _link(values, k, first, min(first + step, rows), link, up, size)
+        if tell is not None:
+            tell(min(first + step, rows), rows)
+    return link
+
+
+@njit
+def _link(values: Ints, k: int, begin: int, end: int, link: Longs, up: Longs, size: Longs) -> None:
+    """Links the rows from begin to end, where their trees are too small."""
     rows, columns = values.shape
-    link = np.full(rows, -1, np.int64)
-    up = np.arange(rows)
-    size = counts.copy()
-    for first in range(rows):
+    for first in range(begin, end):
         u = _top(up, first)
         while size[u] < k:
             best, near = -1, columns + 1
@@ -46,7 +60,6 @@ def grow_forest(values: Ints, counts: Longs, k: int) -> Longs:
             up[u] = _top(up, best)
             size[up[u]] += size[u]
             u = up[u]
-    return link
 
 
 @njit

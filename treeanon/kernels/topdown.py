@@ -35,24 +35,26 @@ class Halves(NamedTuple):
 
 
 @njit
-def split_all(data: Ints, spare: Ints, shape: Shape, rule: Rule, starts: Flags) -> None:
-    """Splits all rows into groups that satisfy the rule; marks in `starts` where each begins.
+def split_all(
+    data: Ints, spare: Ints, start: int, end: int, shape: Shape, rule: Rule, smallest: int, starts: Flags
+) -> None:
+    """Splits the rows start:end into groups that satisfy the rule; marks in `starts` where each begins.
 
-    Groups of at least twice the rows that the rule asks for are split, unless a half has sensitive values that do not
-    satisfy it. Rows of a group end up side by side; they come in random order.
+    Groups of at least `smallest` rows, and twice those that the rule asks for, are split, unless a half has sensitive
+    values that do not satisfy it. Rows of a group end up side by side; they come in random order.
     """
     columns = len(shape.kind)
     ends = np.zeros((2, columns), np.int32), np.zeros((2, columns), np.int32)
     counts = np.zeros((2, columns), np.int64), np.zeros((2, columns), np.int64)
     halves = Halves(ends[0], ends[1], counts[0], counts[1], np.full((2, shape.offset[-1]), -1, np.int64))
-    growth, seen = np.zeros(len(data), np.int64), np.zeros((2, rule.kinds), np.int64)
+    growth, seen = np.zeros(end - start, np.int64), np.zeros((2, rule.kinds), np.int64)
     waiting = np.zeros((_DEPTH, 2), np.int64)
-    waiting[0, 1] = len(data)
-    top, mark = 1, 0
+    waiting[0, 0], waiting[0, 1] = start, end
+    top, mark, smallest = 1, 0, max(smallest, 2 * rule.rows)
     while top > 0:
         top -= 1
         start, end = waiting[top, 0], waiting[top, 1]
-        while end - start >= 2 * rule.rows:
+        while end - start >= smallest:
             mark += 1
             sizes = _choose_sides(data, start, end, shape, halves, mark)
             if not _settle(data, start, end, sizes, shape, rule, halves, growth, seen, mark):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from treeanon.algorithms.registry import DEFAULT, algorithm_named
-from treeanon.algorithms.tree.solution import Found, Progress, Solution
+from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -18,6 +19,7 @@ from treeanon.loss.measure import measure
 from treeanon.loss.values import value_loss
 from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, refuse_too_few, roles_of
 from treeanon.privacy.verify import verify
+from treeanon.progress import Progress, apart
 from treeanon.release.bound import largest_k
 from treeanon.release.release import Release
 from treeanon.release.request import SMALLEST_K, Request, persons
@@ -81,7 +83,7 @@ def fulfil(request: Request, forest: Forest, progress: Progress | None = None) -
     refuse_uniform(forest, request.guarantee)
 
     def find(guarantee: Guarantee) -> Found:
-        return search(request, forest, guarantee, progress)
+        return apart(partial(search, request, forest, guarantee), progress)
 
     if request.max_loss is None:
         found = find(request.guarantee)

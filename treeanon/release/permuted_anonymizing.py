@@ -11,6 +11,7 @@ from treeanon.errors import GuaranteeError
 from treeanon.kernels.trees import Longs
 from treeanon.loss.flat.permuted import measure_permuted
 from treeanon.privacy.permuted_verdict import verify_permuted
+from treeanon.progress import Progress, stage
 from treeanon.release.permuted_release import PermutedRelease
 from treeanon.release.request import persons
 from treeanon.release.table_request import TableRequest
@@ -19,9 +20,12 @@ from treeanon.table import Table
 from treeanon.table.permuted import Permuted, permuted
 
 
-def fulfil_permuted(request: TableRequest, table: Table, *, seed: int | None = None) -> PermutedRelease:
+def fulfil_permuted(
+    request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
+) -> PermutedRelease:
     """The permuted release of a table that a request asks for; `seed` orders its rows and groups, for tests."""
-    for found, models in searches(request, table):
+    for found, models in searches(request, table, progress):
+        stage(progress, "checking")
         assert isinstance(found, Partition)
         groups = found
         made = permuted(table, groups.group, seed)

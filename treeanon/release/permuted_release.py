@@ -13,6 +13,7 @@ from treeanon.io.output import Written
 from treeanon.loss.flat.permuted import PermutedLosses
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.permuted_verdict import PermutedVerdict, name_of, verify_permuted
+from treeanon.progress import Progress, stage
 from treeanon.release.table_release import released_schema
 from treeanon.table import Table
 from treeanon.table.frames import to_frame_like
@@ -53,7 +54,13 @@ class PermutedRelease:
         return self.made.values
 
     def write(
-        self, target: str | Path, *, files: str = "csv", force: bool = False, seed: int | None = None
+        self,
+        target: str | Path,
+        *,
+        files: str = "csv",
+        force: bool = False,
+        seed: int | None = None,
+        progress: Progress | None = None,
     ) -> PermutedVerdict:
         """Writes both tables as csv, tsv or parquet files in a folder or a zip; the verdict on what was written.
 
@@ -66,8 +73,10 @@ class PermutedRelease:
 
         def check(written: Written) -> None:
             assert isinstance(written, Path)
+            stage(progress, "checking")
             verdicts.append(self._check(written, str(target)))
 
+        stage(progress, "writing")
         write_permuted(self.made, target, files=kind, force=force, seed=seed, check=check)
         return verdicts[-1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ from treeanon.kernels.trees import Longs
 from treeanon.loss.measure import Losses
 from treeanon.privacy.verdict import Verdict
 from treeanon.privacy.verify import verify
-
-Progress = Callable[[int, int | None], None]
+from treeanon.progress import Progress
 
 
 @dataclass(frozen=True, repr=False)

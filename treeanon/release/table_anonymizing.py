@@ -19,6 +19,7 @@ from treeanon.privacy.models.limits import Number
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.t_closeness import Distance
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
+from treeanon.progress import Progress, stage
 from treeanon.release.permuted_anonymizing import fulfil_permuted
 from treeanon.release.permuted_release import PermutedRelease
 from treeanon.release.request import check_seed, persons
@@ -50,12 +51,14 @@ def anonymize_table(
     max_suppressed: int | float | str = 0,
     weights: Mapping[str, float] | None = None,
     seed: int | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> TableRelease | PermutedRelease:
     """A release of a table in which every group of rows that look alike satisfies all models; checked.
 
     The models are those that the parameters ask for (see `models_of`) and those in `models`. `max_suppressed` persons
-    (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own.
+    (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own. `progress`
+    is told how much of the search is done, and of how much, or None where nobody knows.
     GuaranteeError if there is no such release. `publish="permuted"` gives a `PermutedRelease`: quasi values as they
     are, and the sensitive ones of each group apart from its rows; only searches that form groups can.
 
@@ -71,13 +74,16 @@ def anonymize_table(
     name = algorithm or default_search(publish)
     request = TableRequest(asked, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
     if publish == "permuted":
-        return fulfil_permuted(request, table, seed=seed)
-    return fulfil_table(request, table, seed=seed)
+        return fulfil_permuted(request, table, seed=seed, progress=progress)
+    return fulfil_table(request, table, seed=seed, progress=progress)
 
 
-def fulfil_table(request: TableRequest, table: Table, *, seed: int | None = None) -> TableRelease:
+def fulfil_table(
+    request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
+) -> TableRelease:
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""
-    for found, models in searches(request, table):
+    for found, models in searches(request, table, progress):
+        stage(progress, "checking")
         recoded, rows = found.recoded(table)
         check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
         released = scattered(recoded, seed)

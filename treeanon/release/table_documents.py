@@ -22,8 +22,9 @@ from treeanon.loss.measure import Losses, measure
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
 from treeanon.privacy.verdict import Verdict
 from treeanon.privacy.verify import verify
+from treeanon.progress import Progress
 from treeanon.release.anonymizing import counts_of, fulfil
-from treeanon.release.release import Progress, Release, read_again, unprotected_classes
+from treeanon.release.release import Release, read_again, unprotected_classes
 from treeanon.release.request import Request, persons
 from treeanon.release.table_anonymizing import check_recoding, fulfil_table
 from treeanon.release.table_release import TableRelease
@@ -154,7 +155,7 @@ def documents_of(
     names = person_classes(forest)
     table = rows_of(forest, names)
     _check_request(request, rest, table)
-    made = fulfil_table(request, table, seed=seed)
+    made = fulfil_table(request, table, seed=seed, progress=progress)
     recoded, kept = made.found.recoded(table)
     if any(column.covers is not None for column in recoded.columns):
         raise _no_nodes(request)

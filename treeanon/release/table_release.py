@@ -16,6 +16,7 @@ from treeanon.loss.flat import FlatLosses
 from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
+from treeanon.progress import Progress, stage
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
@@ -58,6 +59,7 @@ class TableRelease:
         delimiter: str | None = None,
         force: bool = False,
         seed: int | None = None,
+        progress: Progress | None = None,
     ) -> TableVerdict | FreeformVerdict:
         """Writes the release as a CSV or Parquet file, and returns the verdict on what was written.
 
@@ -71,18 +73,25 @@ class TableRelease:
         verdicts: list[TableVerdict | FreeformVerdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(self._check(written, str(target), form, between))
+            verdicts.append(self._check(written, str(target), form, between, stage(progress, "checking")))
 
+        stage(progress, "writing")
         write_table(self.table, target, format=form, delimiter=between, force=force, seed=seed, check=check)
         return verdicts[-1]
 
-    def _check(self, written: Written, target: str, format: str, delimiter: str) -> TableVerdict | FreeformVerdict:
+    def _check(
+        self, written: Written, target: str, format: str, delimiter: str, progress: Progress | None
+    ) -> TableVerdict | FreeformVerdict:
         """The verdict on what was written, which is to become `target`."""
         assert isinstance(written, Path)
+        rows = len(self.table)
         name = "standard output" if target == "-" else target
         try:
             schema = released_schema(self.table.columns, format)
-            again = read_table(written, schema, format=format, delimiter=delimiter, published=True, called=name)
+            again = read_table(
+                written, schema, format=format, delimiter=delimiter, published=True, called=name,
+                progress=None if progress is None else lambda done, _: progress(done, rows),
+            )  # fmt: skip
         except (DataError, HierarchyError) as problem:
             raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
         if again != Table(self.table.columns):

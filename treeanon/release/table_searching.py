@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from treeanon.algorithms.flat.found import Found
@@ -16,6 +17,7 @@ from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.t_closeness import TCloseness
 from treeanon.privacy.permuted_verdict import PermutedVerdict
 from treeanon.privacy.table_verdict import TableVerdict
+from treeanon.progress import Progress, apart, stage
 from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
 
@@ -25,7 +27,9 @@ _CLOSER = 8
 Verdict = TableVerdict | PermutedVerdict | FreeformVerdict
 
 
-def searches(request: TableRequest, table: Table) -> Iterator[tuple[Found, tuple[Model, ...]]]:
+def searches(
+    request: TableRequest, table: Table, progress: Progress | None = None
+) -> Iterator[tuple[Found, tuple[Model, ...]]]:
     """What the search finds, and the models that its release is to hold, one after the other until that does.
 
     These are those asked for, or for a search that looks for the strongest that can be had, those that it reached.
@@ -33,8 +37,13 @@ def searches(request: TableRequest, table: Table) -> Iterator[tuple[Found, tuple
     problem = request.problem(table)
     refuse_too_few(table, problem.models)
     for models in _closer(problem):
-        found = request.search.search(replace(problem, models=models), **request.options)
+        asked = replace(problem, models=models)
+        found = apart(partial(_found, request, asked), stage(progress, "searching"))
         yield found, (found.models if request.search.reaches else problem.models)
+
+
+def _found(request: TableRequest, problem: Problem, progress: Progress) -> Found:
+    return request.search.search(replace(problem, progress=progress), **request.options)
 
 
 def refuse_too_few(table: Table, models: Sequence[Model]) -> None:

@@ -7,6 +7,7 @@ for few columns only.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -38,7 +39,7 @@ def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
     (('zip',), [('f', '*'), ('m', '*'), ('f', '*'), ('m', '*')])
     """
     table = problem.table
-    lattice = Lattice(Problem(_flat(table), problem.models, problem.max_suppressed))
+    lattice = Lattice(replace(problem, table=_flat(table)))
     if lattice.bound(lattice.top) > problem.max_suppressed:
         raise unreachable(problem)
     is_exact = len(table.quasi) <= exact

@@ -66,7 +66,7 @@ def search(
     if seconds is not None and not seconds >= 0:
         raise UsageError("the seconds of a search must be a number that is not negative")
     ordered = Ordered.of(problem, metric, label)
-    run = _Search(ordered, None if seconds is None else monotonic() + seconds)
+    run = _Search(ordered, seconds)
     if not problem.max_suppressed:
         require_any(problem)
     if len(problem.table):
@@ -243,8 +243,8 @@ class _Node:
 class _Search:
     """The walk: the best head set so far, and the nodes that are open."""
 
-    def __init__(self, ordered: Ordered, until: float | None) -> None:
-        self.ordered, self.until = ordered, until
+    def __init__(self, ordered: Ordered, seconds: float | None) -> None:
+        self.ordered, self.seconds, self.begun = ordered, seconds, monotonic()
         self.best: Values = []
         self.cost, self.checked = 0, 0
         self.open: list[_Node] = []
@@ -371,4 +371,11 @@ class _Search:
         return int(np.where(is_out, node.weights * self.ordered.penalty, self._floor(node)).sum())
 
     def _is_late(self) -> bool:
-        return self.until is not None and monotonic() > self.until
+        """Whether the time is over. Of that it is told how much is gone; without a limit how many values were tried."""
+        tell = self.ordered.problem.tell
+        if self.seconds is None:
+            tell(self.checked)
+            return False
+        gone = monotonic() - self.begun
+        tell(int(1000 * min(gone, self.seconds)), int(1000 * self.seconds))
+        return gone > self.seconds

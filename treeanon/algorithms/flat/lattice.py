@@ -62,6 +62,7 @@ class Lattice:
         self.is_monotone = self.judge.is_monotone(self.tuples)
         self._seen: dict[Vector, Evaluation] = {}
         self._bounds: dict[Vector, int] = {}
+        self._looks = 0
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
@@ -69,6 +70,11 @@ class Lattice:
     def checked(self) -> int:
         """How many nodes have been evaluated."""
         return len(self._seen.keys() | self._bounds.keys())
+
+    def looked(self) -> None:
+        """Says that one more node has been looked at."""
+        self._looks += 1
+        self.problem.tell(self._looks)
 
     def at_height(self, height: int) -> Iterator[Vector]:
         """The vectors whose levels add up to a height, in ascending order."""
@@ -105,6 +111,7 @@ class Lattice:
         found = self._seen.get(vector)
         if found is None:
             found = self._seen[vector] = self._evaluate(vector, fixed)
+            self.looked()
         return found
 
     def _evaluate(self, vector: Vector, fixed: int | None) -> Evaluation:
@@ -126,6 +133,7 @@ class Lattice:
         found = self._bounds.get(vector)
         if found is None:
             found = self._bounds[vector] = self._lost_by_size(vector, self.judge.least, fixed)
+            self.looked()
         return found
 
     def _lost_by_size(self, vector: Vector, least: int, fixed: int | None) -> int:

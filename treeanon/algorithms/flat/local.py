@@ -9,6 +9,7 @@ published with the lowest nodes that cover it.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -32,6 +33,9 @@ BLOCK = 30_000
 
 _WORK = 5_000_000
 _LITTLE = 5_000_000
+
+_Walked = tuple[Ints, int, int]
+"""The class of each tuple, how many classes there are, and the looks taken."""
 
 
 def search(problem: Problem, *, effort: int | None = None, style: Style = "hierarchy") -> Partition:
@@ -59,7 +63,7 @@ def search(problem: Problem, *, effort: int | None = None, style: Style = "hiera
     least = max(judge.least or 1, 1)
     asked = Asked(problem, tuples) if judge.least is None or judge.columns else None
 
-    def recoded(block: Longs) -> tuple[Ints, int, int]:
+    def recoded(block: Longs) -> _Walked:
         own = part_of(ground, block)
         vertices = vertices_of(tuples, own)
         if asked is not None:
@@ -67,17 +71,23 @@ def search(problem: Problem, *, effort: int | None = None, style: Style = "hiera
         room = problem.max_suppressed * int(own.weights.sum()) // max(len(problem.table), 1)
         return _best_walk(own, vertices, least, effort, room)
 
-    blocks = blocks_of(ground)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(recoded, blocks))
-    class_of = np.full(len(tuples), -1, np.int32)
-    count = looks = 0
-    for block, (own, found, own_looks) in zip(blocks, parts, strict=True):
-        class_of[block] = np.where(own < 0, -1, own + count)
-        count, looks = count + found, looks + own_looks
+    class_of, count, looks = _in_blocks(problem, blocks_of(ground), recoded)
     classes = settled(problem, tuples, ground, class_of, count)
     group = np.append(classes.of, -1)[tuples.tuple_of].astype(np.int64)
     return Partition("local", problem.models, group, int((group < 0).sum()), {"looks": looks}, style)
+
+
+def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs], _Walked]) -> _Walked:
+    """What comes of all blocks, each for itself: the class of each tuple, how many there are, and the looks taken."""
+    class_of = np.full(sum(map(len, blocks)), -1, np.int32)
+    count = looks = 0
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done, (block, part) in enumerate(zip(blocks, pool.map(recoded, blocks), strict=True), start=1):
+            own, found, own_looks = part
+            class_of[block] = np.where(own < 0, -1, own + count)
+            count, looks = count + found, looks + own_looks
+            problem.tell(done, len(blocks))
+    return class_of, count, looks
 
 
 def blocks_of(ground: Ground) -> list[Longs]:
@@ -92,7 +102,7 @@ def blocks_of(ground: Ground) -> list[Longs]:
     return [np.sort(part) for part in np.array_split(order, parts)]
 
 
-def _best_walk(ground: Ground, vertices: Vertices, least: int, effort: int | None, room: int) -> tuple[Ints, int, int]:
+def _best_walk(ground: Ground, vertices: Vertices, least: int, effort: int | None, room: int) -> _Walked:
     """The classes of the best of so many walks, their number, and the looks of all."""
     if effort is None:
         effort = 2 if vertices.steps.shape[0] * len(ground.codes) <= _LITTLE else 1

@@ -14,13 +14,11 @@ cut of a column published as nodes still prefers these, because others leave tha
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from os import cpu_count
 from typing import Literal
 
 import numpy as np
 
+from treeanon.algorithms.flat.dividing import divide_all
 from treeanon.algorithms.flat.mondrian_columns import numbered, ordered_columns, ranked_rows
 from treeanon.algorithms.flat.mondrian_levels import cut_by_levels
 from treeanon.algorithms.flat.mondrian_rule import checked_whole, rule_of
@@ -28,16 +26,10 @@ from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.partition import Partition
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import UsageError
-from treeanon.kernels.mondrian import Rule
-from treeanon.kernels.mondrian_columns import Shape
 from treeanon.kernels.mondrian_walk import cut_all
-from treeanon.kernels.trees import Flags, Ints
 
 Mode = Literal["strict", "relaxed"]
 Split = Literal["median", "ncp"]
-
-_SMALL = 50_000
-"""Fewer rows are not worth the start of a thread."""
 
 
 def search(problem: Problem, *, mode: Mode = "strict", split: Split = "median", style: Style = "auto") -> Partition:
@@ -65,22 +57,12 @@ def search(problem: Problem, *, mode: Mode = "strict", split: Split = "median", 
     if sensitive is None:
         cut_by_levels(problem, data, starts, shape, rule)
     else:
-        _cut_in_threads(data, starts, shape, rule)
+        spare = np.empty_like(data)
+
+        def divide(start: int, end: int, smallest: int) -> None:
+            cut_all(data, spare, start, end, shape, rule, smallest, starts)
+
+        divide_all(problem, starts, divide, 2 * max(rule.rows, rule.distinct))
     group = numbered(data, starts)
     counts = {"groups": int(starts.sum()), "mode": mode, "split": split}
     return Partition("mondrian", problem.models, group, counts=counts, style=style)
-
-
-def _cut_in_threads(data: Ints, starts: Flags, shape: Shape, rule: Rule) -> None:
-    """Cuts all rows: large groups one after the other, then what came of them on all cores."""
-    rows, workers = len(data), cpu_count() or 1
-    spare = np.empty_like(data)
-    if rows < 2 * _SMALL or workers == 1:
-        cut_all(data, spare, 0, rows, shape, rule, 2, starts)
-        return
-    cut_all(data, spare, 0, rows, shape, rule, max(_SMALL, rows // (4 * workers)), starts)
-    bounds = [*np.flatnonzero(starts).tolist(), rows]
-    with ThreadPoolExecutor(workers) as pool:
-        ends = pairwise(bounds)
-        for done in [pool.submit(cut_all, data, spare, a, b, shape, rule, 2, starts) for a, b in ends]:
-            done.result()

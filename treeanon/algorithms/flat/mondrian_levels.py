@@ -23,6 +23,7 @@ def cut_by_levels(problem: Problem, data: Ints, starts: Flags, shape: Shape, rul
         middles = divide_all(data, spare, bounds, chosen, starts)
         halves = np.stack([bounds[:, 0], middles, middles, bounds[:, 1]], axis=1)
         bounds = halves.reshape(-1, 2)
+        problem.tell(int(starts.sum()))
 
 
 def _chosen(judge: RowJudge, data: Ints, bounds: Longs, shape: Shape, rule: Rule) -> tuple[Longs, Longs]:

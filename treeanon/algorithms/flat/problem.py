@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
+from treeanon.progress import Progress
 from treeanon.table import Column, Table
 
 
 @dataclass(frozen=True, repr=False)
 class Problem:
-    """A table, the models that every published group must satisfy, and the number of persons that may be suppressed."""
+    """A table, the models that every published group must satisfy, and the number of persons that may be suppressed.
+
+    `progress` is told how far a search is, if anybody wants to know; see `tell`.
+    """
 
     table: Table
     models: tuple[Model, ...]
     max_suppressed: int = 0
+    progress: Progress | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "models", tuple(self.models))
@@ -25,6 +30,11 @@ class Problem:
             raise UsageError("the number of persons to suppress must not be negative")
         for model in self.models:
             self.columns_of(model)
+
+    def tell(self, done: int, total: int | None = None) -> None:
+        """Says how much is done, and of how much if that is known; a search that nobody waits for ends here."""
+        if self.progress is not None:
+            self.progress(done, total)
 
     def columns_of(self, model: Model) -> tuple[Column, ...]:
         """The sensitive columns that a model looks at."""

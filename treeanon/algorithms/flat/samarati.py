@@ -84,7 +84,7 @@ class VT:
     """The matrix of distance vectors, outliers × tuples × columns."""
 
     def __init__(self, lattice: Lattice, k: int, outliers: Longs) -> None:
-        self.limit, self.k, self.outliers = lattice.problem.max_suppressed, k, outliers
+        self.lattice, self.k, self.outliers = lattice, k, outliers
         tuples = lattice.tuples
         self.rows = tuples.rows
         self.distances: npt.NDArray[np.int8] = np.empty((len(outliers), len(tuples), len(lattice.top)), np.int8)
@@ -110,5 +110,6 @@ class VT:
         if found is None:
             levels = np.array(vector, np.int8)
             required = required_suppression(self.distances, self.rows, self.outliers, levels, self.k)
-            found = self.checked[vector] = bool(required <= self.limit)
+            found = self.checked[vector] = bool(required <= self.lattice.problem.max_suppressed)
+            self.lattice.looked()
         return found

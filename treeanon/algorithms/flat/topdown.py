@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.algorithms.flat.dividing import divide_all
 from treeanon.algorithms.flat.mondrian_columns import numbered, ordered_columns, ranked_rows
 from treeanon.algorithms.flat.mondrian_rule import checked_whole, rule_of
 from treeanon.algorithms.flat.options import Style
@@ -49,7 +50,12 @@ def search(problem: Problem, *, style: Style = "auto", seed: int = 0) -> Partiti
     data = np.insert(data, -1, 0, axis=1)[np.random.default_rng(seed).permutation(len(data))]
     starts = np.zeros(len(table), np.bool_)
     starts[:1] = True
-    split_all(data, np.empty_like(data), shape, rule, starts)
+    spare = np.empty_like(data)
+
+    def divide(start: int, end: int, smallest: int) -> None:
+        split_all(data, spare, start, end, shape, rule, smallest, starts)
+
+    divide_all(problem, starts, divide, 2 * rule.rows)
     group = numbered(data, starts)
     if len(table) and sensitive is None:
         group = _merged(problem, data, starts, group, shape)
@@ -74,6 +80,7 @@ def _merged(problem: Problem, data: Ints, starts: Flags, group: Longs, shape: Sh
             into = into[into]
         group = into[group]
         is_open = sizes > before
+        problem.tell(len(sizes) - int((sizes > 0).sum()))
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 

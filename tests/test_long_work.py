@@ -1,0 +1,92 @@
+"""Work apart: what it gives, who is told, and that nobody has to wait for its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from treeanon.progress import Progress, apart, is_left_alone, stage
+
+
+def test_it_gives_what_the_work_gives_or_raises() -> None:
+    told: list[tuple[int, int | None]] = []
+
+    def work(progress: Progress) -> str:
+        assert threading.current_thread() is not threading.main_thread()
+        progress(1, 2)
+        return "done"
+
+    assert apart(work, lambda done, total: told.append((done, total))) == "done"
+    assert told == [(1, 2)]
+
+    def fails(progress: Progress) -> str:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        apart(fails)
+
+
+def test_only_the_main_thread_waits_for_another() -> None:
+    where: list[threading.Thread] = []
+    thread = threading.Thread(target=lambda: apart(lambda _: where.append(threading.current_thread())))
+    thread.start()
+    thread.join()
+    assert where == [thread]
+
+
+@pytest.mark.parametrize("tells", [True, False])
+def test_a_signal_is_answered_at_once(tells: bool) -> None:
+    ended = threading.Event()
+
+    def work(progress: Progress) -> None:
+        until = time.monotonic() + (60 if tells else 3)
+        try:
+            while time.monotonic() < until:
+                time.sleep(0.05)
+                if tells:
+                    progress(1, None)
+        finally:
+            ended.set()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    begun = time.monotonic()
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            apart(work)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - begun < 2
+    # Work that tells how far it is ends then; other work goes on, which is known.
+    assert tells or is_left_alone()
+    assert ended.wait(10)
+    while is_left_alone():
+        time.sleep(0.05)
+
+
+def test_stages_and_ticks_are_for_those_who_want_them() -> None:
+    class Drawn:
+        def __init__(self) -> None:
+            self.names: list[str] = []
+            self.ticks = 0
+
+        def __call__(self, done: int, total: int | None) -> None:
+            self.names.append(f"{done}/{total}")
+
+        def stage(self, name: str) -> Drawn:
+            self.names.append(name)
+            return self
+
+        def tick(self) -> None:
+            self.ticks += 1
+
+    drawn = Drawn()
+    progress = stage(drawn, "searching")
+    apart(lambda _: time.sleep(0.5), progress)
+    assert progress is drawn and drawn.names == ["searching"] and drawn.ticks > 0
+    assert stage(None, "searching") is None

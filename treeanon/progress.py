@@ -1,0 +1,79 @@
+"""Long work: who is told how far it is, and how a signal ends it at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+T = TypeVar("T")
+
+Progress = Callable[[int, int | None], None]
+"""Is told how much is done, and of how much: None where nobody knows."""
+
+_LOOK = 0.2
+"""Seconds between two looks at work that is done apart."""
+
+_NAME = "treeanon: long work"
+
+
+class _Stopped(BaseException):
+    """Nobody waits for the work any more. No error, so that nothing takes it for one."""
+
+
+def stage(progress: Progress | None, name: str) -> Progress | None:
+    """What is told how far the stage of that name is: what draws may have a method `stage`, which gives that.
+
+    >>> told = []
+    >>> stage(lambda done, total: told.append((done, total)), "checking")(1, 2)
+    >>> told
+    [(1, 2)]
+    """
+    named: Callable[[str], Progress] | None = getattr(progress, "stage", None)
+    return progress if named is None else named(name)
+
+
+def apart(work: Callable[[Progress], T], progress: Progress | None = None) -> T:
+    """What the work gives, done in a thread of its own, so that a signal need not wait for the end of a compiled loop.
+
+    The work is given what it has to tell how far it is; that is also where it ends if nobody waits for it any more.
+    What draws may have a method `tick`, which is called now and then. Only the main thread gets signals: for others the
+    work is done where they are.
+
+    >>> apart(lambda progress: 1 + 1)
+    2
+    """
+    is_left = threading.Event()
+
+    def told(done: int, total: int | None) -> None:
+        if is_left.is_set():
+            raise _Stopped
+        if progress is not None:
+            progress(done, total)
+
+    if threading.current_thread() is not threading.main_thread():
+        return work(told)
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(work(told))
+        except BaseException as problem:
+            found.set_exception(problem)
+
+    threading.Thread(target=run, name=_NAME, daemon=True).start()
+    tick: Callable[[], None] | None = getattr(progress, "tick", None)
+    try:
+        while not wait([found], _LOOK).done:
+            if tick is not None:
+                tick()
+    except BaseException:
+        is_left.set()
+        raise
+    return found.result()
+
+
+def is_left_alone() -> bool:
+    """Whether work goes on for which nobody waits any more; a process that ends then should not wait for it either."""
+    return any(thread.name == _NAME for thread in threading.enumerate())
