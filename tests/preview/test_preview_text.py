@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_record_changes import FOREST, of, solution, world
+from test_record_changes import FOREST, SCHEMA, of, solution, world
 
 import treeanon as ta
 from treeanon.previews.changes import record_change
@@ -23,6 +27,7 @@ HOSTILE = [
     "שלום עולם", "مرحبا", "\u1100\u1161\u11a8", "nbsp\xa0", "\x00", "\x7f", "a" * 200, "\\x1b[31m",
 ]  # fmt: skip
 KEEP_ORDER = "\u200e"
+ROOT = Path(__file__).parents[2]
 
 
 def lines_of(change: RecordChange | RowChange, width: int = 80) -> list[str]:
@@ -133,6 +138,16 @@ def test_the_whole_text_with_hostile_values_in_eighty_columns_and_no_colours():
     assert "\\x1b[31mred" in text and "c\\x1b[2J: b" in text
 
 
+def test_hostile_values_that_move_are_texts_too():
+    wards, ills = [["ward", text, []] for text in HOSTILE if "\0" not in text], "\x1b[2J\u202e"
+    for ward in wards:
+        forest = ta.Forest.from_records(SCHEMA, [[["ward", ward[1], [["ill", ills, [["drug", "tea", []]]]]]]])
+        change = record_change(forest, of(solution(pairs=[(("ward", ward[1]), ("ill", ills))]), forest), 0)
+        for width in (20, 64, 80, 150):
+            lines = lines_of(change, width)
+            assert all(columns(line.replace(KEEP_ORDER, "")) <= width and harmless(line) for line in lines)
+
+
 def test_colours_add_nothing_but_colours():
     found = ta.preview(FOREST, k=2, records=1)
     bare, coloured = preview_text(found), preview_text(found, color=True)
@@ -161,3 +176,11 @@ def test_it_says_what_it_is_and_what_a_sample_cannot_say():
         "Whoever knows up to 2 values of a person" in text and "Verified by counting: 3^(2,1)-anonymity holds" in text
     )
     assert "~ more general   > moved   = one with others   x not published" in text
+
+
+def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path: Path):
+    made = tmp_path / "preview.svg"
+    subprocess.run([sys.executable, ROOT / "samples" / "make_preview_picture.py", made], check=True)
+    assert made.read_text("utf-8") == (ROOT / "samples" / "preview.svg").read_text("utf-8")
+    picture = ElementTree.parse(made).getroot()
+    assert picture.get("viewBox") and any("Beta Blocker" in (text.text or "") for text in picture.iter())

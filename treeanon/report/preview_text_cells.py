@@ -48,6 +48,25 @@ def cut(text: str, width: int) -> str:
     >>> cut("café", 4), cut("a long value", 6), cut("\\x1b[31m", 20), cut("東京都庁", 5), cut("line\\nbreak", 20)
     ('café', 'a lon…', '\\\\x1b[31m', '東京…', 'line\\\\nbreak')
     """
+    pieces, used = _begin(text, width)
+    if used <= width:
+        return "".join(piece for piece, _ in pieces)
+    while pieces and used > width - 1:
+        used -= pieces.pop()[1]
+    return "".join(piece for piece, _ in pieces) + DOTS[:width]
+
+
+def fits(text: str, width: int) -> bool:
+    """Whether `cut` leaves the text whole.
+
+    >>> fits("東京", 4), fits("東京", 3)
+    (True, False)
+    """
+    return _begin(text, width)[1] <= width
+
+
+def _begin(text: str, width: int) -> tuple[list[tuple[str, int]], int]:
+    """The first pieces of a text, until they take more columns than there are, and the columns that they take."""
     pieces: list[tuple[str, int]] = []
     used = 0
     # A character takes a column at least, but for a few accents.
@@ -56,11 +75,7 @@ def cut(text: str, width: int) -> str:
         used += taken
         if used > width:
             break
-    if used <= width:
-        return "".join(piece for piece, _ in pieces)
-    while pieces and used > width - 1:
-        used -= pieces.pop()[1]
-    return "".join(piece for piece, _ in pieces) + DOTS[:width]
+    return pieces, used
 
 
 def _pieces(text: str) -> list[tuple[str, int]]:
