@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import treeanon as ta
 from treeanon.cli.main import main
-from treeanon.errors import SchemaError, UsageError
+from treeanon.errors import DataError, SchemaError, UsageError
 from treeanon.table.build import read_table
 
 SCHEMA = """version = 1
@@ -120,6 +120,18 @@ def test_tabs_by_name(folder: Path, given: str) -> None:
     write("tabs.csv", "\t")
     table = read_table("tabs.csv", ta.Schema.load("s.toml"), delimiter=given)
     assert sorted(table.rows()) == ROWS
+
+
+@pytest.mark.parametrize("delimiter", [*"|^]\\ '", "\x01", "\x7f"])
+def test_whatever_parts_values_may_stand_in_them(folder: Path, delimiter: str) -> None:
+    schema = ta.Schema.load("s.toml")
+    rows = [("31", f"x{delimiter}y", 'q"q'), ("32", "two\nlines", "^$ .*"), (delimiter, "\\", "]")]
+    write("odd.csv", delimiter, rows)
+    assert list(read_table("odd.csv", schema, delimiter=delimiter).rows()) == rows
+    with Path("odd.csv").open("a") as stream:
+        stream.write(f"1{delimiter}2\n")
+    with pytest.raises(DataError, match="line 6"):
+        read_table("odd.csv", schema, delimiter=delimiter)
 
 
 @pytest.mark.parametrize("given", ["ab", "a", "7", '"', "\n", "\0", "ü", "-", ".", "~~"])

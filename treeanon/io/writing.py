@@ -110,15 +110,11 @@ def write(
     form = output_format(target, forest.schema, format)
     schema = forest.schema.for_format(form.name)
     if not isinstance(form, DocumentFormat):
-        from treeanon.io.tables.writing import write_tables
-
-        numbers = _Numbers(seed)
         if schema.input.is_flat:
-            from treeanon.io.tables.rows import write_forest
-
-            write_forest(forest, target, schema, numbers.shuffled, force=force, progress=progress, check=check)
-            return
-        write_tables(forest, target, schema, numbers.shuffled, force=force, progress=progress, check=check)
+            from treeanon.io.tables.rows import write_forest as put
+        else:
+            from treeanon.io.tables.writing import write_tables as put
+        put(forest, target, schema, _Numbers(seed).shuffled, force=force, progress=progress, check=check)
         return
     texts, document = form.texts(forest, schema), form.document(schema)
     order = shuffled(len(forest), seed)
