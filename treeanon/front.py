@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
 from treeanon.algorithms.registry import ALGORITHMS, DEFAULT
 from treeanon.algorithms.tree.solution import Solution
+from treeanon.engines.protocol import engine_named, is_dataframe
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.privacy.freeform_check import verify_freeform
@@ -50,6 +51,8 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
       are, and how often each group has each sensitive value; that hides the values, not who is in the table.
     - A frame of pandas, polars, pyarrow or DuckDB, with its schema, gives the published rows as a frame of that kind,
       in random order; permuted, two such frames.
+    - A dataframe of Spark, with the schema of its nested columns, gives the published persons as such a dataframe: see
+      `treeanon.engines.spark`.
 
     >>> import pyarrow as pa, treeanon as ta
     >>> schema = '''
@@ -70,6 +73,8 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
         if algorithm in FLAT_ALGORITHMS:
             raise UsageError(f"{algorithm} is a search of tables: anonymize(forest.flatten(), …), a row a person")
         return anonymize_forest(data, **named, **asked)
+    if schema is not None and is_dataframe(data):
+        return engine_named("spark").publish_frame(data, schema, {**named, **asked})
     if algorithm in ALGORITHMS:
         raise UsageError(
             f"{algorithm} is a search of trees: read the input with treeanon.read; the default is {DEFAULT}"

@@ -59,11 +59,19 @@ class Published:
         SolutionFile.of(self).write(target, force=force)
 
 
+def is_dataframe(data: object) -> bool:
+    """Whether an object is a dataframe of an engine; no package is loaded to know."""
+    return any(one.__module__.startswith("pyspark.sql.") and one.__name__ == "DataFrame" for one in type(data).__mro__)
+
+
 class Engine(Protocol):
     """Publishes a dataset."""
 
     def publish(self, job: Job, request: Request, told: Told | None = None) -> Published:
         """The release of a job's input that a request asks for, written and checked."""
+
+    def publish_frame(self, frame: Any, schema: Schema, asked: Mapping[str, Any]) -> Any:
+        """The published rows of a dataframe of the engine, as another one."""
 
 
 ENGINES = {"spark": "treeanon.engines.spark.engine"}

@@ -75,7 +75,7 @@ class SpreadCounter:
         self._clear()
 
     def _clear(self) -> None:
-        self.table: Table = np.zeros((1 << 12, 3), np.int64)
+        self.table: Table = np.zeros((1 << 8, 3), np.int64)
         self.used = 0
 
     def add(self, forest: Forest) -> None:

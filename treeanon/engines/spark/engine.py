@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from treeanon.engines.protocol import Job, Published, Told
 from treeanon.engines.spark.failures import spark_failures
-from treeanon.engines.spark.lines import lines_of_files
+from treeanon.engines.spark.forms import FORMS, Form, form_of
+from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
+from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.reading import Dataset, read_dataset
 from treeanon.engines.spark.session import ARROW, session
 from treeanon.engines.spark.solving import Solved, check_request, release_counts, solve, verified
-from treeanon.engines.spark.writing import Target, lines_to_write, shuffled, texts
-from treeanon.errors import UsageError
+from treeanon.engines.spark.writing import Target, shuffled, texts
 from treeanon.io.options import ReadOptions
-from treeanon.io.reading import input_format
-from treeanon.io.registry import document_format
 from treeanon.privacy.verdict import Verdict
 from treeanon.release.request import Request
+from treeanon.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-FORMATS = ("ndjson", "trees")
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def silent(_: str) -> None:
@@ -33,43 +31,82 @@ def silent(_: str) -> None:
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Publishes files that Spark can read."""
+    """Publishes files that Spark can read, and dataframes of its own."""
 
     def publish(self, job: Job, request: Request, told: Told | None = None) -> Published:
         """The release of a job's input that a request asks for, written as a dataset and checked."""
         told = told or silent
         check_request(request, job.schema)
-        source_form = _form(input_format(job.source, job.schema, job.source_format).name)
-        target_form = _form(job.target_format or source_form)
-        schema = job.schema.for_format(source_form)
+        source = form_of(job.source, job.schema, job.source_format)
+        form = source if job.target_format is None else form_of(job.target, job.schema, job.target_format)
+        schema = job.schema.for_format(source.document)
         with _prepared(session()) as spark:
-            lines = lines_of_files(spark, job.source, source_form)
-            target = Target(lines.frame, job.target, document_format(target_form).endings[0], force=job.force)
+            target = Target(spark, job.target, form.ending, force=job.force)
             told("reading")
             options = ReadOptions(job.on_error, job.strict)
+            lines = source.read(spark, job.source)
             with kept(read_dataset(lines, schema, options, show_values=job.show_values)) as dataset:
-                return self._publish(spark, dataset, target, target_form, job, request, told)
+                solved = solve(dataset, request, told, job.sample)
+                verdict = _written(dataset, solved, target, form, request.seed, told)
+                return _published(dataset, solved, verdict)
 
-    def _publish(
-        self, spark: SparkSession, dataset: Dataset, target: Target, form: str, job: Job, request: Request, told: Told
-    ) -> Published:
-        solved = solve(dataset, request, told, job.sample)
-        told("writing")
-        written = dataset.schema.for_format(form)
-        frame = texts(dataset, solved.recipe, form, written, request.seed)
-        lines = lines_to_write(shuffled(frame, dataset.records), form)
-        verdicts: list[Verdict] = []
+    def publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
+        """The published rows of a dataframe, by what is asked as of `treeanon.anonymize`."""
+        given = dict(asked)
+        sample = given.pop("sample", None)
+        return anonymize_frame(frame, schema, request_of(**given), sample=sample)[0]
 
-        def check(place: str) -> None:
+
+def anonymize_frame(
+    frame: DataFrame, schema: Schema, request: Request, told: Told | None = None, sample: int | None = None
+) -> tuple[DataFrame, Published]:
+    """The published rows of a dataframe, in random order, and what there is to tell of them.
+
+    The rows are held by the workers when this returns, as they were checked; what the frame was made of can change.
+    """
+    told = told or silent
+    check_request(request, schema)
+    form = FORMS["ndjson"]
+    with _prepared(frame.sparkSession):
+        lines = lines_of_frame(frame)
+        with kept(read_dataset(lines, schema.for_format("ndjson"), ReadOptions())) as dataset:
+            solved = solve(dataset, request, told, sample)
+            told("writing")
+            found = shuffled(texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records)
+            rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
             told("checking what was written")
-            again = replace(lines_of_files(spark, place, form), name=job.target)
-            verdicts.append(verified(again, written, dataset, solved))
-
-        target.write(lines, check)
-        return published(dataset, solved, verdicts[-1])
+            verdict = verified(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
+            return rows, _published(dataset, solved, verdict)
 
 
-def published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
+def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:
+    """What is asked by names, as of `treeanon.release.anonymize`."""
+    own = {one.name for one in fields(Request)} - {"options"}
+    classes = (negative,) if isinstance(negative, str) else tuple(negative)
+    options = {name: value for name, value in asked.items() if name not in own and value is not None}
+    return Request(negative=classes, options=options, **{name: asked[name] for name in own if name in asked})
+
+
+def _written(dataset: Dataset, solved: Solved, target: Target, form: Form, seed: int | None, told: Told) -> Verdict:
+    """The verdict on the records written to a target, which appear as one."""
+    told("writing")
+    schema = dataset.schema.for_format(form.document)
+    frame = form.lines(shuffled(texts(dataset, solved.recipe, form.document, schema, seed), dataset.records))
+    verdicts: list[Verdict] = []
+
+    def save(place: str) -> None:
+        form.save(frame, schema, place)
+
+    def check(place: str) -> None:
+        told("checking what was written")
+        again: Lines = replace(form.read(dataset.frame.sparkSession, place), name=target.name)
+        verdicts.append(verified(again, schema, dataset, solved))
+
+    target.write(save, check)
+    return verdicts[-1]
+
+
+def _published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
     """All that there is to tell of a release."""
     counts = release_counts(dataset, solved)
     there = {name for name, values in solved.loss.after.values.items() if values}
@@ -78,12 +115,6 @@ def published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
         if spec.name in there and spec.role != "quasi":
             as_they_are.setdefault("pseudonym" if spec.pseudonym else spec.role, []).append(spec.name)
     return Published(solved.solution, solved.loss, verdict, counts, as_they_are, solved.report)
-
-
-def _form(name: str) -> str:
-    if name not in FORMATS:
-        raise UsageError(f"the engine spark reads and writes {', '.join(FORMATS)}, not {name}")
-    return name
 
 
 @contextmanager

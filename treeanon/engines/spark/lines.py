@@ -60,15 +60,6 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
     return Lines(frame, source, form, {row["file"]: _plain(row["name"]) for row in numbered})
 
 
-def lines_of_frame(frame: DataFrame, name: str = "the dataframe") -> Lines:
-    """The rows of a dataframe as JSON texts; nested columns become objects and arrays."""
-    from pyspark.sql import functions as f
-
-    texts = frame.select(f.to_json(f.struct(*(f.col(f"`{column}`") for column in frame.columns))).alias("text"))
-    columns = (f.lit(-1).cast("long").alias("file"), f.spark_partition_id().cast("long").alias("start"))
-    return Lines(texts.select(*columns, f.col("text").cast("binary").alias("line")), name, "ndjson")
-
-
 def _is_folder(spark: SparkSession, source: str) -> bool:
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -50,7 +51,9 @@ def _lists(column: Any) -> Any:
 
 def map_batches(frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], schema: str) -> DataFrame:
     """What the work makes of the batches of every partition, on the workers."""
-    return frame.mapInArrow(work, schema)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        return frame.mapInArrow(work, schema)
 
 
 def rows_of(schema: str, *columns: Any) -> pa.RecordBatch:

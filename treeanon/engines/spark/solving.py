@@ -75,8 +75,8 @@ def solve(dataset: Dataset, request: Request, told: Told, most: int | None = Non
     recipe = Recipe.of(solution, dataset)
     with spark_failures("measuring"):
         numbers, prints = tally(dataset, recipe), fingerprints(dataset.frame, As(recipe))
-        before = fingerprints(dataset.frame, As(recipe, published=False))
-    losses = losses_of(numbers, dataset, (before.different, prints.different), request.options.get("weights"))
+        different = dataset.frame.select("hash").distinct().count()
+    losses = losses_of(numbers, dataset, (different, prints.different), request.options.get("weights"))
     report = {
         "engine": "spark", "sample": len(some), "rounds": rounds, "changes": changes,
         "seconds": time.perf_counter() - begun, **found.report,

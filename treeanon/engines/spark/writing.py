@@ -21,7 +21,7 @@ from treeanon.io.registry import document_format
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 TEXTS = "place long, text string"
 _RECORDS_A_FILE = 250_000
@@ -55,22 +55,11 @@ def _texts(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
         yield rows_of(TEXTS, np.frombuffer(stream, np.int64), found)
 
 
-def lines_to_write(frame: DataFrame, form: str) -> DataFrame:
-    """The lines of a file, in one column; records of a trees file get ids that follow the random order."""
-    from pyspark.sql import functions as f
-
-    if form != "trees":
-        return frame.select("text")
-    number = f.monotonically_increasing_id() + 1
-    line = f.concat(f.lit('{"id":'), number.cast("string"), f.lit(',"tree":'), f.col("text"), f.lit("}"))
-    return frame.select(line.alias("text"))
-
-
 class Target:
     """The place of a dataset, and the hidden one beside it where it is written and checked first."""
 
-    def __init__(self, frame: DataFrame, name: str, ending: str, *, force: bool) -> None:
-        session: Any = frame.sparkSession
+    def __init__(self, spark: SparkSession, name: str, ending: str, *, force: bool) -> None:
+        session: Any = spark
         self.name, self.ending, self.force = name, ending, force
         self._path = session._jvm.org.apache.hadoop.fs.Path
         with spark_failures(name):
@@ -88,10 +77,10 @@ class Target:
         if not self.force and self.system.exists(self.place):
             raise FileError(f"{self.name}: exists already; --force replaces it")
 
-    def write(self, frame: DataFrame, check: Callable[[str], None]) -> None:
-        """Writes one column of lines; the dataset appears once `check` has passed what was written."""
+    def write(self, save: Callable[[str], None], check: Callable[[str], None]) -> None:
+        """Has a dataset saved at a hidden place; it appears once `check` has passed what is there."""
         with self._cleaning(), spark_failures(self.name):
-            frame.write.option("lineSep", "\n").text(self.aside.toString())
+            save(self.aside.toString())
             self._rename_files()
             check(self.aside.toString())
             self._commit()

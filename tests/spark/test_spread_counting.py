@@ -1,0 +1,93 @@
+"""Sets counted part by part agree with the slow twin, and what a whole collection's check says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from release_cases import folder_of, write_persons
+from slow_guarantee import groups
+
+import treeanon as ta
+from treeanon.engines.spark.counting import RareSet
+from treeanon.engines.spark.repair import Repair, Worth, _least
+from treeanon.errors import UsageError
+from treeanon.kernels.spread_sets import fits, set_of_words
+from treeanon.privacy import Guarantee
+from treeanon.privacy.spread import Spread, SpreadCounter
+
+
+def forest_of(tmp_path: Path, seed: int, count: int = 25) -> ta.Forest:
+    folder = folder_of(tmp_path / "f")
+    return ta.read(write_persons(tmp_path / "p.ndjson", seed, count), ta.Schema.load(folder / "s.toml"))
+
+
+def spread_of(forest: ta.Forest, m: int, n: int) -> Spread:
+    return Spread.of(np.unique(forest.label).astype(np.int32), len(forest.classes), Guarantee(2, m, n))
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (4, 3)])
+def test_sets_of_parts_add_up_to_those_of_the_slow_twin(tmp_path: Path, m: int, n: int) -> None:
+    forest = forest_of(tmp_path, seed=m + n)
+    spread = spread_of(forest, m, n)
+    found: Counter[tuple[frozenset, frozenset]] = Counter()
+    for start, stop in ((0, 7), (7, 7), (7, 20), (20, len(forest))):
+        counter = SpreadCounter(spread)
+        counter.add(forest[start:stop])
+        for first, second, persons in counter.taken().tolist():
+            labels, relations = spread.decode(first, second)
+            name = forest.classes.decode
+            # Which of a relation's labels is the upper one follows from their classes.
+            pairs = frozenset(frozenset(map(name, pair)) for pair in relations)
+            found[frozenset(map(name, labels)), pairs] += persons
+    slow = groups(list(forest.records()), m, n)
+    wanted = {(labels, frozenset(map(frozenset, pairs))): len(who) for (labels, pairs), who in slow.items()}
+    assert found == wanted
+
+
+def test_a_table_of_sets_grows_and_is_handed_over(tmp_path: Path) -> None:
+    forest = forest_of(tmp_path, seed=1, count=400)
+    counter = SpreadCounter(spread_of(forest, 4, 3))
+    counter.add(forest)
+    assert counter.used > 1 << 9
+    taken = counter.taken()
+    assert len(taken) > 1 << 9
+    assert counter.used == 0
+    assert not len(counter.taken())
+
+
+def test_words_hold_what_fits() -> None:
+    assert fits(2, 31)
+    assert fits(8, 10)
+    assert not fits(8, 20)
+    assert set_of_words(0, 0, 2, 31) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "more", [{"l": 2}, {"negative": ("sex",)}, {"m": 3, "n": 2, "attacker": "joint"}, {"m": 8, "n": 0}]
+)
+def test_what_cannot_be_spread_is_refused(more: dict) -> None:
+    labels = np.arange(1 << 16, dtype=np.int32)
+    with pytest.raises(UsageError):
+        Spread.of(labels, len(labels), Guarantee(**{"k": 2, "m": 2, "n": 1} | more))
+
+
+def test_only_the_smallest_rare_sets_are_met() -> None:
+    small, pair, other = RareSet((1,), (), 1), RareSet((1, 2), (), 1), RareSet((2, 3), ((2, 3),), 1)
+    assert _least([pair, other, small]) == [small, other]
+
+
+def test_a_repair_covers_what_a_sample_did_not_show(tmp_path: Path) -> None:
+    forest = forest_of(tmp_path, seed=2)
+    release = ta.anonymize(forest, k=2, seed=1)
+    cut = {name: nodes[:1] for name, nodes in release.solution.cut.items()}
+    for sibling in (True, False):
+        solution = ta.anonymize(forest, k=2, seed=1).solution
+        repair = Repair(type(solution)(solution.guarantee, "x", cut), forest.classes, Worth(1, 1), sibling=sibling)
+        repair.cover()
+        forest.project(repair.result().cut)
+        nodes = [forest.classes.label(name, text) for name, texts in repair.result().cut.items() for text in texts]
+        inside = [(a, b) for a in nodes for b in nodes if a < b < repair.end[a]]
+        assert sibling or not inside
