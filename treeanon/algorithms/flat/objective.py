@@ -28,8 +28,8 @@ class Objective(Protocol):
     def level_costs(self, lattice: Lattice) -> list[Floats]:
         """For every column the cost of each of its levels if nothing is suppressed; it never falls."""
 
-    def loss(self, lattice: Lattice, vector: Vector) -> float:
-        """The loss of a vector, at least the sum of the costs of its levels."""
+    def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
+        """The loss of a vector, whose levels cost `base` together: at least that."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Height:
         """Each level, weighed."""
         return [w * np.arange(h + 1.0) for w, h in zip(weights_of(lattice, self.weights), lattice.heights, strict=True)]
 
-    def loss(self, lattice: Lattice, vector: Vector) -> float:
+    def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
         """The height of the vector."""
-        return float(sum(w * level for w, level in zip(weights_of(lattice, self.weights), vector, strict=True)))
+        return base
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,9 @@ class Shares:
             return lattice.rollup.level_costs(self._nodes(lattice))
         return [w * np.arange(h + 1.0) / max(h, 1) for w, h in zip(self._parts(lattice), lattice.heights, strict=True)]
 
-    def loss(self, lattice: Lattice, vector: Vector) -> float:
+    def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
         """The loss of all rows; a suppressed one counts 1 instead of what its level costs."""
         rows = max(1, int(lattice.tuples.rows.sum()))
-        base = float(sum(costs[level] for costs, level in zip(self.level_costs(lattice), vector, strict=True)))
         if not lattice.evaluate(vector).suppressed:
             return base
         if self.name in _FORMS:

@@ -26,8 +26,9 @@ def search(
     """The solution with the least loss (height, gcp, gcp_set, precision), and of those with the least suppression."""
     lattice = Lattice(problem)
     objective = objective_named(loss, weights) if isinstance(loss, str) else loss
-    best = _Search(lattice, objective).run()
-    return FlatSolution.of(lattice, "optimal", best, loss=objective.name, value=objective.loss(lattice, best))
+    run = _Search(lattice, objective)
+    best = run.run()
+    return FlatSolution.of(lattice, "optimal", best, loss=objective.name, value=run.loss)
 
 
 class _Search:
@@ -59,10 +60,10 @@ class _Search:
 
     def _offer(self, vector: Vector) -> None:
         """Takes a vector if it is satisfied and better."""
-        suppressed = self.lattice.evaluate(vector).suppressed
-        if suppressed > self.limit or self._base(vector) > self.loss + _EPSILON:
+        suppressed, base = self.lattice.evaluate(vector).suppressed, self._base(vector)
+        if suppressed > self.limit or base > self.loss + _EPSILON:
             return
-        loss = self.objective.loss(self.lattice, vector)
+        loss = self.objective.loss(self.lattice, vector, base)
         worth, held = (suppressed, sum(vector)), (self.suppressed, sum(self.best))
         if loss < self.loss - _EPSILON or (loss <= self.loss + _EPSILON and worth < held):
             self.best, self.loss, self.suppressed = vector, loss, suppressed
