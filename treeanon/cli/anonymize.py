@@ -6,6 +6,7 @@ import click
 
 from treeanon.cli.anonymize_documents import anonymize_documents
 from treeanon.cli.anonymize_permuted import anonymize_permuted
+from treeanon.cli.anonymize_spark import EngineAsked, anonymize_spark, engine_options
 from treeanon.cli.anonymize_table import anonymize_table
 from treeanon.cli.anonymize_trees import anonymize_trees
 from treeanon.cli.asked import Asked
@@ -45,6 +46,7 @@ from treeanon.cli.releasing import refuse_own_input
 @click.option("--mining", is_flag=True, help="Also measure ML2 and dML2: the frequent subtrees that are lost.")
 @click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
 @page_options
+@engine_options
 @force_option
 @seed_option
 @reading_options
@@ -60,6 +62,7 @@ def command(
     mining: bool,
     target_format: str | None,
     page: PageAsked,
+    engine: EngineAsked,
     force: bool,
     seed: int | None,
     reading: Reading,
@@ -92,7 +95,9 @@ def command(
         source=source, schema=Schema.load(schema), output=output, solution=solution, target_format=target_format,
         force=force, seed=seed, quiet=quiet, as_json=as_json, mining=mining, reading=reading, page=page, **asking,
     )  # fmt: skip
-    if not asked.is_table:
+    if engine.name == "spark":
+        anonymize_spark(asked, engine)
+    elif not asked.is_table:
         anonymize_trees(asked)
     elif asked.options["publish"] == "permuted":
         anonymize_permuted(asked)

@@ -32,6 +32,7 @@ class Releasing(Sectioned):
         ),
         "Input and output": (
             "schema", "output", "target_format", "source_format", "solution", "html", "audience", "force",
+            "engine", "sample",
         ),
     }  # fmt: skip
 

@@ -55,7 +55,9 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
             f.col("_metadata.file_block_start").alias("start"),
             f.col("value").cast("binary").alias("line"),
         )
-        paths = spark.createDataFrame([(name,) for name in names], "name string")
+        # Of a local file Spark writes the name in two ways.
+        known = {spelt for name in names for spelt in (name, name.replace("file:///", "file:/", 1))}
+        paths = spark.createDataFrame([(name,) for name in sorted(known)], "name string")
         numbered = paths.select(f.xxhash64("name").alias("file"), "name").collect()
     return Lines(frame, source, form, {row["file"]: _plain(row["name"]) for row in numbered})
 
@@ -72,4 +74,4 @@ def _plain(name: str) -> str:
     """The name of a file as people write it."""
     from urllib.parse import unquote
 
-    return unquote(name.removeprefix("file://")) if name.startswith("file:///") else name
+    return "/" + unquote(name.removeprefix("file:")).lstrip("/") if name.startswith("file:/") else name

@@ -79,7 +79,7 @@ def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_val
     builder = ForestBuilder(schema)
     for part in parts:
         builder.report.add(part.report)
-    builder.report.files = len(lines.files)
+    builder.report.files = len(set(lines.files.values()))
     records = sum(part.records for part in parts)
     if not records:
         raise DataError("holds no record", source=lines.name)

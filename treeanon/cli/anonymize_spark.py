@@ -1,0 +1,76 @@
+"""`treeanon anonymize --engine spark`: the same release of a collection that outgrows one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from treeanon.cli.anonymize_trees import trees_asked
+from treeanon.cli.asked import Asked
+from treeanon.cli.common import result, say
+from treeanon.cli.releasing import check_solution_target, told_release
+
+
+@dataclass(frozen=True)
+class EngineAsked:
+    """Where the work is to be done, and what that place is told."""
+
+    name: str
+    sample: int | None
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options about where the work is done, which a command is given together, as `engine`."""
+
+    @wraps(command)
+    def gathered(*args: Any, engine: str, sample: int | None, **given: Any) -> Any:
+        if engine == "local" and sample is not None:
+            raise click.UsageError("--sample: only --engine spark searches in a sample")
+        return command(*args, engine=EngineAsked(engine, sample), **given)
+
+    place = click.option(
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="spark: read, count and write by Apache Spark, of trees; the output is a folder.",
+    )
+    sample = click.option(
+        "--sample",
+        type=click.IntRange(2),
+        metavar="N",
+        help="--engine spark: records that the driver searches in; all are counted.  [default: 500,000]",
+    )
+    return place(sample(gathered))
+
+
+def anonymize_spark(asked: Asked, engine: EngineAsked) -> None:
+    """Publishes an input by Spark, and tells what was done."""
+    if asked.is_table:
+        raise click.UsageError("--engine spark publishes trees; this asks for a table")
+    if asked.mining:
+        raise click.UsageError("--mining: subtrees are mined in one place, by --engine local")
+    if asked.page.target is not None:
+        raise click.UsageError("--html: pages are made in one place, by --engine local")
+    if "-" in (asked.source, asked.output):
+        raise click.UsageError("--engine spark reads and writes files, not standard input or output")
+    request = trees_asked(asked)
+    check_solution_target(asked.solution, asked.output, force=asked.force)
+    from treeanon.engines.protocol import Job, engine_named
+    from treeanon.report import losses_data
+
+    reading, quiet = asked.reading, asked.quiet
+    job = Job(
+        asked.source, asked.schema, asked.output, reading["format"], asked.target_format, reading["on_error"],
+        reading["strict"], reading["show_values"], asked.force, engine.sample,
+    )  # fmt: skip
+    published = engine_named(engine.name).publish(job, request, lambda words: say(words, quiet=quiet))
+    if asked.solution is not None:
+        published.write_solution(asked.solution, force=asked.force)
+    say("\n" + told_release(published, asked.output, asked.solution), quiet=quiet)
+    told = {**published.as_dict(), "losses": losses_data(published.loss, None), "output": asked.output}
+    result(told, as_json=asked.as_json)
