@@ -52,7 +52,7 @@ def whole_of(column: Column, person: Ints | None = None) -> Longs:
     >>> whole_of(Table.of_texts({"x": (["a", None], Hierarchy.flat(["a", "b"]))}).columns[0]).tolist()
     [0, 1, 0, 1]
     """
-    return np.bincount(_once(_cells(column), _persons(person)), minlength=len(column.hierarchy) + 1)
+    return np.bincount(_once(column.places.astype(np.int64), _persons(person)), minlength=len(column.hierarchy) + 1)
 
 
 def merged(groups: Groups, numbers: Numbers) -> Groups:
@@ -96,7 +96,7 @@ def _merged(histogram: Histogram, numbers: Longs, total: int) -> Histogram:
 
 def _histogram(column: Column, numbers: Longs, total: int, persons: Longs | None) -> Histogram:
     width = len(column.hierarchy) + 1
-    cells = _cells(column)
+    cells = column.places.astype(np.int64)
     keys = _once(numbers * width + cells, persons)
     if total * width <= DENSE * len(keys):
         dense = np.bincount(keys, minlength=total * width)
@@ -107,13 +107,6 @@ def _histogram(column: Column, numbers: Longs, total: int, persons: Longs | None
     starts, values = _split(keys, total, width)
     whole = np.bincount(_once(cells, persons), minlength=width)
     return Histogram(column.name, starts, values, counts, whole, column.hierarchy)
-
-
-def _cells(column: Column) -> Longs:
-    """The place of every row's value in a count by code: a missing one comes last."""
-    codes = column.codes.astype(np.int64)
-    codes[codes < 0] = len(column.hierarchy)
-    return codes
 
 
 def _once(keys: Longs, persons: Longs | None) -> Longs:

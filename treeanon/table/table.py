@@ -68,6 +68,15 @@ class Column:
         """How many values there can be: codes are less."""
         return len(self.hierarchy if self.covers is None else self.covers)
 
+    @property
+    def places(self) -> Ints:
+        """The codes, where a missing value has the one after all others.
+
+        >>> Table.of_texts({"sex": (["f", None], Hierarchy.flat(["f", "m"]))}).columns[0].places.tolist()
+        [1, 3]
+        """
+        return np.where(self.codes < 0, self.size, self.codes).astype(np.int32)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:

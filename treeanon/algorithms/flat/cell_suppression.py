@@ -34,7 +34,7 @@ from treeanon.errors import UsageError
 from treeanon.kernels.cell_suppression import cut_trees, grow_forest, merge_nearest
 from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.trees import Flags, Ints, Longs
-from treeanon.loss.flat.groups import groups_of, shifted
+from treeanon.loss.flat.groups import groups_of
 
 MATCHED = 200
 """So many rows are matched in seconds; the time grows with their cube."""
@@ -102,7 +102,7 @@ def _method(method: str, k: int, rows: int) -> Method:
 def _values(problem: Problem) -> Ints:
     """A row per row of the table, a column per quasi column: codes, a missing value after all others."""
     table = problem.table
-    codes = [shifted(column) for column in table.quasi]
+    codes = [column.places for column in table.quasi]
     return np.ascontiguousarray(np.array(codes, np.int32).reshape(len(codes), len(table)).T)
 
 

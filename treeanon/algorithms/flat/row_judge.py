@@ -9,7 +9,6 @@ import numpy as np
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.trees import Flags, Longs
-from treeanon.loss.flat.groups import shifted
 from treeanon.privacy.models.model import Model
 from treeanon.table import Column, Groups
 from treeanon.table.histograms import groups_of, whole_of
@@ -53,7 +52,9 @@ class RowJudge:
             part, parts, above = numbers, groups, np.arange(groups)
             if others:
                 sizes = [groups, *(c.size + 1 for c in others)]
-                part, parts = group_numbers([numbers.astype(np.int32), *map(shifted, others)], sizes, len(table))
+                part, parts = group_numbers(
+                    [numbers.astype(np.int32), *(other.places for other in others)], sizes, len(table)
+                )
                 above = np.zeros(parts, np.int64)
                 above[part] = numbers
             found = groups_of(table, part, [own])

@@ -131,7 +131,7 @@ def _cells(table: Table, column: Column, tuple_of: Ints, person: Ints | None) ->
     fields = Fields.of([top[0], size + 1, *top[2:]])
     keys = fields.pack(parts, [0, size] + [0] * (len(parts) - 2))
     first, counts, _ = distinct(keys)
-    value = np.where(column.codes < 0, size, column.codes).astype(np.int32)
+    value = column.places
     keep = np.lexsort((value[first],) if person is None else (person[first], value[first]))
     first = first[keep]
     if person is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.kernels.flat_losses import group_numbers
-from treeanon.loss.flat.groups import groups_of, shifted
+from treeanon.loss.flat.groups import groups_of
 from treeanon.table import Table
 
 
@@ -26,7 +26,7 @@ def classification(released: Table, label: str, suppressed: int = 0) -> float:
     column = released.column(label)
     group, groups = groups_of(released, [c for c in released.quasi if c.name != label])
     sizes = [groups, column.size + 1]
-    pair, pairs = group_numbers([group.astype(np.int32), shifted(column)], sizes, len(released))
+    pair, pairs = group_numbers([group.astype(np.int32), column.places], sizes, len(released))
     commonest = np.zeros(groups, np.int64)
     group_of = np.zeros(pairs, np.int64)
     group_of[pair] = group

@@ -7,18 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from treeanon.kernels.flat_losses import group_numbers
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.trees import Longs
 from treeanon.table import Column, Table
-
-
-def shifted(column: Column) -> Ints:
-    """The codes of a column where a missing value is the code after all others.
-
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> shifted(Table.of_texts({"sex": (["f", None], Hierarchy.flat(["f", "m"]))}).columns[0]).tolist()
-    [1, 3]
-    """
-    return np.where(column.codes < 0, column.size, column.codes).astype(np.int32)
 
 
 def groups_of(table: Table, columns: Sequence[Column] | None = None) -> tuple[Longs, int]:
@@ -30,7 +20,7 @@ def groups_of(table: Table, columns: Sequence[Column] | None = None) -> tuple[Lo
     (array([1, 2, 0, 1]), 3)
     """
     used = table.quasi if columns is None else columns
-    return group_numbers([shifted(c) for c in used], [c.size + 1 for c in used], len(table))
+    return group_numbers([c.places for c in used], [c.size + 1 for c in used], len(table))
 
 
 def row_counts(table: Table) -> Longs:

@@ -60,8 +60,7 @@ def ncp(column: Column, form: Form = "taxonomy", suppressed: int = 0) -> float:
     rows = len(column.codes) + suppressed
     if not rows:
         return 0.0
-    size = column.size
-    counts = np.bincount(np.where(column.codes < 0, size, column.codes), minlength=size + 1)
+    counts = np.bincount(column.places, minlength=column.size + 1)
     shares = value_ncp(column, form)
     return float((counts @ shares + suppressed) / rows)
 
