@@ -6,9 +6,12 @@ import os
 import signal
 import threading
 import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+import treeanon as ta
 from treeanon.progress import Progress, apart, is_left_alone, stage
 
 
@@ -90,3 +93,29 @@ def test_stages_and_ticks_are_for_those_who_want_them() -> None:
     apart(lambda _: time.sleep(0.5), progress)
     assert progress is drawn and drawn.names == ["searching"] and drawn.ticks > 0
     assert stage(None, "searching") is None
+
+
+class Named:
+    """Who wants to know what is being done."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __call__(self, done: int, total: int | None) -> None:
+        pass
+
+    def stage(self, name: str) -> Named:
+        self.names.append(name)
+        return self
+
+
+def test_releases_tell_what_is_being_done(tmp_path: Path) -> None:
+    schema = ta.Schema.loads('version = 1\n[input]\nformat = "ndjson"\n[[class]]\nname = "age"\npath = "age"')
+    forest = ta.Forest.from_records(schema, [[["age", "34", []]]] * 3)
+    ages = ta.Table.of_texts({"age": (["34"] * 3, ta.Hierarchy.flat(["34", "35"]))})
+    for release, name in ((partial(ta.anonymize, forest), "o.ndjson"), (partial(ta.anonymize, ages), "o.csv")):
+        named = Named()
+        made = release(k=2, progress=named)
+        assert named.names == ["searching", "checking"]
+        made.write(tmp_path / name, progress=named)
+        assert named.names[-1] == "checking" and named.names.count("checking") == 2

@@ -19,7 +19,7 @@ from treeanon.loss.measure import measure
 from treeanon.loss.values import value_loss
 from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, refuse_too_few, roles_of
 from treeanon.privacy.verify import verify
-from treeanon.progress import Progress, apart
+from treeanon.progress import Progress, apart, stage
 from treeanon.release.bound import largest_k
 from treeanon.release.release import Release
 from treeanon.release.request import SMALLEST_K, Request, persons
@@ -83,13 +83,13 @@ def fulfil(request: Request, forest: Forest, progress: Progress | None = None) -
     refuse_uniform(forest, request.guarantee)
 
     def find(guarantee: Guarantee) -> Found:
-        return apart(partial(search, request, forest, guarantee), progress)
+        return apart(partial(search, request, forest, guarantee), stage(progress, "searching"))
 
     if request.max_loss is None:
         found = find(request.guarantee)
     else:
         found = _largest(request.guarantee, request.max_loss, forest, find)
-    return _release(request, forest, found)
+    return _release(request, forest, found, stage(progress, "checking"))
 
 
 def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
@@ -143,13 +143,13 @@ def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Gua
     return found
 
 
-def _release(request: Request, forest: Forest, found: Found) -> Release:
+def _release(request: Request, forest: Forest, found: Found, progress: Progress | None) -> Release:
     """The release of what was found; GuaranteeError unless it is what it is said to be."""
     solution = plain_solution(request, forest, found.solution)
     before = forest if found.kept is None else forest.take(found.kept)
     if solution.cut is not None and not _same(solution.apply(before), found.forest):
         raise GuaranteeError("the search's trees are not what its solution makes of the input: please report it")
-    verdict = verify(found.forest, solution.guarantee, jobs=request.jobs)
+    verdict = verify(found.forest, solution.guarantee, jobs=request.jobs, progress=progress)
     if not verdict.holds:
         raise GuaranteeError("the search's trees did not pass the check, so nothing is published: please report it")
     losses = measure(forest, found.forest, found.kept)

@@ -19,7 +19,7 @@ from treeanon.kernels.trees import Longs
 from treeanon.loss.measure import Losses
 from treeanon.privacy.verdict import Verdict
 from treeanon.privacy.verify import verify
-from treeanon.progress import Progress
+from treeanon.progress import Progress, stage
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,15 +62,15 @@ class Release:
         verdicts: list[Verdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(self._check(written, shown(str(target)), form.name, jobs))
+            verdicts.append(self._check(written, shown(str(target)), form.name, jobs, stage(progress, "checking")))
 
         write(self.forest, target, format=form.name, force=force, seed=seed, progress=progress, check=check)
         return verdicts[-1]
 
-    def _check(self, found: Written, target: str, format: str, jobs: int | None) -> Verdict:
+    def _check(self, found: Written, target: str, format: str, jobs: int | None, progress: Progress | None) -> Verdict:
         """The verdict on what was written, which is to become `target`."""
         written = read_again(found, target, self.forest, format, jobs)
-        verdict = verify(written, self.solution.guarantee, jobs=jobs)
+        verdict = verify(written, self.solution.guarantee, jobs=jobs, progress=progress)
         if not verdict.holds:
             raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
         return verdict
