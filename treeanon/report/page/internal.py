@@ -7,13 +7,14 @@ from typing import Any
 
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.forest.forest import Label
 from treeanon.loss import Losses
 from treeanon.previews.model import Fate, Node, RecordChange
 from treeanon.release import Release
 from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import Drawn, held_by_class, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, Shaded, bar, counted, matrix, more, percent, scrolled, table
-from treeanon.report.page.supports import relation_supports
+from treeanon.report.page.supports import Support, relation_supports
 from treeanon.report.page.trees import legend, record_svg
 from treeanon.report.preview_text_cells import cut
 
@@ -133,42 +134,49 @@ def _apart(release: Release, before: Forest | None) -> Content:
     pairs = release.solution.disassociated
     if not pairs:
         return el("p", "No relation was taken apart.")
-    k = release.solution.guarantee.k
-    supports: Sequence[int | None] = [None] * len(pairs) if before is None else _supports(release, before)
-    order = sorted(range(len(pairs)), key=lambda i: (supports[i] or 0, i))
-    rows: list[Sequence[Cell]] = []
-    for i in order[:MOST_PAIRS]:
-        (upper, above), (lower, below) = pairs[i]
-        support = supports[i]
-        reason = "" if support is None else f"fewer than {k:,}" if support < k else "with what else may be known"
-        rows.append(
-            [
-                el("span", f"{upper} ", value(cut(above, 60))),
-                el("span", f"{lower} ", value(cut(below, 60))),
-                "" if support is None else support,
-                reason,
-            ]
-        )
-    heads = ["No longer above", "No longer below", "Persons with it", "Rare"]
+    guarantee = release.solution.guarantee
+    supports = [None] * len(pairs) if before is None else _supports(release, before)
+    order = sorted(range(len(pairs)), key=lambda i: _fewest(supports[i]))
+    rows = [_pair(*pairs[i], supports[i], guarantee.k) for i in order[:MOST_PAIRS]]
     left = len(pairs) - len(rows)
     return [
         el("h3", "Relations taken apart", el("small", counted(len(pairs), "pair"))),
         el(
             "p",
-            "Persons in whom the one value stood above the other, values as general as they are published. Where these"
-            f" are {k:,} or more, the relation was rare together with other knowledge, or ending it cost less than"
-            " more general values.",
+            "The persons in whom the one value stood above the other, values as general as they are published; and how"
+            " few of them share one value or relation more, where more may be known. Where both are"
+            f" {guarantee.k:,} or more, another part of the guarantee asked for it, or to end the relation cost less"
+            " than more general values would have.",
         ),
-        table(f"Relations taken apart (k = {k:,})", heads, rows),
+        table(f"Relations taken apart (k = {guarantee.k:,})", _HEADS, rows),
         el("p", f"and {left:,} more") if left else None,
     ]
 
 
-def _supports(release: Release, before: Forest) -> list[int]:
+_HEADS = ("No longer above", "No longer below", "Persons with it", "Fewest with more", "Rare")
+
+
+def _supports(release: Release, before: Forest) -> Sequence[Support | None]:
     solution = release.solution
     cut: Any = STAR if STAR in (solution.cut or {}) else solution.cut
     kept = before if release.kept is None else before.take(release.kept)
-    return relation_supports(kept.without(solution.withheld).project(cut), solution.disassociated)
+    published = kept.without(solution.withheld).project(cut)
+    return relation_supports(published, solution.disassociated, solution.guarantee)
+
+
+def _fewest(support: Support | None) -> int:
+    if support is None:
+        return 0
+    return support.persons if support.with_more is None else min(support.persons, support.with_more)
+
+
+def _pair(upper: Label, lower: Label, support: Support | None, k: int) -> Sequence[Cell]:
+    ends = [el("span", f"{name} ", value(cut(text, 60))) for name, text in (upper, lower)]
+    if support is None:
+        return [*ends, "", "", ""]
+    more = "" if support.with_more is None else support.with_more
+    rare = "by itself" if support.persons < k else "with one more" if _fewest(support) < k else ""
+    return [*ends, support.persons, more, rare]
 
 
 def losses(found: Losses) -> Section:
