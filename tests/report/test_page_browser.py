@@ -174,3 +174,50 @@ def test_keys_reach_everything(tmp_path: Path) -> None:
             )
             > 0
         )
+
+
+CONTRASTS = """
+const number = text => text.match(/[0-9.]+/g).map(Number);
+const light = ([r, g, b]) => [r, g, b].map(x => x / 255).map(x => x <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4)
+  .reduce((sum, x, i) => sum + x * [.2126, .7152, .0722][i], 0);
+const over = (above, below) => {
+  const a = above.length > 3 ? above[3] : 1;
+  return [0, 1, 2].map(i => a * above[i] + (1 - a) * below[i]);
+};
+const paper = element => {
+  let layers = [];
+  for (let at = element; at; at = at.parentElement) layers.push(number(getComputedStyle(at).backgroundColor));
+  const box = element.closest('svg.node')?.querySelector('rect');
+  if (box) layers.unshift(number(getComputedStyle(box).fill));
+  return layers.reverse().reduce((below, above) => over(above, below), [255, 255, 255]);
+};
+const found = [];
+for (const one of document.querySelectorAll('body *')) {
+  const own = [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
+  if (!own || ['title', 'style'].includes(one.tagName)) continue;
+  const style = getComputedStyle(one);
+  const ink = light(over(number(one instanceof SVGElement ? style.fill : style.color), paper(one)));
+  const ground = light(paper(one));
+  const ratio = (Math.max(ink, ground) + .05) / (Math.min(ink, ground) + .05);
+  if (ratio < 4.5) found.push(one.outerHTML.slice(0, 120) + ' ' + ratio);
+}
+return found;
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_everything_can_be_read(tmp_path: Path, dark: bool) -> None:
+    """Texts stand out from what they stand on by 4.5 to 1 at least, as WCAG asks (AA), on light and on dark paper."""
+    forest = hostile_forest(1)
+    release = ta.anonymize(forest, k=2, m=1, n=1, algorithm="gcs")
+    risk = ta.risk(forest, k=2, m=2, n=1)
+    changes = preview_of(forest, release, 4).changes
+    made = page(release, before=forest, changes=changes, risk_before=risk, risk_after=risk, audience="internal")
+    (tmp_path / "internal.html").write_text(made, encoding="utf-8")
+    (tmp_path / "public.html").write_text(page(release), encoding="utf-8")
+    with chromium(dark=dark) as browser:
+        for name in ("internal", "public"):
+            browser.get((tmp_path / f"{name}.html").as_uri())
+            ground = browser.execute_script("return getComputedStyle(document.documentElement).backgroundColor")
+            assert (ground == "rgb(20, 23, 27)") == dark
+            assert browser.execute_script(CONTRASTS) == []
