@@ -209,6 +209,32 @@ def test_matching_puts_every_published_node_behind_an_original_that_it_stands_fo
             assert after.parent[place] == (-1 if up < 0 else became[up])
 
 
+ASKED: list[dict[str, Any]] = [
+    {"k": 10},
+    {"k": 5, "m": 3, "n": 2, "algorithm": "gcs"},
+    {"k": 5, "max_suppressed": "2%"},
+    {"k": 5, "negative": "diagnosis"},
+    {"k": 5, "recoding": "subtree", "attacker": "joint"},
+]
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_releases_of_all_searches_with_a_cut_are_replayed_and_so_are_solutions_applied_to_others(asked: dict[str, Any]):
+    forest = ta.read("samples/patients.xml", ta.Schema.load("schemas/hospital-xml.toml"))
+    release = ta.anonymize(forest[:200], **asked)
+    kept = range(200) if release.kept is None else release.kept.tolist()
+    recipe = Recipe.of(release.solution, forest)
+    for place, number in enumerate(kept):
+        assert recipe.replay(Record.of(forest, number))[0] == Record.of(release.forest, place)
+    try:
+        other = ta.apply(release.solution, forest)
+    except ta.GuaranteeError:
+        return
+    for change in record_changes(forest, other, range(0, len(forest), 50)):
+        check_fates(change)
+        assert nested(change.after or ()) == other.forest.record(change.number)
+
+
 def test_local_recoding_is_told_by_matching_and_its_scores_are_near():
     forest = ta.read("samples/patients.xml", ta.Schema.load("schemas/hospital-xml.toml"))[:200]
     release = ta.anonymize(forest, k=4, algorithm="miracle")

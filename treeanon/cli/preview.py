@@ -152,8 +152,8 @@ def _of_rows(asked: Asked, sample: int | None, chosen: dict[str, Any]) -> tuple[
     reductions = reductions_of(asked.options["reduced"])
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     release = fulfil_permuted if request.publish == "permuted" else fulfil_table
-    with progress_bar("searching", quiet=asked.quiet):
-        return previewed(table, lambda part: release(request, part), sample=sample, **chosen)
+    with progress_bar("searching", quiet=asked.quiet) as progress:
+        return previewed(table, lambda part: release(request, part, progress=progress), sample=sample, **chosen)
 
 
 def _show(found: Preview, lines: int | None, color: bool | None) -> None:

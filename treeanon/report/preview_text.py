@@ -57,7 +57,7 @@ def preview_lines(preview: Preview, *, width: int = WIDTH, lines: int | None = L
 
 
 _BANNER = "PREVIEW: nothing is written. It shows ORIGINAL data: keep it to yourself."
-_NONE = "No record is to be shown: in none has changed what was asked for."
+_NONE = "There is no record to show: what was asked for changed in none."
 
 
 def told_guarantee(preview: Preview) -> list[str]:
