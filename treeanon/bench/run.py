@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -11,8 +11,8 @@ from treeanon.bench.apart import Apart
 from treeanon.bench.figures import FIGURES, Figure, Line, Measure, Setting
 from treeanon.bench.measuring import Measuring, Numbers, Wanted
 from treeanon.errors import TreeanonError, UsageError
+from treeanon.progress import Progress
 
-Progress = Callable[[int, int | None], None]
 _SPAN = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 

@@ -20,6 +20,7 @@ from treeanon.io.sources import Source, Sources, find_sources, forget_archives
 from treeanon.io.tables.dialect import given_delimiter
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.urls import refuse_other_urls
+from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT, RELATIONAL
 
@@ -48,7 +49,7 @@ def read(
     strict: bool = False,
     show_values: bool = False,
     jobs: int = 1,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Forest:
     """The forest of a file, folder, glob, zip, database (its URL) or standard input (`-`), read by a schema.
 
@@ -109,7 +110,7 @@ def _read_relational(
     *,
     called: str | None = None,
     show_values: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Forest:
     from treeanon.io.tables.one_file import OneFile
     from treeanon.io.tables.opening import open_tables
@@ -157,7 +158,7 @@ def _read_found(
     return builder.finish(show_values=show_values, jobs=options.jobs)
 
 
-def _advance(found: Sources, progress: Callable[[int, int | None], None] | None) -> Callable[[int], None] | None:
+def _advance(found: Sources, progress: Progress | None) -> Callable[[int], None] | None:
     if progress is None:
         return None
     done = 0

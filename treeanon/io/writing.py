@@ -16,6 +16,7 @@ from treeanon.io.registry import FORMATS, Document, DocumentFormat, Format, Reco
 from treeanon.io.sources import plain_name
 from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.kernels.trees import Longs
+from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT
 
@@ -89,7 +90,7 @@ def write(
     format: str | None = None,
     force: bool = False,
     seed: int | None = None,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
     check: Check | None = None,
 ) -> None:
     """Writes the records in random order, as the format that the name of `target` means (or `format`).

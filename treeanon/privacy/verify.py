@@ -17,7 +17,8 @@ from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, roles_of
 from treeanon.privacy.verdict import Diverse, Failure, Verdict
 from treeanon.privacy.verify_groups import Groups
 from treeanon.privacy.verify_rows import Rows, rows_of
-from treeanon.privacy.verify_work import Progress, in_parts
+from treeanon.privacy.verify_work import in_parts
+from treeanon.progress import Progress
 
 
 def verify(

@@ -15,7 +15,8 @@ from treeanon.kernels.verify_rows import holders_of, nodes_of_items
 from treeanon.privacy.guarantee import Guarantee, Roles
 from treeanon.privacy.verdict import Diverse, Failure
 from treeanon.privacy.verify_rows import ABSENT, Rows
-from treeanon.privacy.verify_work import Progress, in_parts
+from treeanon.privacy.verify_work import in_parts
+from treeanon.progress import Progress
 
 _Pattern = tuple[tuple[str, ...], tuple[tuple[str, str], ...], str]
 

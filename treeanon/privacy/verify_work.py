@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.kernels.trees import Ints
+from treeanon.progress import Progress
 
-Progress = Callable[[int, int | None], None]
 T = TypeVar("T")
 
 _PORTIONS = 64

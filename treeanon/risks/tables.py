@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -14,13 +14,13 @@ import numpy.typing as npt
 from treeanon.errors import UsageError
 from treeanon.kernels.trees import Flags, Longs
 from treeanon.privacy.models.check import numbers_of
+from treeanon.progress import Progress
 from treeanon.risks.bounds import share_of
 from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, RowRisk, Share
 from treeanon.risks.population import people_behind
 from treeanon.table import Column, Table
 from treeanon.table.histograms import groups_of
 
-Progress = Callable[[int, int | None], None]
 Packed = npt.NDArray[np.uint8]
 Sets = dict[tuple[int, ...], Packed]
 

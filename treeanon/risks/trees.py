@@ -19,7 +19,8 @@ from treeanon.kernels.trees import Ints, Longs
 from treeanon.kernels.verify_rows import holders_of
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.privacy.verify_rows import Rows, rows_of
-from treeanon.privacy.verify_work import Progress, in_parts
+from treeanon.privacy.verify_work import in_parts
+from treeanon.progress import Progress
 from treeanon.risks.bounds import share_of
 from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from treeanon.io.tables.one_file import OneFile
 from treeanon.io.tables.rows import RowSource, read_rows
 from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.kernels.trees import Ints
+from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.model import FLAT
 from treeanon.table.covers import Covers, covers_of, held_of, parsed, value_ranks
@@ -39,7 +39,7 @@ def read_table(
     strict: bool = False,
     show_values: bool = False,
     jobs: int = 1,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
     published: bool = False,
     called: str | None = None,
 ) -> Table:

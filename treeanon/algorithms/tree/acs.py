@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from treeanon.algorithms.tree.candidates import Candidate, Candidates
 from treeanon.algorithms.tree.closing import Closed, Closing
-from treeanon.algorithms.tree.solution import Found, Progress
+from treeanon.algorithms.tree.solution import Found
 from treeanon.forest import Forest
 from treeanon.loss.labels import Scope
 from treeanon.privacy import Guarantee
+from treeanon.progress import Progress
 
 
 def search(

@@ -14,7 +14,7 @@ import numpy as np
 from treeanon.algorithms.tree.cuts import WHOLE, Cut, CutSpace
 from treeanon.algorithms.tree.fix_structure import fix_structure
 from treeanon.algorithms.tree.projected import Base, Projected
-from treeanon.algorithms.tree.solution import Found, Progress, Solution
+from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.algorithms.tree.structure_check import StructureCheck
 from treeanon.algorithms.tree.value_check import value_check
 from treeanon.algorithms.tree.workspace import Mark, Workspace, list_room
@@ -26,6 +26,7 @@ from treeanon.kernels.trees import Ints
 from treeanon.loss.labels import Scope, level_sizes
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
+from treeanon.progress import Progress
 
 Pair = tuple[int, int]
 """Two nodes of a cut, the upper one first."""

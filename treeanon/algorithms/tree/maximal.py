@@ -29,7 +29,7 @@ from treeanon.algorithms.tree.facts import Facts
 from treeanon.algorithms.tree.indexed import Indexed
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.repair import repair
-from treeanon.algorithms.tree.solution import Found, Progress, Solution
+from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.algorithms.tree.strict import StrictCheck
 from treeanon.algorithms.tree.strict import needed as strictly
 from treeanon.algorithms.tree.walk import Order, Tree, Walk, Walked, near_weights, random_weights
@@ -42,6 +42,7 @@ from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss import label_losses
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
+from treeanon.progress import Progress
 
 RECODINGS = ("sibling", "subtree")
 

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from treeanon.algorithms.tree.solution import Found, Progress, Solution
+from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
@@ -27,6 +27,7 @@ from treeanon.kernels.miracle_match import Labels, Links, link
 from treeanon.kernels.trees import Ints, Longs, canonical, depths
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
+from treeanon.progress import Progress
 
 WINDOW = 1000
 BLOCK = 10_000

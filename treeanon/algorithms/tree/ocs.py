@@ -9,10 +9,11 @@ from __future__ import annotations
 from treeanon.algorithms.tree.candidates import Candidates
 from treeanon.algorithms.tree.closing import Closed
 from treeanon.algorithms.tree.gcs import walk
-from treeanon.algorithms.tree.solution import Found, Progress
+from treeanon.algorithms.tree.solution import Found
 from treeanon.forest import Forest
 from treeanon.loss.labels import Scope
 from treeanon.privacy import Guarantee
+from treeanon.progress import Progress
 
 
 def search(

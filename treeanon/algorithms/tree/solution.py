@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,6 @@ from treeanon.kernels.trees import Longs
 from treeanon.privacy import Guarantee
 
 Label = tuple[str, str]
-Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +11,7 @@ from treeanon.io.placing import place
 from treeanon.io.tables.needs import Needs
 from treeanon.io.tables.plan import Stop
 from treeanon.kernels.trees import Ints
+from treeanon.progress import Progress
 from treeanon.schema import Layout
 
 _AT_ONCE = 20_000
@@ -59,7 +59,7 @@ class Rows:
     moved: dict[int, MovedRows]
 
 
-def lay_out(forest: Forest, needs: Needs, progress: Callable[[int, int | None], None] | None = None) -> Rows:
+def lay_out(forest: Forest, needs: Needs, progress: Progress | None = None) -> Rows:
     """The rows of a forest, part by part: what placing needs takes several times the room of the trees."""
     homes = _homes(needs)
     layout = _without_single(needs.plan.layout, homes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +23,7 @@ from treeanon.io.tables.released import Rows, lay_out
 from treeanon.io.tables.source import TableSource
 from treeanon.io.tables.tables_out import TableOut, table_out
 from treeanon.io.tables.write_rows import delimiter_for, write_rows
+from treeanon.progress import Progress
 from treeanon.schema import RecordPath, Schema
 from treeanon.schema.relational import resolve
 
@@ -110,7 +110,7 @@ def write_forest(
     shuffled: Shuffled,
     *,
     force: bool,
-    progress: Callable[[int, int | None], None] | None,
+    progress: Progress | None,
     check: Check | None,
 ) -> None:
     """Writes a forest of rows as one file, of the format that the schema says."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from treeanon.errors import UsageError
@@ -16,12 +15,11 @@ from treeanon.io.tables.shelf import PACKAGE
 from treeanon.io.tables.tables_out import TableOut, tables_out
 from treeanon.io.tables.write_folder import is_release, write_folder
 from treeanon.io.tables.write_sqlite import write_sqlite
+from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.relational import resolve
 
 _FILES = (".csv", ".tsv", ".parquet", ".gz", ".zst")
-
-Progress = Callable[[int, int | None], None]
 
 
 def plan_of(schema: Schema) -> Plan:
