@@ -17,6 +17,7 @@ from typing import Any
 import flat as adult
 import numpy as np
 from published_mondrian import published
+from results import put
 
 from treeanon.algorithms.flat.found import Found
 from treeanon.algorithms.flat.onedim.costs import table_costs
@@ -289,12 +290,7 @@ def main() -> None:
             "",
             *(packages(options.data) if name == "packages" else PARTS[name]()),
         ]
-        print("\n".join(lines), flush=True)
-        if options.results is not None:
-            text = options.results.read_text()
-            start, end = f"<!-- claims:{name} -->", f"<!-- /claims:{name} -->"
-            before, rest = text.split(start)
-            options.results.write_text("\n".join([before + start, *lines, end + rest.split(end)[1]]))
+        put(lines, f"claims:{name}", options.results)
 
 
 if __name__ == "__main__":

@@ -23,11 +23,11 @@ from pathlib import Path
 
 import orjson
 from lxml import etree
+from results import put
 
 import treeanon as ta
 
 HERE = Path(__file__).resolve().parent
-START, END = "<!-- documents -->", "<!-- /documents -->"
 
 
 def bare_ndjson(path: Path) -> None:
@@ -147,11 +147,7 @@ def main() -> None:
         found = measure_time(form, Path(path), asked.repeat) if kind == "time" else measure_memory(form, Path(path))
         print(json.dumps(found))
         return
-    text = table(asked.data, asked.sizes.split(","), asked.repeat)
-    print(text)
-    if asked.results:
-        old = asked.results.read_text()
-        asked.results.write_text(old[: old.index(START) + len(START)] + f"\n{text}\n" + old[old.index(END) :])
+    put([table(asked.data, asked.sizes.split(","), asked.repeat)], "documents", asked.results)
 
 
 if __name__ == "__main__":

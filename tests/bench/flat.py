@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from results import put
 
 import treeanon as ta
 from treeanon.algorithms.flat import optimal
@@ -267,12 +268,7 @@ def main() -> None:
             "",
             *PARTS[name](options.data, yard),
         ]
-        print("\n".join(lines), flush=True)
-        if options.results is not None:
-            text = options.results.read_text()
-            start, end = f"<!-- flat:{name} -->", f"<!-- /flat:{name} -->"
-            before, rest = text.split(start)
-            options.results.write_text("\n".join([before + start, *lines, end + rest.split(end)[1]]))
+        put(lines, f"flat:{name}", options.results)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from results import put
 
 ROOT = Path(__file__).resolve().parents[2]
-START, END = "<!-- tables -->", "<!-- /tables -->"
 WANTED = {
     "customer": ["c_custkey", "c_nationkey"],
     "nation": ["n_nationkey", "n_name"],
@@ -118,11 +118,7 @@ def main() -> None:
         f"Memory: {peak:.0f} MB at the peak above what was resident before (limit {2 * forest + columns:.0f} MB: twice"
         f" the forest, {forest:.0f} MB, and the columns read, {columns:.0f} MB).",
     ]
-    print("\n".join(lines))
-    if options.results is not None:
-        text = options.results.read_text()
-        before, rest = text.split(START)
-        options.results.write_text("\n".join([before + START, *lines, END + rest.split(END)[1]]))
+    put(lines, "tables", options.results)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import tree_data as data
+from results import put
 
 import treeanon as ta
 from treeanon.algorithms.registry import algorithm_named
@@ -354,13 +355,6 @@ def command(bench: Bench) -> str:
 SECTIONS = {"speed": speed, "quality": quality, "growth": growth, "clinical": clinical, "command": command}
 
 
-def put(results: Path, name: str, text: str) -> None:
-    """Replaces the section of that name in the results."""
-    start, end = f"<!-- trees:{name} -->", f"<!-- /trees:{name} -->"
-    old = results.read_text()
-    results.write_text(old[: old.index(start) + len(start)] + f"\n{text}\n" + old[old.index(end) :])
-
-
 def made_by(asked: argparse.Namespace, name: str) -> str:
     """The command that makes a section."""
     options = f" --reference {asked.reference.name}" if asked.reference and name in ("speed", "quality") else ""
@@ -392,10 +386,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="trees-bench-") as folder:
         bench = Bench(asked, Path(folder))
         for name in chosen:
-            text = f"{made_by(asked, name)}\n\n{SECTIONS[name](bench)}"
-            print(f"\n{text}\n", flush=True)
-            if asked.results:
-                put(asked.results, name, text)
+            put([made_by(asked, name), "", SECTIONS[name](bench)], f"trees:{name}", asked.results)
 
 
 if __name__ == "__main__":
