@@ -77,7 +77,9 @@ def _public(release: AnyRelease, seed: int | None) -> Iterator[Section]:
         nearest = isinstance(release, Release) and release.solution.cut is not None
         yield from public.tree_sections(release.forest, seed, nearest=nearest)
     elif isinstance(release, PermutedRelease):
-        yield from public.row_sections([("records", release.records), ("values", release.values)], seed)
+        yield from public.row_sections(
+            [("the table of records", release.records), ("the table of values", release.values)], seed
+        )
     else:
         yield from public.row_sections([("the table", release.table)], seed)
 

@@ -45,7 +45,10 @@ def guarantees(release: AnyRelease) -> list[str]:
     if isinstance(release, PermutedRelease):
         hidden = release.made.sensitive.name
         models = ", ".join(map(name_of, release.models))
-        return [f"Nobody can tell which person of a group has which value of {hidden}: each satisfies {models}."]
+        return [
+            f"Nobody can tell which person of a group has which value of {hidden}: each group satisfies {models}.",
+            f"Only {hidden} is hidden. Who is in the table is not.",
+        ]
     if isinstance(release.verdict, FreeformVerdict):
         return [
             "Every person can be behind several rows, and every row have several persons behind it, which satisfies"
