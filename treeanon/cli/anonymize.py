@@ -81,6 +81,7 @@ def command(
     \b
     treeanon anonymize patients.xml -s schema.toml -k 5 -m 2 -n 1 -o out.xml
     treeanon anonymize patients.xml -s schema.toml -k 5 -o out.xml --solution out.solution.json
+    treeanon anonymize patients.xml -s schema.toml -k 5 -o out.xml --html page.html
     treeanon anonymize people.csv -s schema.toml -k 5 --l 3 --max-suppressed 1% -o out.csv
     treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --reduce disease=set -o out.csv
     treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --release documents -o out.xml
