@@ -11,11 +11,12 @@ from typing import Any
 
 from slow_guarantee import violations
 
-from treeanon.algorithms.tree.solution import Found, Label, Progress, Solution
+from treeanon.algorithms.tree.solution import Found, Label, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
+from treeanon.progress import Progress
 
 CALLS: list[dict[str, Any]] = []
 """The options of every call."""
