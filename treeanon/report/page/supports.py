@@ -36,20 +36,22 @@ def relation_supports(forest: Forest, pairs: Sequence[tuple[Label, Label]], guar
     >>> relation_supports(forest, [(("hospital", "H"), ("disease", "flu"))], Guarantee(2, m=3, n=1))
     [Support(persons=2, with_more=1)]
     """
-    size = len(forest.classes)
-    held = _relations(forest)
+    size, label = len(forest.classes), forest.classes.label
+    ends = [(label(*upper), label(*lower)) for upper, lower in pairs]
+    held = _relations(forest, np.array([above * size + below for above, below in ends], np.int64))
     found = []
-    for upper, lower in pairs:
-        above, below = forest.classes.label(*upper), forest.classes.label(*lower)
-        # The relations are in ascending order.
+    for above, below in ends:
         start, stop = np.searchsorted(held[:, 0], [above * size + below, above * size + below + 1])
         records = held[start:stop, 1]
         found.append(Support(len(records), _with_more(forest.take(records), above, below, guarantee)))
     return found
 
 
-def _relations(forest: Forest) -> Longs:
-    """Every relation of every record, once: upper label x number of labels + lower label, and the record."""
+def _relations(forest: Forest, wanted: Longs | None = None) -> Longs:
+    """Every relation of every record, once: upper label x number of labels + lower label, and the record.
+
+    They are in ascending order; only those `wanted`, if that is given.
+    """
     record = np.repeat(np.arange(len(forest), dtype=np.int64), np.diff(forest.offsets))
     label = forest.label.astype(np.int64)
     above = np.where(forest.parent < 0, -1, forest.parent + forest.offsets[:-1][record])
@@ -57,7 +59,9 @@ def _relations(forest: Forest) -> Longs:
     up = above[node]
     found = [np.zeros((0, 2), np.int64)]
     while len(node):
-        found.append(np.stack([label[up] * len(forest.classes) + label[node], record[node]], axis=1))
+        code = label[up] * len(forest.classes) + label[node]
+        told = slice(None) if wanted is None else np.isin(code, wanted)
+        found.append(np.stack([code[told], record[node[told]]], axis=1))
         up = above[up]
         node, up = node[up >= 0], up[up >= 0]
     return np.unique(np.concatenate(found), axis=0)
