@@ -16,7 +16,7 @@ DOTS = "…"
 _MARKS = 2
 """How many accents may stand on one letter: more would climb over other lines."""
 _KEEP_ORDER = "\u200e"
-"""Ends a cell with letters that run from right to left, so that the cell beside it stays beside it."""
+"""Begins and ends a cell with letters that run from right to left, so that the cell beside it stays beside it."""
 _UNSURE = (
     (0x115F, 0x11FF), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164), (0xD7B0, 0xD7FF),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF), (0xE0000, 0xE0FFF),
@@ -111,7 +111,8 @@ def cell(text: str, width: int) -> str:
     """
     found = cut(text, width)
     turned = any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in found)
-    return found + (_KEEP_ORDER if turned else "") + " " * (width - columns(found))
+    left = " " * (width - columns(found))
+    return (f"{_KEEP_ORDER}{found}{_KEEP_ORDER}" if turned else found) + left
 
 
 def folded(text: str, width: int) -> list[str]:
