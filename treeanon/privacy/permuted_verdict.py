@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from treeanon.errors import UsageError
-from treeanon.privacy.models.check import Checked
+from treeanon.privacy.models.check import AllChecked, Checked
 from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.model import Model
 from treeanon.table.permuted import Permuted, most_of
 
 
 @dataclass(frozen=True)
-class PermutedVerdict:
+class PermutedVerdict(AllChecked):
     """Whether every group satisfies every model, how small the smallest is, and the largest share of a value in one.
 
     `largest_share` is the most that somebody who finds a person's row can know of the value: the share of the value
@@ -28,15 +28,6 @@ class PermutedVerdict:
     groups: int
     rows: int
     seconds: float = 0.0
-
-    @property
-    def holds(self) -> bool:
-        """Whether all models hold."""
-        return all(one.holds for one in self.checked)
-
-    def __bool__(self) -> bool:
-        """Whether all models hold."""
-        return self.holds
 
     @property
     def sentence(self) -> str:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from treeanon.errors import UsageError
-from treeanon.privacy.models.check import Checked, check, numbers_of
+from treeanon.privacy.models.check import AllChecked, Checked, check, numbers_of
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
 from treeanon.table.histograms import groups_of
 
 
 @dataclass(frozen=True)
-class TableVerdict:
+class TableVerdict(AllChecked):
     """Whether every group of rows that look alike satisfies every model, and how small the smallest one is.
 
     `checked` has what came out for each model and each sensitive column that it looks at. `largest_k` is the number of
@@ -28,15 +28,6 @@ class TableVerdict:
     rows: int
     persons: int
     seconds: float = 0.0
-
-    @property
-    def holds(self) -> bool:
-        """Whether all models hold."""
-        return all(one.holds for one in self.checked)
-
-    def __bool__(self) -> bool:
-        """Whether all models hold."""
-        return self.holds
 
     @property
     def sentence(self) -> str:

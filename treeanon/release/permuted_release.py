@@ -14,7 +14,7 @@ from treeanon.loss.flat.permuted import PermutedLosses
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.permuted_verdict import PermutedVerdict, name_of, verify_permuted
 from treeanon.progress import Progress, stage
-from treeanon.release.table_release import released_schema
+from treeanon.release.table_release import by_role, released_schema
 from treeanon.table import Table
 from treeanon.table.frames import to_frame_like
 from treeanon.table.permuted import Permuted
@@ -101,11 +101,7 @@ class PermutedRelease:
 
     def unprotected(self) -> dict[str, list[str]]:
         """The columns whose values are published as they are, by their role: all but the sensitive one."""
-        out: dict[str, list[str]] = {}
-        for column in self.records.columns:
-            if column.name != self.made.group:
-                out.setdefault("pseudonym" if column.spec.pseudonym else column.role, []).append(column.name)
-        return out
+        return by_role(column for column in self.records.columns if column.name != self.made.group)
 
     def as_dict(self) -> dict[str, Any]:
         """What there is to tell about the release, as plain data, without a value of the data."""

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.algorithms.tree.solution_form import PARTS
@@ -33,8 +33,34 @@ TOLD = ("losses", "counts", "verification")
 KEYS = ("version", "treeanon", *PARTS, *TOLD)
 
 
+class PlainFile:
+    """What is kept in a file as plain data."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The file as plain data."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, plain: object) -> Self:
+        """What plain data say; UsageError says what is wrong with them."""
+        raise NotImplementedError
+
+    def write(self, target: str | Path, *, force: bool = False) -> None:
+        """Writes the file, whole or not at all; an existing one is replaced only with `force`."""
+        write_plain(self.as_dict(), target, force=force)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """What a file says; UsageError says what is wrong with it, without a value of the data."""
+        plain = read_plain(path)
+        try:
+            return cls.from_dict(plain)
+        except UsageError as problem:
+            raise UsageError(f"{path}: {problem}") from None
+
+
 @dataclass(frozen=True)
-class SolutionFile:
+class SolutionFile(PlainFile):
     """A solution and what was found out about it; losses, counts and verification are of the data it was made for."""
 
     solution: Solution
@@ -60,21 +86,8 @@ class SolutionFile:
             "verification": dict(self.verification),
         }
 
-    def write(self, target: str | Path, *, force: bool = False) -> None:
-        """Writes the file, whole or not at all; an existing one is replaced only with `force`."""
-        write_plain(self.as_dict(), target, force=force)
-
     @classmethod
-    def load(cls, path: str | Path) -> SolutionFile:
-        """The solution file at a path; UsageError says what is wrong with it, without a value of the data."""
-        plain = read_plain(path)
-        try:
-            return cls.from_dict(plain)
-        except UsageError as problem:
-            raise UsageError(f"{path}: {problem}") from None
-
-    @classmethod
-    def from_dict(cls, plain: object) -> SolutionFile:
+    def from_dict(cls, plain: object) -> Self:
         """The solution file of plain data; UsageError says what is wrong with it."""
         plain = checked_plain(plain, KEYS)
         made_by = plain.get("treeanon", "")

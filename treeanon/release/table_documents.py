@@ -156,14 +156,7 @@ def documents_of(
     table = rows_of(forest, names)
     _check_request(request, rest, table)
     made = fulfil_table(request, table, seed=seed, progress=progress)
-    recoded, kept = made.found.recoded(table)
-    if any(column.covers is not None for column in recoded.columns):
-        raise _no_nodes(request)
-    check_recoding(table, recoded, kept, persons(request.max_suppressed, table.persons))
-    others = [name for name in forest.classes.names if name not in names]
-    begun = with_rows((forest.without(others) if rest == "drop" else forest).take(kept), recoded)
-    if not _same_codes(rows_of(begun, names), recoded):
-        raise GuaranteeError("the trees do not have the values of the rows found: please report it")
+    begun, kept = _with_release(forest, names, request, table, made, keep_rest=rest != "drop")
     if not isinstance(rest, Request):
         return DocumentsRelease(begun, made, None, measure(forest, begun, kept), counts_of(forest, begun), kept)
     trees = fulfil(rest, begun, progress)
@@ -172,6 +165,27 @@ def documents_of(
     rows = _again(made, table, rows_of(trees.forest, names), seed)
     trees = replace(trees, loss=loss, counts=counts, kept=kept)
     return DocumentsRelease(trees.forest, rows, trees, loss, counts, kept)
+
+
+def _with_release(
+    forest: Forest,
+    names: tuple[str, ...],
+    request: TableRequest,
+    table: Table,
+    made: TableRelease,
+    *,
+    keep_rest: bool,
+) -> tuple[Forest, Longs]:
+    """The trees with the rows of a release in place, and which records they come from."""
+    recoded, kept = made.found.recoded(table)
+    if any(column.covers is not None for column in recoded.columns):
+        raise _no_nodes(request)
+    check_recoding(table, recoded, kept, persons(request.max_suppressed, table.persons))
+    others = [name for name in forest.classes.names if name not in names]
+    begun = with_rows((forest if keep_rest else forest.without(others)).take(kept), recoded)
+    if not _same_codes(rows_of(begun, names), recoded):
+        raise GuaranteeError("the trees do not have the values of the rows found: please report it")
+    return begun, kept
 
 
 def person_classes(forest: Forest) -> tuple[str, ...]:

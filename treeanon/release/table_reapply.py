@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from treeanon.algorithms.flat.found import scattered
 from treeanon.algorithms.flat.lattice import Lattice
@@ -17,7 +17,7 @@ from treeanon.privacy.models.model import Model
 from treeanon.privacy.table_verdict import verify_table
 from treeanon.release.reapply import SEARCH_ANEW
 from treeanon.release.request import persons
-from treeanon.release.solution_file import TOLD, VERSION, checked_plain, read_plain, version, write_plain
+from treeanon.release.solution_file import TOLD, VERSION, PlainFile, checked_plain, read_plain, version
 from treeanon.release.table_anonymizing import check_recoding, release_of
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_searching import refuse_too_few
@@ -39,7 +39,7 @@ KEYS = (
 
 
 @dataclass(frozen=True)
-class TableSolution:
+class TableSolution(PlainFile):
     """What was done to a table: the models, the search, and the level of every column (None: rows one by one).
 
     `unprotected` are the sensitive columns of which no model speaks, as the owner of the data wanted it.
@@ -77,21 +77,8 @@ class TableSolution:
             **self.told,
         }
 
-    def write(self, target: str | Path, *, force: bool = False) -> None:
-        """Writes the solution file, whole or not at all; an existing one is replaced only with `force`."""
-        write_plain(self.as_dict(), target, force=force)
-
     @classmethod
-    def load(cls, path: str | Path) -> TableSolution:
-        """The solution of a table in a file; UsageError says what is wrong with it, without a value of the data."""
-        plain = read_plain(path)
-        try:
-            return cls.from_dict(plain)
-        except UsageError as problem:
-            raise UsageError(f"{path}: {problem}") from None
-
-    @classmethod
-    def from_dict(cls, plain: object) -> TableSolution:
+    def from_dict(cls, plain: object) -> Self:
         """The solution of plain data; UsageError says what is wrong with it.
 
         >>> plain = {"version": 1, "kind": "table", "models": [{"model": "k-anonymity", "k": 2}], "levels": {"age": 1}}

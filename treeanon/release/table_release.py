@@ -113,11 +113,7 @@ class TableRelease:
 
     def unprotected(self) -> dict[str, list[str]]:
         """The columns whose values are published as they are, by their role."""
-        out: dict[str, list[str]] = {}
-        for column in self.table.columns:
-            if column.role != "quasi":
-                out.setdefault("pseudonym" if column.spec.pseudonym else column.role, []).append(column.name)
-        return out
+        return by_role(column for column in self.table.columns if column.role != "quasi")
 
     def as_dict(self) -> dict[str, Any]:
         """What there is to tell about the release, as plain data, without a value of the data."""
@@ -139,6 +135,14 @@ class TableRelease:
         from treeanon.release.table_reapply import TableSolution
 
         TableSolution.of(self).write(target, force=force)
+
+
+def by_role(columns: Iterable[Column]) -> dict[str, list[str]]:
+    """The names of columns by their role."""
+    out: dict[str, list[str]] = {}
+    for column in columns:
+        out.setdefault("pseudonym" if column.spec.pseudonym else column.role, []).append(column.name)
+    return out
 
 
 def released_schema(columns: Iterable[Column], format: str) -> Schema:

@@ -56,6 +56,21 @@ class Checked:
         )
 
 
+class AllChecked:
+    """What a verdict says that has `checked` models: whether all of them hold."""
+
+    checked: tuple[Checked, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all models hold."""
+        return all(one.holds for one in self.checked)
+
+    def __bool__(self) -> bool:
+        """Whether all models hold."""
+        return self.holds
+
+
 def check(
     table: Table, models: Iterable[Model], reference: Table | None = None, *, alike: Longs | None = None
 ) -> list[Checked]:
