@@ -118,8 +118,9 @@ class Session:
         complete = False
         try:
             tell(Looked(self._outcome(settings, choice, wanted)))
-            self._curve(settings, tell, wanted)
+            self._curve(settings, tell, wanted, missing=False)
             self._risk(settings, tell, wanted)
+            self._curve(settings, tell, wanted, missing=True)
             complete = True
         except Failed as problem:
             tell(Problem(str(problem)))
@@ -144,16 +145,24 @@ class Session:
         except Failed as problem:
             tell(Problem(str(problem), "risk"))
 
-    def _curve(self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
+    def _curve(
+        self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool], *, missing: bool
+    ) -> None:
+        """Tells of the points of the curve that are known, or works out those that are missing, one by one."""
         ks = ks_around(settings.k, self.ground.persons)
-        points: list[Point] = []
-        for k in ks:
-            try:
-                points.append(self._kept((settings.at(k), "point"), wanted, point, settings.at(k)))
-            except Failed:
-                points.append(Point(k, None))
-            ordered = tuple(sorted(points, key=lambda one: one.k))
-            tell(Curved(settings.k, ordered, len(ks) - len(points)))
+        with self._lock:
+            known = [k for k in ks if (settings.at(k), "point") in self._found]
+        points = {k: self._point(settings.at(k), wanted) for k in known}
+        for k in [k for k in ks if k not in points] if missing else [settings.k]:
+            points[k] = self._point(settings.at(k), wanted)
+            tell(Curved(settings.k, tuple(points[k] for k in sorted(points)), len(ks) - len(points)))
+
+    def _point(self, settings: Settings, wanted: Callable[[], bool]) -> Point:
+        try:
+            found: Point = self._kept((settings, "point"), wanted, point, settings)
+        except Failed:
+            return Point(settings.k, None)
+        return found
 
     def _kept(self, key: Hashable, wanted: Callable[[], bool], task: Task, *arguments: Any) -> Any:
         """What a task comes to, worked out once; that it comes to nothing is kept as well."""
