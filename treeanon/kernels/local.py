@@ -227,12 +227,8 @@ def _count_spare(
     last = (1 << _bits(count)) - 1
     for i in range(spare):
         t = look.spare[i]
-        key = np.int64(0)
-        for row in rows:
-            key += sums[row, t]
-        at = (key ^ (key >> 31)) & last
-        while look.seen[at] >= 0 and look.keys[look.seen[at]] != key:
-            at = (at + 1) & last
+        key = _key(sums, rows, t)
+        at = _slot(look.seen, look.keys, key, last)
         g = look.seen[at]
         look.spare_number[i] = g
         if g >= 0 and look.sizes[g] < least:
@@ -277,6 +273,24 @@ def _bits(entries: int) -> int:
 
 
 @njit
+def _key(sums: Longs, rows: Longs, t: int) -> int:
+    """What tells a tuple at a vertex from those that are not alike."""
+    key = np.int64(0)
+    for row in rows:
+        key += sums[row, t]
+    return int(key)
+
+
+@njit
+def _slot(seen: Ints, keys: Longs, key: int, last: int) -> int:
+    """Where the class with a key is noted, or would be."""
+    at = (key ^ (key >> 31)) & last
+    while seen[at] >= 0 and keys[seen[at]] != key:
+        at = (at + 1) & last
+    return at
+
+
+@njit
 def _may_have(vertices: Vertices, v: int, count: int, weights: Longs, least: int, look: Look) -> bool:
     """Whether a vertex may have a class that is large enough: quicker than to know, as no two sums are told apart."""
     sums, rows = vertices.sums, vertices.sum_rows[v]
@@ -284,9 +298,7 @@ def _may_have(vertices: Vertices, v: int, count: int, weights: Longs, least: int
     look.seen[: last + 1] = 0
     for i in range(count):
         t = look.left[i]
-        key = np.int64(0)
-        for row in rows:
-            key += sums[row, t]
+        key = _key(sums, rows, t)
         at = (key ^ (key >> 31)) & last
         size = look.seen[at] + weights[t]
         if size >= least:
@@ -304,12 +316,8 @@ def _number(vertices: Vertices, v: int, count: int, weights: Longs, look: Look) 
     found = 0
     for i in range(count):
         t = look.left[i]
-        key = np.int64(0)
-        for row in rows:
-            key += sums[row, t]
-        at = (key ^ (key >> 31)) & last
-        while look.seen[at] >= 0 and look.keys[look.seen[at]] != key:
-            at = (at + 1) & last
+        key = _key(sums, rows, t)
+        at = _slot(look.seen, look.keys, key, last)
         g = look.seen[at]
         if g < 0:
             g = found
