@@ -58,9 +58,9 @@ def anonymize_table(
 
     The models are those that the parameters ask for (see `models_of`) and those in `models`. `max_suppressed` persons
     (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own. `progress`
-    is told how much of the search is done, and of how much, or None where nobody knows.
-    GuaranteeError if there is no such release. `publish="permuted"` gives a `PermutedRelease`: quasi values as they
-    are, and the sensitive ones of each group apart from its rows; only searches that form groups can.
+    is told how much is done, and of how much (None: nobody knows). GuaranteeError if there is no such release.
+    `publish="permuted"` gives a `PermutedRelease`: quasi values as they are, and the sensitive ones of each group apart
+    from its rows; only searches that form groups can.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
