@@ -88,7 +88,7 @@ def test_only_the_command_line_prints() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["-c"]])
 def test_help_is_light(arguments: list[str]) -> None:
-    heavy = "numba", "numpy", "lxml", "orjson", "networkx", "pyspark", "mlxtend", "pandas"
+    heavy = "numba", "numpy", "lxml", "orjson", "networkx", "pyspark", "mlxtend", "pandas", "starlette", "uvicorn"
     start = (
         "import treeanon"
         if arguments == ["-c"]

@@ -60,11 +60,19 @@ def all_ended(processes: list[int]) -> bool:
     return False
 
 
-def answers(address: str) -> int:
-    found = re.fullmatch(r"open http://([\d.]+):(\d+)(\S+)\n", address)
+def asked(
+    address: str, method: str = "GET", more: str = "", body: str = "", **headers: str
+) -> http.client.HTTPConnection:
+    """A request at an address that was printed, sent."""
+    found = re.fullmatch(r"open http://([\d.]+):(\d+)(/\S+/)(\?\S+)\n", address)
     assert found and found[1] == "127.0.0.1"
-    with contextlib.closing(http.client.HTTPConnection(found[1], int(found[2]), timeout=10)) as connection:
-        connection.request("GET", found[3])
+    connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=10)
+    connection.request(method, found[3] + (more or found[4]), body, headers)
+    return connection
+
+
+def answers(address: str) -> int:
+    with contextlib.closing(asked(address)) as connection:
         return connection.getresponse().status
 
 
@@ -83,6 +91,19 @@ def test_it_runs_until_it_is_ended_and_leaves_nothing(end: signal.Signals, code:
     with pytest.raises(ConnectionRefusedError):
         answers(lines[-1])
     assert sorted(path.name for path in place.iterdir()) == ["diagnosis.csv", "hospital.csv", "in.ndjson", "s.toml"]
+
+
+def test_a_search_that_is_waited_for_does_not_keep_it_from_ending(place: Path) -> None:
+    with started(place) as (process, lines):
+        with contextlib.closing(asked(lines[-1])) as connection:
+            cookie = str(connection.getresponse().headers["set-cookie"]).partition(";")[0]
+            origin = f"http://{connection.host}:{connection.port}"
+        slow = "k=3&m=4&n=3&effort=4&algorithm=maximal"
+        with contextlib.closing(asked(lines[-1], "POST", "look", slow, cookie=cookie, origin=origin)) as connection:
+            assert connection.getresponse().status == 200
+            process.send_signal(signal.SIGINT)
+            _, rest = process.communicate(timeout=20)
+    assert process.returncode == 0 and rest == "ended\n"
 
 
 def test_quiet_prints_the_address_alone(place: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,6 +110,24 @@ def test_one_record_by_number(explorer: Served) -> None:
     number = int(ground.of[5]) + 1
     fields = {"k": "3", "algorithm": "gcs", "show": "number", "number": str(number)}
     assert f"Record {number} of the input" in explorer.look(fields)["records"]
+
+
+def test_a_window_that_is_closed_ends_its_search(explorer: Served) -> None:
+    body = "k=2&m=4&n=3&effort=4"
+    with socket.create_connection(("127.0.0.1", explorer.access.port)) as connection:
+        lines = [f"POST {explorer.access.path}look HTTP/1.1", f"Host: {explorer.host}", f"Cookie: {explorer.cookie}"]
+        lines += [f"Origin: http://{explorer.host}", f"Content-Length: {len(body)}", "", body]
+        connection.sendall("\r\n".join(lines).encode())
+        assert b"200 OK" in connection.recv(1000)
+        assert becomes(True, explorer)
+    assert becomes(False, explorer)
+
+
+def becomes(busy: bool, explorer: Served) -> bool:
+    until = time.monotonic() + 10
+    while explorer.session.busy != busy and time.monotonic() < until:
+        time.sleep(0.01)
+    return explorer.session.busy == busy
 
 
 def test_the_command_line_follows(explorer: Served) -> None:

@@ -89,6 +89,11 @@ class Session:
         threading.Thread(target=self._look, args=(settings, choice, tell, wanted), daemon=True).start()
         return end
 
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for a look."""
+        return self._aim is not None
+
     def prepare(self, settings: Settings) -> None:
         """Begins to work at the first look before anybody has asked for it."""
         _, wanted = self._begin((settings, "typical"))
