@@ -19,7 +19,7 @@ COMMANDS = {
     "anonymize": "Publish records so that nobody can be singled out; checked before they appear.",
     "apply": "Do to new data what a solution file says, if its guarantee holds for them too.",
     "bench": "Run published experiments again on invented tables, and write such tables.",
-    "compare": "Measure what a published table has lost against the table that it was made of.",
+    "compare": "Measure what a release has lost against what it was made of.",
     "convert": "Convert records between XML, JSON, NDJSON, trees files and tables, keeping what a schema names.",
     "demo": "Write samples (documents and tables), their schemas and hierarchies to a folder.",
     "explore": "Move k, m, n and weights on a local page, and see what a release of a sample would be.",

@@ -5,6 +5,7 @@ from treeanon.loss.measure import Counts, Losses, counts, measure
 from treeanon.loss.mining import MiningLevel, MiningLoss, dtree, ml2
 from treeanon.loss.path_distance import rpd, rpd_of_records
 from treeanon.loss.relations import RelationsKept, relation_counts, relations_kept
+from treeanon.loss.unmatched import measure_unmatched
 from treeanon.loss.values import ValueLoss, value_loss, value_loss_alone, value_loss_of_supports
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "label_parents",
     "level_sizes",
     "measure",
+    "measure_unmatched",
     "ml2",
     "relation_counts",
     "relations_kept",

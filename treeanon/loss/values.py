@@ -44,7 +44,7 @@ def class_weights(classes: Classes, weights: Weights | None) -> Floats:
 
 
 def loss_of_counts(
-    classes: Classes, general: Longs, same: Longs, lost: Longs, weights: Weights | None = None
+    classes: Classes, general: Longs, same: Longs, lost: Longs | Floats, weights: Weights | None = None
 ) -> ValueLoss:
     """The loss of labels published for others, published as they were, and lost; `*` is no class's label."""
     of_class = classes.class_of[1:]

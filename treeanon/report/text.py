@@ -13,8 +13,10 @@ _BAR = 20
 _MOST_PAIRS = 20
 
 
-def losses_text(losses: Losses, mining: MiningLoss | None = None) -> str:
+def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bool = True) -> str:
     """The losses of a release as tables: totals, then classes, then the pairs of classes that lost relations.
+
+    dML² is left out where records were not `matched` with those that they came from.
 
     >>> from treeanon.loss import Counts
     >>> held, left = Counts(2, 4, 2, {"sex": 2}), Counts(2, 4, 1, {"sex": 1})
@@ -34,10 +36,11 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None) -> str:
     relations between                       kept
     sex > age                             75.0 %
     """
-    return "\n".join((*_totals(losses, mining), *_classes(losses), *_pairs(losses)))
+    mined = () if mining is None else _mined(mining, matched=matched)
+    return "\n".join((*_totals(losses), *mined, *_classes(losses), *_pairs(losses)))
 
 
-def _totals(losses: Losses, mining: MiningLoss | None) -> Iterator[str]:
+def _totals(losses: Losses) -> Iterator[str]:
     before, after = losses.before, losses.after
     yield f"{'':{_NAME}}{'input':>14}{'release':>14}"
     yield f"{'persons':{_NAME}}{before.records:>14,}{after.records:>14,}"
@@ -47,9 +50,12 @@ def _totals(losses: Losses, mining: MiningLoss | None) -> Iterator[str]:
     yield f"{'value loss':{_NAME}}{losses.value_loss:>14.3f}  0 as held, 1 class root"
     yield f"{'relations kept':{_NAME}}{_percent(losses.relations_kept):>14}"
     yield f"{'RPD':{_NAME}}{losses.rpd:>14.5f}  lower is better"
-    if mining:
-        part = "" if mining.records == mining.of_records else "a sample of "
-        yield f"{'ML2':{_NAME}}{mining.ml2:>14.3f}  mined in {part}{mining.records:,} persons"
+
+
+def _mined(mining: MiningLoss, *, matched: bool) -> Iterator[str]:
+    part = "" if mining.records == mining.of_records else "a sample of "
+    yield f"{'ML2':{_NAME}}{mining.ml2:>14.3f}  mined in {part}{mining.records:,} persons"
+    if matched:
         yield f"{'dML2':{_NAME}}{mining.dml2:>14.3f}"
 
 

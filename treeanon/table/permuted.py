@@ -41,31 +41,36 @@ class Permuted:
         """The column of the sensitive values."""
         return self.values.sensitive[0]
 
+    def numbers(self) -> tuple[Longs, Longs]:
+        """The group of every row of the records, and of the values, numbered from 0 as in `groups`."""
+        both = same_codes(self.records.column(self.group), self.values.column(self.group))
+        if not both.all():
+            raise DataError("a row of a permuted release has no group")
+        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
+        return number[: len(self.records)], number[len(self.records) :]
+
     def groups(self) -> Groups:
         """The groups that the two tables tell of, with the histogram of their sensitive values.
 
         DataError where the two do not belong together.
         """
         column = self.sensitive
-        both = same_codes(self.records.column(self.group), self.values.column(self.group))
-        if not both.all():
-            raise DataError("a row of a permuted release has no group")
-        known, number = np.unique(both, return_inverse=True)
-        sizes = np.bincount(number[: len(self.records)], minlength=len(known))
-        listed = number[len(self.records) :].astype(np.int64)
+        number, listed = self.numbers()
+        many = int(max(number.max(initial=-1), listed.max(initial=-1))) + 1
+        sizes = np.bincount(number, minlength=many)
         counts = _whole_numbers(self.values.column(self.count))
-        values = np.where(column.codes < 0, len(column.hierarchy), column.codes).astype(np.int32)
+        values = column.places
         order = np.lexsort((values, listed))
         listed, values, counts = listed[order], values[order], counts[order]
         if ((listed[1:] == listed[:-1]) & (values[1:] == values[:-1])).any():
             raise DataError("a group of a permuted release lists one sensitive value twice")
-        total = np.zeros(len(known), np.int64)
+        total = np.zeros(many, np.int64)
         np.add.at(total, listed, counts)
         if not np.array_equal(total, sizes):
             raise DataError("the two tables of a permuted release do not have the same persons in each group")
         whole = np.zeros(len(column.hierarchy) + 1, np.int64)
         np.add.at(whole, values, counts)
-        starts = np.searchsorted(listed, np.arange(len(known) + 1))
+        starts = np.searchsorted(listed, np.arange(many + 1))
         return Groups(sizes, (Histogram(column.name, starts, values, counts, whole, column.hierarchy),))
 
     def diversity(self) -> int:

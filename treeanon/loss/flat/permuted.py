@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from treeanon.kernels.trees import Longs
-from treeanon.loss.flat.queries import permuted_query_loss
+from treeanon.loss.flat.queries import permuted_query_loss, permuted_query_loss_of
 from treeanon.table import Table
 from treeanon.table.covers import value_ranks
+from treeanon.table.permuted import Permuted
 
 LEVELS = 2
 """Queries are by one and by two columns: by more, each is of few rows, and there are many."""
@@ -46,16 +47,40 @@ def measure_permuted(original: Table, group: Longs, levels: int = LEVELS) -> Per
     >>> losses.groups, round(losses.queries[1], 4)
     (1, 0.6931)
     """
-    published = group[group >= 0]
-    sizes = np.unique(published, return_counts=True)[1]
-    by = range(1, min(levels, len(original.quasi)) + 1) if _has_values(original) else range(0)
+    sizes = np.unique(group[group >= 0], return_counts=True)[1]
+    queries = {level: permuted_query_loss(original, group, level).mean for level in _levels(original, levels)}
+    return _losses(queries, sizes, len(original))
+
+
+def measure_permuted_tables(original: Table, made: Permuted, levels: int = LEVELS) -> PermutedLosses:
+    """The same by the two tables that were published, whatever row was made of which.
+
+    Their columns have the hierarchies of the original.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table.permuted import permuted
+    >>> columns = {"sex": (["f", "m"], Hierarchy.flat(["f", "m"])), "ill": (["a", "b"], Hierarchy.flat(["a", "b"]))}
+    >>> table = Table.of_texts(columns, {"ill": "sensitive"})
+    >>> measure_permuted_tables(table, permuted(table, np.array([0, -1]))).suppressed
+    1
+    """
+    groups, (number, _) = made.groups(), made.numbers()
+    queries = {
+        level: permuted_query_loss_of(original, made.records, groups, number, level).mean
+        for level in _levels(original, levels)
+    }
+    return _losses(queries, groups.sizes, len(original))
+
+
+def _levels(original: Table, levels: int) -> range:
+    """How many quasi columns queries are by; none where values of the input are groups of values already."""
+    return range(1, min(levels, len(original.quasi)) + 1) if _has_values(original) else range(0)
+
+
+def _losses(queries: Mapping[int, float], sizes: Longs, rows: int) -> PermutedLosses:
+    published = int(sizes.sum())
     return PermutedLosses(
-        {level: permuted_query_loss(original, group, level).mean for level in by},
-        len(sizes),
-        len(published) / max(len(sizes), 1),
-        int(sizes.max(initial=0)),
-        len(group),
-        len(group) - len(published),
+        queries, len(sizes), published / max(len(sizes), 1), int(sizes.max(initial=0)), rows, rows - published
     )
 
 

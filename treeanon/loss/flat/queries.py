@@ -22,6 +22,7 @@ from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.runs import Runs, runs_of
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
+from treeanon.table.groups import Groups
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,36 @@ def permuted_query_loss(original: Table, group: Longs, level: int, *, sensitive:
     if len(group) != len(original):
         raise UsageError("the groups must say one for every row")
     domains = {c.name: _Domain(c, c) for c in columns}
-    groups = _Grouped(group, domains[queries[0][0]].cells)
+    groups = _Grouped.of(group, domains, queries[0][0])
     return QueryLoss(level, {names[1]: _permuted(original, groups, domains, names) for names in queries})
+
+
+def permuted_query_loss_of(original: Table, records: Table, groups: Groups, number: Longs, level: int) -> QueryLoss:
+    """The same of two tables that were published: `records` with the number of each one's group, and the `groups`.
+
+    Which row was made of which need not be known. The quasi columns of the records, and the one sensitive column of the
+    groups, have the hierarchies of the original.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table.permuted import permuted
+    >>> columns = {"sex": (["f", "m"], Hierarchy.flat(["f", "m"])), "ill": (["a", "b"], Hierarchy.flat(["a", "b"]))}
+    >>> table = Table.of_texts(columns, {"ill": "sensitive"})
+    >>> made = permuted(table, np.array([0, 0]))
+    >>> round(permuted_query_loss_of(table, made.records, made.groups(), np.array([0, 0]), 1).mean, 4)
+    0.6931
+    """
+    columns, queries = _workload(original, level, None)
+    secret = queries[0][0]
+    domains = {c.name: _Domain(c, c if c.name == secret else records.column(c.name)) for c in columns}
+    cells = {c.name: _cells(records.column(c.name)) for c in columns if c.name != secret}
+    told = groups.sensitive[0]
+    ranks = np.append(value_ranks(told.hierarchy), -2)[told.values]
+    if (ranks == -1).any():
+        raise UsageError(f"column {told.name!r}: queries are about values, and it has groups of values")
+    values = np.where(ranks < 0, len(told.hierarchy.leaf_nodes), ranks)
+    gone = len(original) - len(records)
+    found = _Grouped(number, groups.sizes, told.starts, values, told.counts, cells, gone)
+    return QueryLoss(level, {names[1]: _permuted(original, found, domains, names) for names in queries})
 
 
 Query = tuple[str, tuple[str, ...]]
@@ -108,15 +137,19 @@ class _Domain:
     """The cells of a column: its values by rank, then the missing one if there is any; and where each row lies."""
 
     def __init__(self, original: Column, released: Column) -> None:
-        ranks = np.append(value_ranks(original.hierarchy), -2)[original.codes]
-        if (ranks == -1).any():
-            raise UsageError(f"column {original.name!r}: queries are about values, and it has groups of values already")
-        leaves = len(original.hierarchy.leaf_nodes)
         missing = bool((original.codes < 0).any() or (released.codes < 0).any())
-        self.size = leaves + missing
-        self.cells: Ints = np.where(ranks < 0, leaves, ranks).astype(np.int32)
-        self.values: Longs = np.where(released.codes < 0, released.size, released.codes).astype(np.int64)
+        self.size = len(original.hierarchy.leaf_nodes) + missing
+        self.cells = _cells(original)
+        self.values: Longs = released.places.astype(np.int64)
         self.runs: Runs = runs_of(released, missing=missing)
+
+
+def _cells(column: Column) -> Ints:
+    """The cell of every row: the rank of its value, or the number of leaves where that is missing."""
+    ranks = np.append(value_ranks(column.hierarchy), -2)[column.codes]
+    if (ranks == -1).any():
+        raise UsageError(f"column {column.name!r}: queries are about values, and it has groups of values already")
+    return np.where(ranks < 0, len(column.hierarchy.leaf_nodes), ranks).astype(np.int32)
 
 
 def _divergence(original: Table, released: Table, domains: Mapping[str, _Domain], query: Query, gone: int) -> float:
@@ -170,35 +203,53 @@ def _tree(cells: Longs) -> tuple[Ints, Longs, int]:
     return np.concatenate(level_cells), np.concatenate([*children, [nodes]]).astype(np.int64), nodes - len(cells)
 
 
+@dataclass(frozen=True, eq=False)
 class _Grouped:
-    """The rows published of a permuted release, and how often each sensitive cell occurs in each group."""
+    """The rows published of a permuted release, `number` the group of each, and how often each sensitive cell occurs.
 
-    def __init__(self, group: Longs, sensitive: Ints) -> None:
-        self.rows = np.flatnonzero(group >= 0)
-        self.gone = len(group) - len(self.rows)
-        self.number = np.unique(group[self.rows], return_inverse=True)[1].astype(np.int64)
-        self.sizes = np.bincount(self.number)
+    Group g has cells[starts[g]:starts[g + 1]], each `times`; `quasi` has the cells of the rows by column.
+    """
+
+    number: Longs
+    sizes: Longs
+    starts: Longs
+    cells: Longs
+    times: Longs
+    quasi: Mapping[str, Ints]
+    gone: int
+
+    @classmethod
+    def of(cls, group: Longs, domains: Mapping[str, _Domain], secret: str) -> _Grouped:
+        """The groups of the rows of an original; -1 is no group."""
+        rows = np.flatnonzero(group >= 0)
+        number = np.unique(group[rows], return_inverse=True)[1].astype(np.int64)
+        sizes = np.bincount(number).astype(np.int64)
+        sensitive = domains[secret].cells
         width = int(sensitive.max(initial=0)) + 1
-        keys, self.times = np.unique(self.number * width + sensitive[self.rows], return_counts=True)
-        self.cells = keys % width
-        self.starts = np.searchsorted(keys // width, np.arange(len(self.sizes) + 1))
+        keys, times = np.unique(number * width + sensitive[rows], return_counts=True)
+        starts = np.searchsorted(keys // width, np.arange(len(sizes) + 1))
+        quasi = {name: domain.cells[rows] for name, domain in domains.items() if name != secret}
+        return cls(number, sizes, starts, keys % width, times, quasi, len(group) - len(rows))
 
 
 def _permuted(original: Table, groups: _Grouped, domains: Mapping[str, _Domain], query: Query) -> float:
     secret = domains[query[0]]
-    used = [domains[name] for name in query[1]]
-    alike, _kinds = group_numbers([d.cells for d in used], [d.size for d in used], len(original))
-    keys, times = np.unique(alike * secret.size + secret.cells, return_counts=True)
+    both = [np.concatenate([domains[name].cells, groups.quasi[name]]) for name in query[1]]
+    kinds, _ = group_numbers(both, [domains[name].size for name in query[1]], len(original) + len(groups.number))
+    alike, published = np.split(kinds, [len(original)])
+    # A value that the original lacks may be one cell more than it has.
+    room = max(secret.size, int(groups.cells.max(initial=0)) + 1)
+    keys, times = np.unique(alike * room + secret.cells, return_counts=True)
     width = max(len(groups.sizes), 1)
-    pairs, rows = np.unique(alike[groups.rows] * width + groups.number, return_counts=True)
+    pairs, rows = np.unique(published * width + groups.number, return_counts=True)
     kind, group = pairs // width, pairs % width
     lengths = groups.starts[group + 1] - groups.starts[group]
     of = np.repeat(np.arange(len(pairs)), lengths)
     at = np.arange(len(of)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + groups.starts[group[of]]
     weights = rows[of] * groups.times[at] / groups.sizes[group[of]]
-    wanted = kind[of] * secret.size + groups.cells[at]
+    wanted = kind[of] * room + groups.cells[at]
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     hit = keys[place] == wanted
     got = np.bincount(place[hit], weights[hit], len(keys))
-    whole = float(np.prod([float(domain.size) for domain in (secret, *used)]))
+    whole = float(np.prod([float(domains[name].size) for name in query[1]])) * secret.size
     return _kl(times, got + groups.gone / whole, len(original))
