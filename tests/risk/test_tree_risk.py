@@ -28,13 +28,22 @@ def persons_by_cell(risk: Risk) -> dict[tuple[int, int], tuple[int, int]]:
     }
 
 
+def crowded_forest(rnd: Random) -> ta.Forest:
+    """Persons with many of a few labels, so that it takes several to single one out."""
+    values = [["disease", f"d{i}", []] for i in range(rnd.randint(4, 8))]
+    records = [rnd.sample(values, rnd.randint(3, len(values))) for _ in range(rnd.randint(6, 14))]
+    return ta.Forest.from_records(ta.Schema.loads(SCHEMA), records)
+
+
 def check_by_brute_force(rnd: Random) -> None:
-    if rnd.random() < 0.5:
+    if rnd.random() < 0.2:
+        forest, known = crowded_forest(rnd), ["disease"]
+    elif rnd.random() < 0.5:
         forest, known = random_forest(rnd), list(KNOWN)
     else:
         forest, classes = small_forest(rnd)
         known = sorted(classes)
-    k, m, n = rnd.randint(2, 4), rnd.randint(1, 4), rnd.randint(0, 6)
+    k, m, n = rnd.randint(2, 6), rnd.randint(1, 4), rnd.randint(0, 6)
     records = list(forest.records())
     risk = risk_of_trees(forest, k=k, m=m, n=n, seconds=None, jobs=1)
     found = slow_guarantee.groups(records, m, n, known=known)

@@ -18,6 +18,7 @@ from treeanon.cli.common import (
     talking_options,
     told_dropped,
 )
+from treeanon.cli.releasing import tell_of_compiling
 from treeanon.cli.table_options import reduce_option, reductions_of
 from treeanon.cli.tables import read_as_table, read_both, rows_format
 
@@ -124,6 +125,7 @@ def _of_trees(
     from treeanon.risks import risk_of_trees
     from treeanon.table.compared import as_they_are
 
+    tell_of_compiling("risk", quiet=quiet)
     forest = read_records(source, as_they_are(schema), reading, quiet=quiet)
     with progress_bar("looking at persons", quiet=quiet) as progress:
         return risk_of_trees(forest, jobs=reading["jobs"], progress=progress, **asked), forest.report
