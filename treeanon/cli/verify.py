@@ -22,6 +22,7 @@ from treeanon.cli.common import (
 )
 from treeanon.cli.table_options import asks_for_table, model_options, models_of_options, reduce_option, reductions_of
 from treeanon.cli.tables import read_as_table, read_both, told_general
+from treeanon.progress import apart
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport
@@ -246,7 +247,8 @@ def _of_rows(asked: _Asked) -> tuple[TableVerdict, ReadReport | None]:
     if any(model.sensitive is not None for model in models):
         for line in told_general(table):
             say(printable(line), quiet=asked.quiet)
-    return verify_table(table, models), table.report
+    with progress_bar("checking", quiet=asked.quiet) as progress:
+        return apart(lambda _: verify_table(table, models), progress), table.report
 
 
 def _of_freeform(asked: _Asked, original: str) -> tuple[FreeformVerdict, ReadReport | None]:
@@ -262,7 +264,9 @@ def _of_freeform(asked: _Asked, original: str) -> tuple[FreeformVerdict, ReadRep
     )
     if strange:
         raise click.UsageError(f"{asked.release}: has values that stand for none that {original} has")
-    return verify_freeform(before, after, asked.k), after.report
+    k = asked.k
+    with progress_bar("checking", quiet=asked.quiet) as progress:
+        return apart(lambda _: verify_freeform(before, after, k), progress), after.report
 
 
 def _of_permuted(asked: _Asked) -> tuple[PermutedVerdict, ReadReport]:

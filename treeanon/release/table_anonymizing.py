@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -19,7 +20,7 @@ from treeanon.privacy.models.limits import Number
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.t_closeness import Distance
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
-from treeanon.progress import Progress, stage
+from treeanon.progress import Progress, apart, stage
 from treeanon.release.permuted_anonymizing import fulfil_permuted
 from treeanon.release.permuted_release import PermutedRelease
 from treeanon.release.request import check_seed, persons
@@ -83,11 +84,8 @@ def fulfil_table(
 ) -> TableRelease:
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""
     for found, models in searches(request, table, progress):
-        stage(progress, "checking")
-        recoded, rows = found.recoded(table)
-        check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
-        released = scattered(recoded, seed)
-        verdict = _verdict(table, released, found, models)
+        judged = partial(_judged, request, table, found, models, seed)
+        released, verdict = apart(judged, stage(progress, "checking"))
         if not only_closeness_fails(verdict, models):
             break
     if models != request.models:
@@ -96,15 +94,23 @@ def fulfil_table(
     return release_of(table, released, found, verdict, models, request.options, request.max_suppressed)
 
 
-def _verdict(table: Table, released: Table, found: Found, models: tuple[Model, ...]) -> TableVerdict | FreeformVerdict:
-    """Whether a release holds: by its groups of rows alike, or for a freeform one by who can be behind what."""
+def _judged(
+    request: TableRequest, table: Table, found: Found, models: tuple[Model, ...], seed: int | None, progress: Progress
+) -> tuple[Table, TableVerdict | FreeformVerdict]:
+    """The rows of a release, which are those of the input made more general, and whether it holds.
+
+    That is told by its groups of rows alike, or for a freeform one by who can be behind what.
+    """
+    recoded, rows = found.recoded(table)
+    check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
+    released = scattered(recoded, seed)
     if not isinstance(found, Freeform):
-        return verify_table(released, models)
+        return released, verify_table(released, models)
     verdict = verify_freeform(table, released, largest_k(models))
     others = [model for model in models if model.sensitive is not None]
     if not others:
-        return verdict
-    return replace(verdict, checked=check_candidates(table, found.graph.edges, found.original, others))
+        return released, verdict
+    return released, replace(verdict, checked=check_candidates(table, found.graph.edges, found.original, others))
 
 
 def release_of(
