@@ -62,6 +62,19 @@ def test_what_does_not_end_by_itself_is_ended(worker: Worker) -> None:
     assert worker.restarts == restarts + 1
 
 
+def test_a_compilation_is_not_broken_off(worker: Worker) -> None:
+    restarts = worker.restarts
+    seen = []
+
+    def wanted() -> bool:
+        seen.append(worker.compiling)
+        return not worker.compiling
+
+    with pytest.raises(Superseded):
+        worker.run(tasks.compiling, PATIENCE + 0.6, wanted=wanted)
+    assert seen[-1] and worker.restarts == restarts and not worker.compiling
+
+
 def test_what_is_not_wanted_is_not_begun(worker: Worker) -> None:
     with pytest.raises(Superseded):
         worker.run(tasks.failing, "killed", wanted=lambda: False)

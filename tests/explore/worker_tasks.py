@@ -43,3 +43,13 @@ def failing(state: list[Any], check: Check, kind: str) -> None:
 
 def process(state: list[Any], check: Check) -> int:
     return os.getpid()
+
+
+def compiling(state: list[Any], check: Check, seconds: float) -> str:
+    """What compiles for so long: events of numba as it sends them itself."""
+    from numba.core import event
+
+    with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
+        time.sleep(seconds)
+    check()
+    return "not cancelled"

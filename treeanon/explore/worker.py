@@ -8,11 +8,13 @@ import os
 import queue
 import signal
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
 from treeanon.errors import TreeanonError
+from treeanon.explore.compiling import watch
 
 PATIENCE = 0.4
 """Seconds that a cancelled search has to end by itself, before its process is ended and another one begun."""
@@ -50,6 +52,7 @@ class Worker:
         self._process: Any = None
         self._pipe: Connection | None = None
         self._closed = False
+        self._compiling = multiprocessing.get_context("spawn").Value("i", 0)
         self.restarts = -1
         with self._lock:
             self._begin()
@@ -57,7 +60,10 @@ class Worker:
     def _begin(self) -> None:
         spawning = multiprocessing.get_context("spawn")
         self._pipe, there = spawning.Pipe()
-        self._process = spawning.Process(target=_work, args=(there, self._make, self._arguments), daemon=True)
+        self._compiling.value = 0
+        self._process = spawning.Process(
+            target=_work, args=(there, self._compiling, self._make, self._arguments), daemon=True
+        )
         self._process.start()
         there.close()
         self.restarts += 1
@@ -96,13 +102,22 @@ class Worker:
             return result
         raise result
 
+    @property
+    def compiling(self) -> bool:
+        """Whether kernels are being compiled, which takes long the first time."""
+        return bool(self._compiling.value > 0)
+
     def _cancel(self) -> None:
-        """Asks the work to end, and ends its process if it does not."""
+        """Asks the work to end, and ends its process if it does not: but not amid what had to be compiled again."""
         assert self._pipe is not None
         self._pipe.send(None)
-        if self._pipe.poll(PATIENCE) and not self._closed:
-            self._pipe.recv()
-            return
+        until = time.monotonic() + PATIENCE
+        while not self._closed and (self.compiling or time.monotonic() < until):
+            if self._pipe.poll(_WAKE):
+                self._pipe.recv()
+                return
+            if self.compiling:
+                until = time.monotonic() + PATIENCE
         self._end()
         if not self._closed:
             self._begin()
@@ -114,7 +129,7 @@ class Worker:
             self._end()
 
 
-def _work(pipe: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _work(pipe: Connection, compiling: Any, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     """The life of the process: tasks come by the pipe, and None, which cancels the one that is worked at."""
     # Ctrl-C reaches all processes of a terminal; it is the first one that ends this one, by closing the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -137,7 +152,12 @@ def _work(pipe: Connection, make: Callable[..., Any], arguments: tuple[Any, ...]
         if cancelled.is_set():
             raise Superseded
 
+    def count(more: int) -> None:
+        with compiling.get_lock():
+            compiling.value += more
+
     threading.Thread(target=listen, daemon=True).start()
+    watch(count)
     state = make(*arguments)
     while True:
         answer = _done(state, check, *tasks.get())
