@@ -35,9 +35,26 @@ def crowded_forest(rnd: Random) -> ta.Forest:
     return ta.Forest.from_records(ta.Schema.loads(SCHEMA), records)
 
 
+def related_forest(rnd: Random) -> ta.Forest:
+    """Persons who have much the same labels, so that it is relations between them that single one out."""
+    lines = ['[[class]]\nname = "a"', '[[class]]\nname = "b"\nunder = "a"', '[[class]]\nname = "c"\nunder = "b"']
+    schema = ta.Schema.loads('version = 1\n[input]\nformat = "trees"\n' + "\n".join([*lines, '[[class]]\nname = "x"']))
+    records = []
+    for _ in range(rnd.randint(6, 16)):
+        c = ["c", "c0", []]
+        b = ["b", "b0", [c] if rnd.random() < 0.6 else []]
+        a = ["a", "a0", [b] if rnd.random() < 0.6 else []]
+        others = [["x", f"x{i}", []] for i in range(2) if rnd.random() < 0.8]
+        loose = [node for node in (b, c) if rnd.random() < 0.5]
+        records.append([a, *loose, *others])
+    return ta.Forest.from_records(schema, records)
+
+
 def check_by_brute_force(rnd: Random) -> None:
     if rnd.random() < 0.2:
         forest, known = crowded_forest(rnd), ["disease"]
+    elif rnd.random() < 0.3:
+        forest, known = related_forest(rnd), ["a", "b", "c", "x"]
     elif rnd.random() < 0.5:
         forest, known = random_forest(rnd), list(KNOWN)
     else:

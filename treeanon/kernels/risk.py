@@ -35,8 +35,10 @@ _MASKS = 1 << (MOST * (MOST - 1) // 2)
 
 
 @njit
-def sharing(rows: Rows, holder: Ints, row: int, first: int, slot: Ints) -> tuple[Longs, Ints, Longs, int, Ints]:
-    """The rows that hold an item of one row, cut down to the items from there on that the one row holds too.
+def sharing(
+    rows: Rows, holder: Ints, row: int, first: int, last: int, slot: Ints
+) -> tuple[Longs, Ints, Longs, int, Ints]:
+    """The rows that hold an item of one row, cut down to the items from there to `last` that the one row holds too.
 
     Starts, items (as places in the one row, `slot` of the item), relation words (how many an item has) and weights; the
     one row comes first.
@@ -57,7 +59,7 @@ def sharing(rows: Rows, holder: Ints, row: int, first: int, slot: Ints) -> tuple
         out_weight[e] = weight[s]
         shared = 0
         for p in range(start[s], start[s + 1]):
-            if slot[item[p]] >= first:
+            if first <= slot[item[p]] <= last:
                 shared += 1
         begin[e + 1] = begin[e] + shared
         longest = max(longest, shared)
@@ -71,7 +73,7 @@ def sharing(rows: Rows, holder: Ints, row: int, first: int, slot: Ints) -> tuple
         found = 0
         for p in range(start[s + 1] - start[s]):
             there = slot[item[start[s] + p]]
-            if there < first:
+            if there < first or there > last:
                 continue
             out_item[begin[e] + found] = there
             to = (begin[e] + found) * width
@@ -276,7 +278,8 @@ def decide_row(
     for first in range(labels - 1, -1, -1):
         c = item[begin + first]
         holder = holders[1][holders[0][c] : holders[0][c + 1]]
-        start, names, rel, width, weight = sharing(rows, holder, row, first, slot)
+        last = labels - 1 if deepest > 1 else first
+        start, names, rel, width, weight = sharing(rows, holder, row, first, last, slot)
         if len(stack) < len(holder):
             stack = np.empty((2 * len(holder), 4), np.int32)
         lo: Mask = np.int64(0)
@@ -293,13 +296,13 @@ def decide_row(
             # Sets with more labels are rare as well, and can do no more than single the person out alone.
             further = depth < deepest and total > 1 and (total >= k or single[0] > depth + 1)
             if further and depth == deepest - 1:
-                last = kid_item[depth]
+                final = kid_item[depth]
                 many = count_last(
-                    stack, lo, hi, depth, start, names, rel, width, weight, cells, bits, seen, last, chain
+                    stack, lo, hi, depth, start, names, rel, width, weight, cells, bits, seen, final, chain
                 )
                 for i in range(many - 1, -1, -1):
-                    places[depth] = last[i]
-                    cell: Mask = np.int64(last[i]) << bits
+                    places[depth] = final[i]
+                    cell: Mask = np.int64(final[i]) << bits
                     found = look_at_cells(rows, row, places, cells, cell, depth + 1, n, k, notes)
                     for j in range(found):
                         table, used = counted(
