@@ -170,7 +170,7 @@ def test_the_estimate_is_by_the_pace_since_the_first_word(clock: list[float], mo
     bar(4, None)
     bar.close()
     bar(5, None)
-    assert lines_drawn("".join(said)) == ["checking: 0 s", "checking: 2 s", "checking: 4 in 3 s", ""]
+    assert lines_drawn("".join(said)) == ["checking: 0 s", "checking: 2 s", "checking: 4 steps in 3 s", ""]
 
 
 def test_a_bar_is_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,12 +102,12 @@ def talking_options(command: F) -> F:
 
 
 @contextmanager
-def progress_bar(label: str, *, quiet: bool) -> Iterator[Bar | None]:
-    """A progress callback that draws on standard error; None unless that is a terminal."""
+def progress_bar(label: str, *, quiet: bool, unit: str = "steps") -> Iterator[Bar | None]:
+    """A progress callback that draws on standard error; None unless that is a terminal. `unit` is what is counted."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    bar = Bar(label)
+    bar = Bar(label, unit)
     try:
         yield bar
     finally:
@@ -121,8 +121,8 @@ class Bar:
     done, and for how long.
     """
 
-    def __init__(self, label: str) -> None:
-        self.drawn = 0.0
+    def __init__(self, label: str, unit: str = "steps") -> None:
+        self.unit, self.drawn = unit, 0.0
         # Work may be told of by one thread and the line be taken away by another.
         self._lock, self._is_closed = threading.Lock(), False
         self._begin(label)
@@ -172,7 +172,11 @@ class Bar:
             width = round(20 * share)
             text = f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}{self._left(now)}"
         else:
-            text = f"{self.label}: " + (f"{self.done:,} in " if self.done else "") + f"{now - self.started:,.0f} s"
+            text = (
+                f"{self.label}: "
+                + (f"{self.done:,} {self.unit} in " if self.done else "")
+                + f"{now - self.started:,.0f} s"
+            )
         click.echo(f"\r\x1b[K{text}", err=True, nl=False)
 
     def _left(self, now: float) -> str:
@@ -187,7 +191,7 @@ def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) 
     """The records of an input, read by the options that every command has for that."""
     from treeanon.io import read
 
-    with progress_bar("reading", quiet=quiet) as progress:
+    with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
         return read(source, schema, progress=progress, **reading)
 
 

@@ -34,7 +34,7 @@ def read_as_table(
         from treeanon.errors import UsageError
 
         raise UsageError("--reduce is for records that hold a class several times; a row has one value of each")
-    with progress_bar("reading", quiet=quiet) as progress:
+    with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
         return read_table(source, schema, progress=progress, published=published, **reading)
 
 

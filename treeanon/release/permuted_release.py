@@ -13,7 +13,7 @@ from treeanon.io.output import Written
 from treeanon.loss.flat.permuted import PermutedLosses
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.permuted_verdict import PermutedVerdict, name_of, verify_permuted
-from treeanon.progress import Progress, stage
+from treeanon.progress import Progress, apart, stage
 from treeanon.release.table_release import by_role, released_schema
 from treeanon.table import Table
 from treeanon.table.frames import to_frame_like
@@ -72,16 +72,15 @@ class PermutedRelease:
         verdicts: list[PermutedVerdict] = []
 
         def check(written: Written) -> None:
-            assert isinstance(written, Path)
-            stage(progress, "checking")
-            verdicts.append(self._check(written, str(target)))
+            verdicts.append(apart(lambda _: self._check(written, str(target)), stage(progress, "checking")))
 
         stage(progress, "writing")
         write_permuted(self.made, target, files=kind, force=force, seed=seed, check=check)
         return verdicts[-1]
 
-    def _check(self, written: Path, name: str) -> PermutedVerdict:
+    def _check(self, written: Written, name: str) -> PermutedVerdict:
         """The verdict on what was written, which is to become the file or folder of that name."""
+        assert isinstance(written, Path)
         columns = (*(c for c in self.records.columns if c.name != self.made.group), self.made.sensitive)
         try:
             again = read_permuted(written, released_schema(columns, "csv"), called=name)

@@ -16,7 +16,7 @@ from treeanon.loss.flat import FlatLosses
 from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
-from treeanon.progress import Progress, stage
+from treeanon.progress import Progress, apart, stage
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
@@ -73,25 +73,20 @@ class TableRelease:
         verdicts: list[TableVerdict | FreeformVerdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(self._check(written, str(target), form, between, stage(progress, "checking")))
+            found = apart(lambda _: self._check(written, str(target), form, between), stage(progress, "checking"))
+            verdicts.append(found)
 
         stage(progress, "writing")
         write_table(self.table, target, format=form, delimiter=between, force=force, seed=seed, check=check)
         return verdicts[-1]
 
-    def _check(
-        self, written: Written, target: str, format: str, delimiter: str, progress: Progress | None
-    ) -> TableVerdict | FreeformVerdict:
+    def _check(self, written: Written, target: str, format: str, delimiter: str) -> TableVerdict | FreeformVerdict:
         """The verdict on what was written, which is to become `target`."""
         assert isinstance(written, Path)
-        rows = len(self.table)
         name = "standard output" if target == "-" else target
         try:
             schema = released_schema(self.table.columns, format)
-            again = read_table(
-                written, schema, format=format, delimiter=delimiter, published=True, called=name,
-                progress=None if progress is None else lambda done, _: progress(done, rows),
-            )  # fmt: skip
+            again = read_table(written, schema, format=format, delimiter=delimiter, published=True, called=name)
         except (DataError, HierarchyError) as problem:
             raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
         if again != Table(self.table.columns):
