@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from random import Random
 
@@ -120,9 +121,10 @@ def test_a_signal_ends_a_search_at_once_and_leaves_nothing(
 def test_what_is_done_is_told_and_taken_away(folder: Path, tmp_path: Path) -> None:
     with terminal(*anonymize(folder, "some.csv", "topdown", tmp_path / "out.csv")) as shown:
         assert shown.read(lambda said: "rows written to" in said), shown.said
-    drawn = lines_drawn(shown.said)
+    drawn = lines_drawn(shown.said.partition("Every row looks like")[0])
     searching = [line for line in drawn if line.startswith("searching [")]
-    assert any(line.startswith("checking") for line in drawn)
+    stages = [name for name, _ in groupby(line.partition(":")[0].partition(" [")[0] for line in drawn if line)]
+    assert stages[-4:] == ["searching", "checking", "writing", "checking"]
     shares = [int(found[1]) for line in searching if (found := re.search(r"(\d+)%", line))]
     assert len(shares) > 3 and shares == sorted(shares)
     assert any(re.search(r"%, \d+ s left$", line) for line in searching)

@@ -36,7 +36,6 @@ def anonymize_permuted(asked: Asked) -> None:
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
         release = fulfil_permuted(request, table, seed=asked.seed, progress=progress)
-    with progress_bar("writing", quiet=asked.quiet) as progress:
         release.write(asked.output, files=kind, force=asked.force, seed=asked.seed, progress=progress)
     say(told_permuted(release, asked.output), quiet=asked.quiet)
     write_page_of(asked, release, table)

@@ -30,7 +30,6 @@ def anonymize_table(asked: Asked) -> None:
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
         release = fulfil_table(request, table, seed=asked.seed, progress=progress)
-    with progress_bar("writing", quiet=asked.quiet) as progress:
         release.write(asked.output, format=form, force=asked.force, seed=asked.seed, progress=progress)
     if asked.solution is not None:
         release.write_solution(asked.solution, force=asked.force)
