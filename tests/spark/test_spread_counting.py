@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import treeanon as ta
 from treeanon.engines.spark.counting import RareSet
 from treeanon.engines.spark.repair import Repair, Worth, _least
 from treeanon.errors import UsageError
+from treeanon.kernels.spread_pairs import count_pairs
 from treeanon.kernels.spread_sets import fits, set_of_words
 from treeanon.privacy import Guarantee
 from treeanon.privacy.spread import Spread, SpreadCounter
@@ -91,3 +93,39 @@ def test_a_repair_covers_what_a_sample_did_not_show(tmp_path: Path) -> None:
         nodes = [forest.classes.label(name, text) for name, texts in repair.result().cut.items() for text in texts]
         inside = [(a, b) for a in nodes for b in nodes if a < b < repair.end[a]]
         assert sibling or not inside
+
+
+def slow_pairs(records: list[list[tuple[int, int, int]]], slots: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes as (parent, coarse slot, fine slot)."""
+    shared, related = np.zeros((slots, slots), int), np.zeros((slots, slots), int)
+    for nodes in records:
+        held = {slot for _, *both in nodes for slot in both if slot >= 0}
+        pairs = set()
+        for up, *lower in nodes:
+            while up >= 0:
+                pairs |= {frozenset((a, b)) for a in lower for b in nodes[up][1:] if min(a, b) >= 0 and a != b}
+                up = nodes[up][0]
+        for a in held:
+            for b in held:
+                if a <= b:
+                    shared[a, b] += 1
+        for pair in pairs:
+            related[min(pair), max(pair)] += 1
+    return shared, related
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pairs_of_two_levels_are_those_of_the_slow_twin(seed: int) -> None:
+    rnd = Random(seed)
+    records = [
+        [(rnd.randrange(-1, i), rnd.randrange(-1, 4), rnd.randrange(-1, 7)) for i in range(rnd.randrange(6))]
+        for _ in range(40)
+    ]
+    nodes = np.array([node for record in records for node in record], np.int32).reshape(-1, 3)
+    offsets = np.cumsum([0, *map(len, records)]).astype(np.int64)
+    shared, related = np.zeros((7, 7), np.int32), np.zeros((7, 7), np.int32)
+    parent, coarse, fine = (np.ascontiguousarray(nodes[:, i]) for i in range(3))
+    count_pairs(offsets, parent, coarse, fine, shared, related)
+    slow_shared, slow_related = slow_pairs(records, 7)
+    assert np.array_equal(shared, slow_shared)
+    assert np.array_equal(related, slow_related)

@@ -57,6 +57,15 @@ def tally(dataset: Dataset, recipe: Recipe) -> Tally:
     return Tally(counted.groupBy("kind", "place").agg(f.sum("times").alias("times")).toArrow())
 
 
+def cost_of(numbers: Tally, dataset: Dataset, weights: Mapping[str, float] | None) -> float:
+    """What the default search makes small: the value loss plus the share of relations lost."""
+    size, width = len(dataset.classes), len(dataset.classes.names) ** 2
+    general, same, lost = (numbers.of(kind, size) for kind in (GENERAL, SAME, LOST))
+    had = int(numbers.of(HAD, width).sum())
+    kept = int(numbers.of(HAS, width).sum()) / had if had else 1.0
+    return loss_of_counts(dataset.classes, general, same, lost, weights).total + 1 - kept
+
+
 def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights: Mapping[str, float] | None) -> Losses:
     """The losses of a release; `trees` are the different ones before and after."""
     classes = dataset.classes

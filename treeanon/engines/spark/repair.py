@@ -75,6 +75,14 @@ class Repair:
                 up = hierarchy.parent[node]
                 mine[node] |= not covered[node] and not below[node] and (up < 0 or below[up])
 
+    def publish(self, labels: Iterable[int]) -> None:
+        """Lets labels out beside those that are published; relations that were ended for these stay ended for them."""
+        for label in labels:
+            home = self._target(label)
+            self.published[label] = True
+            self.pairs += [(label, low) for up, low in self.pairs if up == home]
+            self.pairs += [(up, label) for up, low in self.pairs if low == home]
+
     def run(self, rare: Iterable[RareSet], held: Mapping[int, int]) -> int:
         """Ends every rare set; the number of changes that were needed."""
         self.held = held

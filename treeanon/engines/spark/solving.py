@@ -14,9 +14,10 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.engines.protocol import Told
 from treeanon.engines.spark.counting import As, Supports, count_supports
 from treeanon.engines.spark.failures import spark_failures
+from treeanon.engines.spark.finer import finer_labels
 from treeanon.engines.spark.fingerprints import Fingerprints, fingerprints
 from treeanon.engines.spark.lines import Lines
-from treeanon.engines.spark.losses import HAD, HELD, Tally, losses_of, tally
+from treeanon.engines.spark.losses import HAD, HELD, Tally, cost_of, losses_of, tally
 from treeanon.engines.spark.reading import Dataset, encoded
 from treeanon.engines.spark.recipe import Recipe
 from treeanon.engines.spark.repair import Repair, Worth
@@ -33,6 +34,9 @@ from treeanon.release.request import Request, persons
 from treeanon.schema import Schema
 
 MOST_ROUNDS = 50
+MOST_FINER_ROUNDS = 8
+_LEAST_GAIN = 0.01
+"""A share of the cost; what gains less than this is not followed by another try."""
 
 
 @dataclass(frozen=True)
@@ -71,41 +75,91 @@ def solve(dataset: Dataset, request: Request, told: Told, most: int | None = Non
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
     found = search(replace(request, jobs=request.jobs), some, replace(guarantee, k=k))
     own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
-    solution, rounds, changes = _repaired(dataset, own, request, told)
-    recipe = Recipe.of(solution, dataset)
-    with spark_failures("measuring"):
-        numbers, prints = tally(dataset, recipe), fingerprints(dataset.frame, As(recipe))
+    rounds = _Rounds(dataset, request, told)
+    with spark_failures("counting"):
+        solution, numbers = rounds.safe(_covering(dataset, own)), None
+        if len(some) < dataset.records and is_sibling(solution) and STAR not in (solution.cut or {}):
+            solution, numbers = rounds.finest(solution)
+        recipe = Recipe.of(solution, dataset)
+        numbers, prints = numbers or tally(dataset, recipe), fingerprints(dataset.frame, As(recipe))
         different = dataset.frame.select("hash").distinct().count()
     losses = losses_of(numbers, dataset, (different, prints.different), request.options.get("weights"))
     report = {
-        "engine": "spark", "sample": len(some), "rounds": rounds, "changes": changes,
+        "engine": "spark", "sample": len(some), "rounds": rounds.rounds, "changes": rounds.changes,
+        "let_out": rounds.let_out,
         "seconds": time.perf_counter() - begun, **found.report,
     }  # fmt: skip
     return Solved(solution, recipe, prints, losses, report)
 
 
-def _repaired(dataset: Dataset, solution: Solution, request: Request, told: Told) -> tuple[Solution, int, int]:
-    """The solution made safe, the rounds of counting that took, and the changes."""
-    guarantee, changes = solution.guarantee, 0
-    sibling = solution.options.get("recoding", "subtree") == "sibling"
-    covering = Repair(solution, dataset.classes, Worth(1, 1), sibling=sibling)
-    if STAR not in (solution.cut or {}):
-        covering.cover()
-        solution = covering.result()
-    worth: Worth | None = None
-    for number in range(1, MOST_ROUNDS + 1):
-        found = _counted(dataset, Recipe.of(solution, dataset), guarantee)
-        told(f"round {number}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
-        if not found.rare:
-            return solution, number, changes
-        if STAR in (solution.cut or {}):
-            raise GuaranteeError(f"fewer than k = {guarantee.k:,} records have any value")
-        if worth is None:
-            worth = _worth(tally(dataset, Recipe.of(solution, dataset)), dataset, request)
-        repair = Repair(solution, dataset.classes, worth, sibling=sibling)
-        changes += repair.run(found.rare, found.held)
-        solution = repair.result()
-    raise GuaranteeError(f"no release was found in {MOST_ROUNDS} rounds; a larger sample starts nearer to one")
+class _Rounds:
+    """Solutions for one dataset, made safe by counting over all of it; says how many rounds that takes."""
+
+    def __init__(self, dataset: Dataset, request: Request, told: Told) -> None:
+        self.dataset, self.request, self.told = dataset, request, told
+        self.rounds, self.changes, self.let_out = 0, 0, 0
+        self._worth: Worth | None = None
+
+    def safe(self, solution: Solution) -> Solution:
+        """A solution of which nothing is rare: this one, or a more general one."""
+        guarantee = solution.guarantee
+        for _ in range(MOST_ROUNDS):
+            found = _counted(self.dataset, Recipe.of(solution, self.dataset), guarantee)
+            self.rounds += 1
+            self.told(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
+            if not found.rare:
+                return solution
+            if STAR in (solution.cut or {}):
+                raise GuaranteeError(f"fewer than k = {guarantee.k:,} records have any value")
+            repair = self.repair(solution)
+            self.changes += repair.run(found.rare, found.held)
+            solution = repair.result()
+        raise GuaranteeError(f"no release was found in {MOST_ROUNDS} rounds; a larger sample starts nearer to one")
+
+    def repair(self, solution: Solution) -> Repair:
+        """What changes a solution, by what that costs in these data."""
+        if self._worth is None:
+            self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
+        return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution))
+
+    def finest(self, solution: Solution) -> tuple[Solution, Tally]:
+        """A safe solution that was made finer as long as that pays, and its numbers."""
+        weights = self.request.options.get("weights")
+        numbers = tally(self.dataset, Recipe.of(solution, self.dataset))
+        cost = cost_of(numbers, self.dataset, weights)
+        for _ in range(MOST_FINER_ROUNDS):
+            held = numbers.of(HELD, len(self.dataset.classes))
+            recipe = Recipe.of(solution, self.dataset)
+            labels = finer_labels(self.dataset, recipe, solution.guarantee, held, weights)
+            if not labels:
+                break
+            self.told(f"letting {len(labels):,} finer values out")
+            repair = self.repair(solution)
+            repair.publish(labels)
+            finer = self.safe(repair.result())
+            found = tally(self.dataset, Recipe.of(finer, self.dataset))
+            now = cost_of(found, self.dataset, weights)
+            if now >= cost:
+                break
+            pays = cost - now > _LEAST_GAIN * cost
+            solution, numbers, cost, self.let_out = finer, found, now, self.let_out + len(labels)
+            if not pays:
+                break
+        return solution, numbers
+
+
+def is_sibling(solution: Solution) -> bool:
+    """Whether a published node may stand beside some of its descendants."""
+    return bool(solution.options.get("recoding", "subtree") == "sibling")
+
+
+def _covering(dataset: Dataset, solution: Solution) -> Solution:
+    """The solution of a sample, for values that the sample does not have as well."""
+    if STAR in (solution.cut or {}):
+        return solution
+    covering = Repair(solution, dataset.classes, Worth(1, 1), sibling=is_sibling(solution))
+    covering.cover()
+    return covering.result()
 
 
 def _worth(numbers: Tally, dataset: Dataset, request: Request) -> Worth:
@@ -116,9 +170,7 @@ def _worth(numbers: Tally, dataset: Dataset, request: Request) -> Worth:
 
 
 def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
-    with spark_failures("counting"):
-        spread = _spread(dataset, recipe, guarantee)
-        return count_supports(dataset.frame, As(recipe), spread, guarantee.k)
+    return count_supports(dataset.frame, As(recipe), _spread(dataset, recipe, guarantee), guarantee.k)
 
 
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:

@@ -1,0 +1,142 @@
+"""Makes a solution that is safe finer again: a sample cannot show that what is rare in it is held often enough in all.
+
+Children of published nodes are let out where all records, counted exactly, show that no label or relation becomes rare
+beside any published label, nor beside another that is let out. What larger sets, and what is left of the more general
+labels, say to that is counted and repaired afterwards, as for any solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.engines.spark.reading import Dataset
+from treeanon.engines.spark.recipe import Recipe
+from treeanon.engines.spark.records import Batches, map_batches, rows_of, to_forest
+from treeanon.kernels.spread_pairs import count_pairs
+from treeanon.kernels.trees import Ints, Longs
+from treeanon.loss.labels import label_losses, label_parents
+from treeanon.loss.values import class_weights
+from treeanon.privacy.guarantee import Guarantee, roles_of
+
+_PAIRS = "pair long, shared long, related long"
+MOST_FINER = 2000
+"""Labels that are looked at in one round: those that can gain most."""
+
+MOST_SLOTS = 6000
+"""With more labels than this the tables of pairs would not fit a worker."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """The labels that are counted beside each other: the published ones, then those that might be let out of them.
+
+    `coarse` and `fine` have a slot for every label of the records, or -1.
+    """
+
+    coarse: Ints
+    fine: Ints
+    labels: Ints
+    published: int
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> list[int]:
+    """Labels to let out beside the published ones, if that gains anything; `held` counts nodes by label."""
+    slots = _slots(dataset, recipe, guarantee, held, weights)
+    if slots is None:
+        return []
+    shared = dataset.frame.sparkSession.sparkContext.broadcast((recipe, slots))
+    from pyspark.sql import functions as f
+
+    counted = map_batches(dataset.frame, partial(_count, shared=shared), _PAIRS)
+    summed = counted.groupBy("pair").agg(f.sum("shared").alias("shared"), f.sum("related").alias("related"))
+    rare = map_batches(summed, partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots)), _PAIRS)
+    pair = rare.select("pair").toArrow().column("pair").to_numpy()
+    return _chosen(slots, recipe, pair // len(slots), pair % len(slots))
+
+
+def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> Slots | None:
+    """The slots to be counted, the finer labels by what they could gain; None if there are none."""
+    classes = dataset.classes
+    known = [i for i in roles_of(dataset, guarantee).known if classes.names[i] not in recipe.withheld]
+    mine = np.isin(classes.class_of, known)
+    shown = np.unique(recipe.mapping[mine])
+    above, loss = label_parents(classes), label_losses(classes)
+    weight = np.concatenate([[1.0], class_weights(classes, weights)[classes.class_of[1:]]])
+    end = np.concatenate([[0], *(f + h.end for f, h in zip(classes.first, classes.hierarchies, strict=False))])
+    before = np.concatenate([[0], np.cumsum(held)])
+    is_shown = np.zeros(len(classes), bool)
+    is_shown[shown] = True
+    candidates = np.flatnonzero(mine & ~is_shown & (above > 0))
+    candidates = candidates[is_shown[above[candidates]]]
+    # No more records hold a label than nodes lie under it.
+    times = before[end[candidates]] - before[candidates]
+    gain = times * (loss[above[candidates]] - loss[candidates]) * weight[candidates]
+    worth = (times >= guarantee.k) & (gain > 0)
+    order = np.lexsort((candidates[worth], -gain[worth]))[:MOST_FINER]
+    finer = candidates[worth][order]
+    if not len(finer) or len(shown) + len(finer) > MOST_SLOTS:
+        return None
+    place = np.full(len(classes), -1, np.int32)
+    place[shown] = np.arange(len(shown), dtype=np.int32)
+    coarse = np.where(mine, place[recipe.mapping], -1).astype(np.int32)
+    fine = np.full(len(classes), -1, np.int32)
+    for number, label in enumerate(finer.tolist(), start=len(shown)):
+        below = slice(label, int(end[label]))
+        fine[below] = np.where(recipe.mapping[below] == above[label], number, fine[below])
+    return Slots(coarse, fine, np.concatenate([shown, finer]).astype(np.int32), len(shown))
+
+
+def _count(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
+    """The pairs of slots that a partition's records hold, of which one might be let out."""
+    recipe, slots = shared.value
+    held, related = (np.zeros((len(slots), len(slots)), np.int32) for _ in range(2))
+    for batch in batches:
+        forest = to_forest(batch, recipe.schema, recipe.classes)
+        coarse, fine = slots.coarse[forest.label], slots.fine[forest.label]
+        count_pairs(forest.offsets, forest.parent, coarse, fine, held, related)
+    held[:, : slots.published] = 0
+    flat, flat_related = held.ravel(), related.ravel()
+    places = np.flatnonzero(flat)
+    for i in range(0, len(places), 1 << 16):
+        some = places[i : i + (1 << 16)]
+        yield rows_of(_PAIRS, some, flat[some], flat_related[some])
+
+
+def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.RecordBatch]:
+    """The pairs that are rare: together (or alone), or one above the other."""
+    for batch in batches:
+        pair, shared, related = (column.to_numpy() for column in batch.columns)
+        rare = shared < k if m > 1 else (shared < k) & (pair // slots == pair % slots)
+        if m > 1 and n > 0:
+            rare |= (related > 0) & (related < k)
+        yield rows_of(_PAIRS, pair[rare], shared[rare], related[rare])
+
+
+def _chosen(slots: Slots, recipe: Recipe, one: Longs, other: Longs) -> list[int]:
+    """Labels of which no two are rare together, nor one with a published label; what gains most comes first."""
+    home = recipe.mapping[slots.labels]
+    # What a label shares with its own more general one says nothing: that will be what is left of it.
+    own = (one < slots.published) & (slots.labels[one] == home[other])
+    one, other = one[~own], other[~own]
+    refused = np.zeros(len(slots), bool)
+    refused[other[(one < slots.published) | (one == other)]] = True
+    both = ~refused[one] & ~refused[other] & (one >= slots.published)
+    against: dict[int, list[int]] = {}
+    for a, b in zip(one[both].tolist(), other[both].tolist(), strict=True):
+        against.setdefault(a, []).append(b)
+        against.setdefault(b, []).append(a)
+    chosen = []
+    for slot in range(slots.published, len(slots)):
+        if not refused[slot]:
+            chosen.append(int(slots.labels[slot]))
+            refused[against.get(slot, [])] = True
+    return chosen
