@@ -136,6 +136,14 @@ def test_neither_values_nor_escapes_are_shown(tmp_path: Path) -> None:
     assert "CANARY" not in run(*small(tmp_path, *lines), "--json").output
 
 
+def test_white_space_that_tells_apart_is_told(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("age\n7\n 7\n")
+    text = 'version = 1\n[input]\nformat = "csv"\n[[class]]\nname = "age"\npath = "age"\ntype = "integer"\n'
+    (tmp_path / "s.toml").write_text(text)
+    done = run(str(tmp_path / "p.csv"), "-s", str(tmp_path / "s.toml"), "-k", "2")
+    assert done.exit_code == 0 and "white space" in done.stderr
+
+
 def test_quiet_prints_nothing() -> None:
     assert run(*CENSUS, "-q", "-m", "1").output == ""
 

@@ -172,6 +172,12 @@ def _tell(found: Risk, report: ReadReport | None, schema: Schema, m: int, *, qui
         say(f"no time for more than {found.m} columns at once: give it more --seconds, or --exact", quiet=quiet)
     if report is not None and report.skipped:
         say(f"warning: {report.skipped:,} broken records skipped, which the answer knows nothing of", quiet=quiet)
+    if report is not None and report.padded:
+        say(
+            "white space around values tells apart, for whoever reads the file, what is taken for equal here:",
+            quiet=quiet,
+        )
+        say("\n".join(told_dropped(report.padded)), quiet=quiet)
     if others:
         say(f"not taken to be known, as the schema says: {printable(', '.join(others))}", quiet=quiet)
     if unnamed:
