@@ -14,7 +14,6 @@ import numpy as np
 
 from treeanon.kernels.adaptive import RANGES, SETS
 from treeanon.kernels.freeform_prices import Prices, rows_cost
-from treeanon.kernels.freeform_rounds import Rule
 from treeanon.kernels.jit import njit
 from treeanon.kernels.trees import Ints, Longs
 
@@ -180,24 +179,6 @@ def _has_room(members: Ints, t: int, a: int, other: int, most: int) -> bool:
 
 
 @njit
-def _stays_diverse(members: Ints, t: int, a: int, other: int, rule: Rule) -> bool:
-    """Whether the sensitive values are as diverse as asked when member a is another."""
-    values, distinct = rule.values, 0
-    for j in range(members.shape[1]):
-        value = values[other if j == a else members[t, j]]
-        count, is_new = 0, 1
-        for i in range(members.shape[1]):
-            if values[other if i == a else members[t, i]] == value:
-                count += 1
-                if i < j:
-                    is_new = 0
-        if count > rule.most:
-            return False
-        distinct += is_new
-    return distinct >= rule.least
-
-
-@njit
 def _replace(tuples: Ints, start: int, old: int, new: int) -> None:
     """Puts a tuple in the place of another one among those that cover a class."""
     while tuples[start] != old:
@@ -223,8 +204,6 @@ def exchange(
     members: Ints,
     slots: Slots,
     most: Ints,
-    rule: Rule,
-    is_diverse: bool,
     near: Near,
     live: Longs,
     heat: float,
@@ -267,8 +246,6 @@ def exchange(
         limit = -heat * math.log(1.0 - _unit(state)) + 1e-12
         more = change(prices, members, t, a, other) + change(prices, members, u, b, own)
         if more > limit:
-            continue
-        if is_diverse and not (_stays_diverse(members, t, a, other, rule) and _stays_diverse(members, u, b, own, rule)):
             continue
         members[t, a], members[u, b] = other, own
         _replace(slots.tuples, slots.starts[own], t, u)

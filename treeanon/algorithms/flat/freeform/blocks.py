@@ -93,7 +93,7 @@ def search_blocks(
         parts = max(min(-(-len(table) // block), len(table) // asked.k), 1)
         along = sorted_ if parts == 1 else ordered(table, order, k=asked.k, form=form, style=style).rows
         rows = [part[np.argsort(rank[part])] for part in np.array_split(along, parts)]
-        solved = _solved([(prices, asked, own) for own in rows], solve)
+        solved = _solved(problem, [(prices, asked, own) for own in rows], solve)
         if solved is not None:
             break
         if parts == 1:
@@ -111,17 +111,19 @@ def search_blocks(
     return Freeform(name, problem.models, graph, original, counts | drawn, style)
 
 
-def _solved(parts: list[tuple[Prices, Asked, Longs]], solve: Solve) -> list[tuple[Ints, dict[str, Any]]] | None:
+def _solved(
+    problem: Problem, parts: list[tuple[Prices, Asked, Longs]], solve: Solve
+) -> list[tuple[Ints, dict[str, Any]]] | None:
     """What comes out for each block; None if there is nothing for one."""
 
     def task(part: tuple[Prices, Asked, Longs]) -> tuple[Ints, dict[str, Any]] | None:
         prices, asked, rows = part
         return solve(Block(prices_within(prices, rows), asked.k, asked.rule(rows)))
 
-    if len(parts) == 1:
-        found = [task(parts[0])]
-    else:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(task, parts))
+    found = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for one in pool.map(task, parts):
+            found.append(one)
+            problem.tell(len(found), len(parts))
     known = [one for one in found if one is not None]
     return known if len(known) == len(found) else None

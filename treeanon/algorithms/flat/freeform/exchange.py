@@ -7,24 +7,30 @@ best of these groupings.
 
 Where we differ from FREE, whose searches build graphs round by round, the last tuples of a round being left with what
 no other one took: tuples exchange rows with tuples near to them, at first at a little heat, so that some exchanges cost
-something; and parts of the tuples are solved as linear programs, whose columns are tuples, and made whole again. Both
-go on, in parts with other borders every time, until a time is over or nothing is gained.
+something; parts of the tuples give all their rows away and are made anew by assignments; and parts are solved as linear
+programs, whose columns are tuples, and made whole again. That goes on, in parts with other borders every time, until a
+time is over or nothing is gained. `bound` tells, of a table of few rows, how far from the least the result can be.
 
-What somebody learns who knows the program: the search looks at the quasi columns of all rows at once (and at sensitive
-values, if candidates must be diverse), as every search does that makes loss least, and never at which row is behind a
-tuple. That is drawn afterwards, by chance, as in `matchings`. Rows that are alike are dealt out to tuples by their
-number, which is not published. So even who knew the quasi columns of all rows, and could run the search again, has the
-graph and nothing more: k tuples for every row, each equally likely to be its own. That some graphs would have cost more
-than this one tells of the quasi columns what the published values show anyway: that no better was found. Where
-candidates must be diverse, the graph depends on sensitive values too, and may tell something of them to who knows all
-others; as with any grouping that looks at them.
+What somebody learns who knows the program: the search looks at the quasi columns of all rows at once, as every search
+does that makes loss least, and never at sensitive values, nor at which row is behind a tuple. That is drawn afterwards,
+by chance, as in `matchings`. Rows that are alike are dealt out to tuples by their number, which is not published. So
+even who knew the quasi columns of all rows, and could run the search again, has the graph and nothing more: k tuples
+for every row, each equally likely to be its own. That some graphs would have cost more than this one tells of the quasi
+columns what the published values show anyway: that no better was found.
+
+Why models of sensitive values are refused: each of the k candidates of a row is as likely as the others only because
+neither the graph nor the draw depends on sensitive values. Were a graph or a draw rejected because what a row is seen
+among is not diverse, somebody could ask of each way to match all rows whether the program would have come to this
+release from it. Where it would not, that way is ruled out, and a row is left with fewer candidates, perhaps with one. A
+graph that is drawn blindly has no such leak, but whether its candidates are diverse is then left to chance.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -34,6 +40,7 @@ from treeanon.algorithms.flat.freeform.exchange_parts import (
     Deadline,
     Tuples,
     along,
+    by_assignments,
     by_exchanges,
     by_program,
     cut_by_classes,
@@ -43,8 +50,7 @@ from treeanon.algorithms.flat.freeform.exchange_parts import (
 from treeanon.algorithms.flat.freeform.exchange_start import Classes, best_start
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.freeform.graph import Graph
-from treeanon.algorithms.flat.freeform.matchings import Randomness
-from treeanon.algorithms.flat.freeform.owners import drawn_owners
+from treeanon.algorithms.flat.freeform.matchings import Randomness, drawn_originals
 from treeanon.algorithms.flat.freeform.prices import prices_of
 from treeanon.algorithms.flat.onedim.orders import Order
 from treeanon.algorithms.flat.options import Style
@@ -55,6 +61,8 @@ from treeanon.kernels.freeform_prices import tuple_costs
 from treeanon.kernels.trees import Ints
 from treeanon.loss.flat.ncp import Form
 
+Tell = Callable[[int, int], None]
+
 _SECONDS = 30.0
 _HEATS = 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.0
 _COOL = 2
@@ -62,6 +70,7 @@ _TRIES, _MOST_TRIES = 12, 60
 _PACE, _SHARE = 1_500_000, 0.2
 _SEARCHED = 20_000
 _SOLVED, _MOST_SOLVED, _FEW = 80, 600, 2_500
+_WHOLE, _ASSIGNED = 1_200, 400
 _ENOUGH, _SMALL = 1e-4, 1e-9
 
 
@@ -89,32 +98,38 @@ def search(
     """
     if not seconds >= 0:
         raise UsageError("the seconds must be a number from 0")
-    asked = asked_of(problem)
+    k = asked_of(problem, diverse=False).k
     table = problem.table
     prices = prices_of(table, form, style)
     if not len(table):
-        return Freeform("freeform", problem.models, Graph(np.empty((0, asked.k), np.int32)), np.zeros(0, np.int32))
-    edges, counts = best_start(problem, asked, prices, form=form, style=style, order=order)
+        return Freeform("freeform", problem.models, Graph(np.empty((0, k), np.int32)), np.zeros(0, np.int32))
+    edges, counts = best_start(problem, k, prices, form=form, style=style, order=order)
     before = float(tuple_costs(prices, edges).sum())
-    classes = Classes.of_rows(prices, asked)
-    tuples = classes.tuples(prices, asked, edges)
-    counts |= improve(tuples, seconds)
+    classes = Classes.of_rows(prices)
+    tuples = classes.tuples(prices, edges)
+    counts |= improve(tuples, seconds, problem.tell)
     found = dealt(tuples.members, classes.starts, classes.rows)
     if float(tuple_costs(prices, found).sum()) < before:
         edges = found
     graph = Graph(edges)
     whole = len(table) * len(table.quasi)
     counts |= {"start_gcp": before / whole, "gcp": graph.gcp(prices)}
-    original, drawn = drawn_owners(graph, asked, Randomness(seed))
-    return Freeform("freeform", problem.models, graph, original, counts | drawn, style)
+    return Freeform("freeform", problem.models, graph, drawn_originals(graph, Randomness(seed)), counts, style)
 
 
-def improve(tuples: Tuples, seconds: float) -> dict[str, Any]:
-    """Improves the tuples in place as long as that pays, or until the time is over; returns what there is to tell."""
-    end = time.monotonic() + seconds
+def improve(tuples: Tuples, seconds: float, tell: Tell) -> dict[str, Any]:
+    """Improves the tuples in place as long as that pays, or until the time is over; returns what there is to tell.
+
+    How much of the time is gone is told: it may end sooner, when nothing is gained any more.
+    """
+    begun, telling = time.monotonic(), Lock()
 
     def is_over() -> bool:
-        return time.monotonic() >= end
+        gone = time.monotonic() - begun
+        # All threads come here: one at a time tells.
+        with telling:
+            tell(int(1000 * min(gone, seconds)), int(1000 * seconds))
+        return gone >= seconds
 
     rounds = {"exchange_rounds": 0, "program_rounds": 0}
     if tuples.members.shape[1] == 1:
@@ -122,11 +137,14 @@ def improve(tuples: Tuples, seconds: float) -> dict[str, Any]:
     tries = _tries(tuples, seconds)
     shifts = np.random.default_rng(1).random(10_000)
     whole, turn = float(tuples.costs.sum()), 0
-    idle = 0
+    idle, pays = 0, True
     while whole > _SMALL and not is_over() and idle < len(tuples.places):
         gained = _by_exchanges(tuples, turn, tries, float(shifts[turn]), is_over)
         rounds["exchange_rounds"] += 1
-        if not tuples.is_diverse and not is_over():
+        if pays and not is_over():
+            anew = _by_assignments(tuples, turn, float(shifts[turn]), is_over)
+            gained, pays = gained + anew, anew > _ENOUGH * whole
+        if not is_over():
             gained += _by_programs(tuples, turn, float(shifts[turn]), is_over)
             rounds["program_rounds"] += 1
         idle = idle + 1 if gained < _ENOUGH * whole else 0
@@ -156,6 +174,17 @@ def _by_exchanges(tuples: Tuples, turn: int, tries: int, shift: float, is_over: 
     return improved(tuples, parts, work, is_over)
 
 
+def _by_assignments(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
+    """Makes parts of the tuples anew, member by member; returns the gain."""
+    size = _WHOLE if len(tuples) <= _WHOLE else _ASSIGNED
+    parts = [part for part in cut_by_count(along(tuples, turn), size, shift) if tuples.costs[part].sum() > _SMALL]
+
+    def work(part: Tuples, number: int) -> Ints | None:
+        return by_assignments(part, turn, turn * len(parts) + number + 1, is_over)
+
+    return improved(tuples, parts, work, is_over)
+
+
 def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
     """Solves parts of the tuples as linear programs, and lets what comes out exchange members; returns the gain."""
     costs = tuples.costs
@@ -166,9 +195,6 @@ def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> 
     parts = sorted((part for part in parts if costs[part].sum() > _SMALL), key=lambda part: -costs[part].sum())
 
     def work(part: Tuples, number: int) -> Ints | None:
-        found = by_program(part, is_over)
-        if found is None:
-            return None
-        return by_exchanges(replace(part, members=found), (0.0,), _TRIES, turn * len(parts) + number + 1, is_over)
+        return by_program(part, turn * len(parts) + number + 1, is_over)
 
     return improved(tuples, parts, work, is_over)

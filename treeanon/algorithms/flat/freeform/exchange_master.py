@@ -22,10 +22,10 @@ from treeanon.kernels.trees import Ints, Longs
 
 Floats = npt.NDArray[np.float64]
 
-_ROUNDS, _AGAIN = 24, 4
+_ROUNDS, _AGAIN = 40, 4
 _WIDTH, _NARROWER, _LEAST = 4.0, 0.8, 0.02
 _SMALL = 1e-7
-_SHARE = 0.3
+_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,15 @@ class Pool:
         """The pool of these tuples."""
         known = np.unique(np.sort(members, axis=1), axis=0)
         return cls(known, tuple_costs(prices, known))
+
+    @classmethod
+    def begun(cls, demand: Demand, members: Ints) -> tuple[Pool, Floats, float]:
+        """A pool of tuples and others like them, what classes may be worth, and how far that may be wrong."""
+        pool = cls.of(members, demand.prices)
+        worth, width = _fair_worth(demand, members)
+        for share in (0.6, 0.8, 1.0):
+            _extend(demand, pool, worth * share, np.arange(len(worth)))
+        return pool, worth, width
 
     def add(self, members: Ints, costs: Floats) -> int:
         """Adds those that are new; returns how many these are."""
@@ -105,14 +114,11 @@ def best_tuples(demand: Demand, members: Ints, is_over: Callable[[], bool]) -> I
 
     They are not compared with those given.
     """
-    pool = Pool.of(members, demand.prices)
-    worth, width = _fair_worth(demand, members)
-    for share in (0.6, 0.8, 1.0):
-        _extend(demand, pool, worth * share, np.arange(len(worth)))
+    pool, worth, width = Pool.begun(demand, members)
     need, left, taken = demand.need.copy(), demand.tuples, list[Ints]()
     while left:
         rest = replace(demand, need=need, most=np.minimum(demand.most, need).astype(np.int32))
-        found = _priced(rest, pool, worth, width, _ROUNDS if not taken else _AGAIN, is_over)
+        found = priced(rest, pool, worth, width, _ROUNDS if not taken else _AGAIN, is_over)
         if found is None:
             return None if is_over() else np.concatenate([*taken, _filled(need, left, demand.k)])
         own, times, worth = found
@@ -127,7 +133,7 @@ def best_tuples(demand: Demand, members: Ints, is_over: Callable[[], bool]) -> I
     return np.concatenate([*taken, _filled(need, left, demand.k)])
 
 
-def _priced(
+def priced(
     demand: Demand, pool: Pool, worth: Floats, width: float, rounds: int, is_over: Callable[[], bool]
 ) -> tuple[Ints, Floats, Floats] | None:
     """How often, as a fraction, to publish each of some tuples, and what classes are worth then.

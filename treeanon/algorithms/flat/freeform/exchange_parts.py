@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.algorithms.flat.freeform.exchange_assign import made_anew, reassigned
 from treeanon.algorithms.flat.freeform.exchange_master import Demand, best_tuples
 from treeanon.algorithms.flat.freeform.prices import prices_within
 from treeanon.kernels.exchange import Near, costly, exchange, slots_of
 from treeanon.kernels.exchange_columns import Floats
 from treeanon.kernels.freeform_prices import Prices, tuple_costs
-from treeanon.kernels.freeform_rounds import Rule
 from treeanon.kernels.trees import Ints, Longs
 
 Deadline = Callable[[], bool]
@@ -31,15 +31,12 @@ _REACH = 40
 class Tuples:
     """The tuples of some classes: members[t] has the classes that tuple t covers, at most most[v] rows of class v.
 
-    places[o] says where classes are in an order in which those that are alike lie near each other. `rule` is what
-    sensitive values must be like, if `is_diverse`.
+    places[o] says where classes are in an order in which those that are alike lie near each other.
     """
 
     prices: Prices
     members: Ints
     most: Ints
-    rule: Rule
-    is_diverse: bool
     places: Ints
 
     def __len__(self) -> int:
@@ -58,8 +55,6 @@ class Tuples:
             prices_within(self.prices, classes),
             np.ascontiguousarray(members.reshape(len(chosen), -1).astype(np.int32)),
             self.most[classes],
-            self.rule._replace(values=self.rule.values[classes]) if self.is_diverse else self.rule,
-            self.is_diverse,
             self.places[:, classes].argsort(axis=1).argsort(axis=1).astype(np.int32),
         )
 
@@ -80,17 +75,24 @@ def by_exchanges(tuples: Tuples, heats: Iterable[float], tries: int, seed: int, 
         left = len(live) * members.shape[1] * tries
         while left > 0 and not is_over():
             now = min(left, _TRIES)
-            exchange(
-                tuples.prices, members, slots, tuples.most, tuples.rule, tuples.is_diverse, near, live, heat, now, state
-            )
+            exchange(tuples.prices, members, slots, tuples.most, near, live, heat, now, state)
             left -= now
     return members
 
 
-def by_program(tuples: Tuples, is_over: Deadline) -> Ints | None:
-    """The members as a linear program over tuples has them, whatever the rule; None if it has not come to its end."""
+def by_program(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
+    """The members as a linear program over tuples has them, then given out again; None if it came to no end."""
     need = np.bincount(tuples.members.ravel(), minlength=len(tuples.most)).astype(np.int64)
-    return best_tuples(Demand(tuples.prices, need, tuples.most, tuples.members.shape[1]), tuples.members, is_over)
+    demand = Demand(tuples.prices, need, tuples.most, tuples.members.shape[1])
+    found = best_tuples(demand, tuples.members, is_over)
+    return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
+
+
+def by_assignments(tuples: Tuples, o: int, seed: int, is_over: Deadline) -> Ints | None:
+    """The members made anew along an order, then given out again; None if that has not come to its end."""
+    places = tuples.places[o % len(tuples.places)]
+    found = made_anew(tuples.prices, tuples.members, tuples.most, places, is_over)
+    return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
 
 
 def improved(

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from treeanon.algorithms.flat import mondrian
-from treeanon.algorithms.flat.freeform import greedy
-from treeanon.algorithms.flat.freeform.asked import Asked
 from treeanon.algorithms.flat.freeform.exchange_parts import Tuples
 from treeanon.algorithms.flat.freeform.graph import rings
 from treeanon.algorithms.flat.freeform.prices import prices_within
@@ -21,7 +19,6 @@ from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.freeform_prices import Prices, tuple_costs
-from treeanon.kernels.freeform_rounds import Rule
 from treeanon.kernels.onedim import cut_groups
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.ncp import Form
@@ -32,33 +29,27 @@ _ORDERS = 12
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Rows that are alike, also in the sensitive value where that must be diverse: `of` has the class of every row, and
-    rows[starts[v]:starts[v + 1]] are those of class v.
-    """
+    """Rows that are alike: `of` has the class of every row, and rows[starts[v]:starts[v + 1]] are those of class v."""
 
     of: Ints
     starts: Longs
     rows: Longs
 
     @classmethod
-    def of_rows(cls, prices: Prices, asked: Asked) -> Classes:
+    def of_rows(cls, prices: Prices) -> Classes:
         """The classes of all rows."""
-        columns = [*prices.cells.T, *([asked.values + 1] if asked.is_diverse else [])]
+        columns = list(prices.cells.T)
         numbers, count = group_numbers(columns, [int(own.max()) + 1 for own in columns], len(prices.values))
         starts = np.append(0, np.cumsum(np.bincount(numbers, minlength=count))).astype(np.int64)
         return cls(numbers.astype(np.int32), starts, np.argsort(numbers, kind="stable").astype(np.int64))
 
-    def tuples(self, prices: Prices, asked: Asked, edges: Ints) -> Tuples:
+    def tuples(self, prices: Prices, edges: Ints) -> Tuples:
         """The tuples that cover the rows of `edges`, as exchanges see them."""
-        first = self.rows[self.starts[:-1]]
-        rule = asked.rule(first)
-        own = prices_within(prices, first)
+        own = prices_within(prices, self.rows[self.starts[:-1]])
         return Tuples(
             own,
             np.ascontiguousarray(self.of[edges]),
             np.diff(self.starts).astype(np.int32),
-            Rule(np.ascontiguousarray(rule.values), rule.most, rule.least),
-            asked.is_diverse,
             _places(own),
         )
 
@@ -77,68 +68,31 @@ def _places(prices: Prices) -> Ints:
 
 
 def best_start(
-    problem: Problem, asked: Asked, prices: Prices, *, form: Form, style: Style, order: Order
+    problem: Problem, k: int, prices: Prices, *, form: Form, style: Style, order: Order
 ) -> tuple[Ints, dict[str, Any]]:
     """The edges of the rings that cost least, and which grouping they are of."""
-    best, least, best_name = None, np.inf, ""
-    for name, edges in _starts(problem, asked, form, style, order):
+    best, least, best_name = np.empty((0, k), np.int32), np.inf, ""
+    for name, rows, sizes in _groupings(problem, k, form, style, order):
+        edges = rings(rows, sizes, k)
         cost = float(tuple_costs(prices, edges).sum())
         if cost < least:
             best, least, best_name = edges, cost, name
-    if best is None:
-        found = greedy.search(problem, form=form, style=style)
-        best, best_name = found.graph.edges, found.algorithm
     return best, {"start": best_name}
 
 
-def _starts(problem: Problem, asked: Asked, form: Form, style: Style, order: Order) -> Iterator[tuple[str, Ints]]:
-    """Edges of rings by the grouping they are of, those alone that are as diverse as asked."""
-    found = ((name, rows, sizes) for name, rows, sizes in _groupings(problem, asked, form, style, order))
-    for name, rows, sizes in found:
-        edges = rings(rows, sizes, asked.k)
-        if not asked.is_diverse or _is_diverse(asked, edges):
-            yield name, edges
-
-
-def _groupings(
-    problem: Problem, asked: Asked, form: Form, style: Style, order: Order
-) -> Iterator[tuple[str, Longs, Longs]]:
+def _groupings(problem: Problem, k: int, form: Form, style: Style, order: Order) -> Iterator[tuple[str, Longs, Longs]]:
     """Groupings by name: the rows, group by group, and the sizes of the groups."""
-    if not asked.is_diverse:
-        costs = table_costs(problem.table, form, style)
-        for name in _TRIED if order == "best" else (order,):
-            made = ordered(problem.table, name, k=asked.k, form=form, style=style)
-            group, _ = cut_groups(made.rows, best_cuts(ncp_costs(costs, made.rows), len(made.rows), asked.k)[1])
-            yield made.name, *_by_group(group, made.rows)
+    costs = table_costs(problem.table, form, style)
+    for name in _TRIED if order == "best" else (order,):
+        made = ordered(problem.table, name, k=k, form=form, style=style)
+        group, _ = cut_groups(made.rows, best_cuts(ncp_costs(costs, made.rows), len(made.rows), k)[1])
+        yield made.name, *_by_group(group, made.rows)
     for mode in ("relaxed", "strict"):
         group = mondrian.search(problem, mode=mode, split="ncp", style=style).group
-        yield f"mondrian {mode}", *_by_group(group, _spread(asked, group))
+        yield f"mondrian {mode}", *_by_group(group, np.arange(len(group)))
 
 
 def _by_group(group: Longs, rows: Longs) -> tuple[Longs, Longs]:
     """The rows group by group, in the order given within each; and the sizes of the groups."""
     own = group[rows]
     return rows[np.argsort(own, kind="stable")], np.bincount(group)
-
-
-def _spread(asked: Asked, group: Longs) -> Longs:
-    """The rows in an order in which the sensitive values of each group are as far from their equals as can be."""
-    if not asked.is_diverse:
-        return np.arange(len(group))
-    order = np.lexsort(np.stack([asked.values, group]))
-    keys = np.stack([group[order], asked.values[order]])
-    starts = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)))
-    sizes = np.diff(np.append(starts, len(order)))
-    within = np.arange(len(order)) - np.repeat(starts, sizes)
-    return order[np.argsort((within + 0.5) / np.repeat(sizes, sizes), kind="stable")]
-
-
-def _is_diverse(asked: Asked, edges: Ints) -> bool:
-    """Whether what every tuple covers is as diverse as asked."""
-    own = np.sort(asked.values[edges], axis=1)
-    run, longest = np.ones(len(own), np.int64), np.ones(len(own), np.int64)
-    for j in range(1, own.shape[1]):
-        run = np.where(own[:, j] == own[:, j - 1], run + 1, 1)
-        longest = np.maximum(longest, run)
-    distinct = 1 + (own[:, 1:] != own[:, :-1]).sum(axis=1)
-    return bool((longest <= asked.most).all() and (distinct >= asked.least).all())
