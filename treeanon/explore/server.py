@@ -163,7 +163,8 @@ async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]
                 told = await asyncio.wait_for(events.get(), _PATIENCE)
                 yield _line(told, session)
             except TimeoutError:
-                if session.worker.compiling:
+                # Where there is something to see already, it stays.
+                if told is None and session.worker.compiling:
                     yield json.dumps({"status": _COMPILING}) + "\n"
     finally:
         end()
