@@ -129,3 +129,28 @@ def test_pairs_of_two_levels_are_those_of_the_slow_twin(seed: int) -> None:
     slow_shared, slow_related = slow_pairs(records, 7)
     assert np.array_equal(shared, slow_shared)
     assert np.array_equal(related, slow_related)
+
+
+@pytest.mark.parametrize(("m", "n"), [(2, 1), (3, 2)])
+def test_needed_records_keep_supports_up_to_the_bound_however_parted(tmp_path: Path, m: int, n: int) -> None:
+    forest = forest_of(tmp_path, seed=5, count=120)
+    spread, least = spread_of(forest, m, n), 3
+
+    def thinned(part: ta.Forest) -> ta.Forest:
+        return part.take(np.flatnonzero(SpreadCounter(spread).needed(part, least)))
+
+    whole = thinned(forest)
+    parts = [
+        number
+        for start in (0, 30, 70)
+        for number in np.flatnonzero(
+            SpreadCounter(spread).needed(forest[start : {0: 30, 30: 70, 70: 120}[start]], least)
+        )
+        + start
+    ]
+    assert np.array_equal(thinned(forest.take(parts)).label, whole.label)
+    assert len(whole) < len(forest)
+    every, few = (groups(list(one.records()), m, n) for one in (forest, whole))
+    assert {name: min(len(who), least) for name, who in every.items()} == {
+        name: min(len(who), least) for name, who in few.items()
+    }

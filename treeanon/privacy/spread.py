@@ -13,8 +13,8 @@ import numpy as np
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.kernels import verify_rows as rows
-from treeanon.kernels.spread_sets import Table, count_sets, fits, set_of_words
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.spread_sets import Flags, Table, count_sets, fits, needed, set_of_words
+from treeanon.kernels.trees import Ints, Longs
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.privacy.verify_rows import above_of, starts_of
 
@@ -80,7 +80,17 @@ class SpreadCounter:
 
     def add(self, forest: Forest) -> None:
         """Counts the records of a batch."""
-        code, items = self.spread.number, len(self.spread.labels)
+        self.table, self.used = count_sets(*self._rows(forest), self.table, self.used)
+
+    def needed(self, forest: Forest, least: int) -> Flags:
+        """Which records of a batch are needed for `least` holders of every set, given those needed before."""
+        flags, self.table, self.used = needed(*self._rows(forest), self.table, self.used, least)
+        return flags
+
+    def _rows(self, forest: Forest) -> tuple[Longs, Ints, Longs, Longs, int, int, int]:
+        """What the persons of a batch hold, in shared numbers, and how it is to be counted."""
+        spread = self.spread
+        code, items = spread.number, len(spread.labels)
         group = forest.classes.class_of + 1
         sizes, _ = rows.row_sizes(forest.offsets, forest.label, code, items)
         start = starts_of(sizes)
@@ -93,10 +103,7 @@ class SpreadCounter:
         )  # fmt: skip
         if not kept:
             raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
-        spread = self.spread
-        self.table, self.used = count_sets(
-            start, item, rel_start, rel, spread.m, spread.n, spread.bits, self.table, self.used
-        )
+        return start, item, rel_start, rel, spread.m, spread.n, spread.bits
 
     def full(self) -> bool:
         """Whether it is time to hand over what was counted."""

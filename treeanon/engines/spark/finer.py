@@ -1,8 +1,7 @@
-"""Makes a solution that is safe finer again: a sample cannot show that what is rare in it is held often enough in all.
+"""Which labels a solution that is safe might be made finer by: what is rare in a sample can be frequent in all records.
 
-Children of published nodes are let out where all records, counted exactly, show that no label or relation becomes rare
-beside any published label, nor beside another that is let out. What larger sets, and what is left of the more general
-labels, say to that is counted and repaired afterwards, as for any solution.
+These are children of published nodes of which all records, counted exactly, show that few pairs with published labels
+would be rare. The search decides; and if it takes such a label it may make another more general.
 """
 
 from __future__ import annotations
@@ -27,6 +26,9 @@ from treeanon.privacy.guarantee import Guarantee, roles_of
 _PAIRS = "pair long, shared long, related long"
 MOST_FINER = 2000
 """Labels that are looked at in one round: those that can gain most."""
+
+_FEW = 0.25
+"""A label that is rare beside a larger share of the published ones than this is not worth a try."""
 
 MOST_SLOTS = 6000
 """With more labels than this the tables of pairs would not fit a worker."""
@@ -60,7 +62,7 @@ def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: L
     summed = counted.groupBy("pair").agg(f.sum("shared").alias("shared"), f.sum("related").alias("related"))
     rare = map_batches(summed, partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots)), _PAIRS)
     pair = rare.select("pair").toArrow().column("pair").to_numpy()
-    return _chosen(slots, recipe, pair // len(slots), pair % len(slots))
+    return _near(slots, recipe, pair // len(slots), pair % len(slots))
 
 
 def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> Slots | None:
@@ -121,22 +123,13 @@ def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.
         yield rows_of(_PAIRS, pair[rare], shared[rare], related[rare])
 
 
-def _chosen(slots: Slots, recipe: Recipe, one: Longs, other: Longs) -> list[int]:
-    """Labels of which no two are rare together, nor one with a published label; what gains most comes first."""
+def _near(slots: Slots, recipe: Recipe, one: Longs, other: Longs) -> list[int]:
+    """Labels that are frequent enough, and rare together with few of the published ones."""
     home = recipe.mapping[slots.labels]
     # What a label shares with its own more general one says nothing: that will be what is left of it.
-    own = (one < slots.published) & (slots.labels[one] == home[other])
-    one, other = one[~own], other[~own]
-    refused = np.zeros(len(slots), bool)
-    refused[other[(one < slots.published) | (one == other)]] = True
-    both = ~refused[one] & ~refused[other] & (one >= slots.published)
-    against: dict[int, list[int]] = {}
-    for a, b in zip(one[both].tolist(), other[both].tolist(), strict=True):
-        against.setdefault(a, []).append(b)
-        against.setdefault(b, []).append(a)
-    chosen = []
-    for slot in range(slots.published, len(slots)):
-        if not refused[slot]:
-            chosen.append(int(slots.labels[slot]))
-            refused[against.get(slot, [])] = True
-    return chosen
+    beside = (one < slots.published) & (slots.labels[one] != home[other])
+    against = np.bincount(other[beside], minlength=len(slots))
+    alone = np.zeros(len(slots), bool)
+    alone[other[one == other]] = True
+    near = ~alone & (against <= _FEW * slots.published)
+    return [int(label) for label in slots.labels[slots.published :][near[slots.published :]]]

@@ -22,7 +22,9 @@ from treeanon.engines.spark.reading import Dataset, encoded
 from treeanon.engines.spark.recipe import Recipe
 from treeanon.engines.spark.repair import Repair, Worth
 from treeanon.engines.spark.sampling import SAMPLE, sample
+from treeanon.engines.spark.witnesses import with_witnesses
 from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
+from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.io.options import ReadOptions
 from treeanon.loss import Losses
@@ -67,7 +69,8 @@ def solve(dataset: Dataset, request: Request, told: Told, most: int | None = Non
     guarantee, begun = request.guarantee, time.perf_counter()
     if dataset.records < guarantee.k:
         raise GuaranteeError(f"there are {dataset.records:,} records, fewer than k = {guarantee.k:,}")
-    some = sample(dataset, SAMPLE if most is None else most, request.seed)
+    most = SAMPLE if most is None else most
+    some = sample(dataset, most, request.seed)
     told(f"searching in {len(some):,} of {dataset.records:,} records")
     k = guarantee.k
     if len(some) < dataset.records:
@@ -79,14 +82,13 @@ def solve(dataset: Dataset, request: Request, told: Told, most: int | None = Non
     with spark_failures("counting"):
         solution, numbers = rounds.safe(_covering(dataset, own)), None
         if len(some) < dataset.records and is_sibling(solution) and STAR not in (solution.cut or {}):
-            solution, numbers = rounds.finest(solution)
+            solution, numbers = rounds.finest(solution, some, most)
         recipe = Recipe.of(solution, dataset)
         numbers, prints = numbers or tally(dataset, recipe), fingerprints(dataset.frame, As(recipe))
         different = dataset.frame.select("hash").distinct().count()
     losses = losses_of(numbers, dataset, (different, prints.different), request.options.get("weights"))
     report = {
         "engine": "spark", "sample": len(some), "rounds": rounds.rounds, "changes": rounds.changes,
-        "let_out": rounds.let_out,
         "seconds": time.perf_counter() - begun, **found.report,
     }  # fmt: skip
     return Solved(solution, recipe, prints, losses, report)
@@ -97,7 +99,7 @@ class _Rounds:
 
     def __init__(self, dataset: Dataset, request: Request, told: Told) -> None:
         self.dataset, self.request, self.told = dataset, request, told
-        self.rounds, self.changes, self.let_out = 0, 0, 0
+        self.rounds, self.changes = 0, 0
         self._worth: Worth | None = None
 
     def safe(self, solution: Solution) -> Solution:
@@ -122,7 +124,21 @@ class _Rounds:
             self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
         return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution))
 
-    def finest(self, solution: Solution) -> tuple[Solution, Tally]:
+    def searched(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution:
+        """What a search finds that may publish these labels too, in records that have the rare sets of all."""
+        repair, guarantee = self.repair(solution), solution.guarantee
+        repair.publish(labels)
+        # What was withheld for the sample may be frequent enough in all records.
+        finest = Recipe.of(replace(repair.result(), disassociated=(), withheld=()), self.dataset)
+        spread = _spread(self.dataset, finest, guarantee)
+        records = with_witnesses(some, self.dataset, finest, spread, guarantee.k, max(most, SAMPLE))
+        self.told(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
+        records = records.relabel(finest.mapping)
+        found = search(self.request, records, guarantee)
+        own = plain_solution(self.request, records, replace(found.solution, suppressed=0))
+        return _covering(self.dataset, own)
+
+    def finest(self, solution: Solution, some: Forest, most: int) -> tuple[Solution, Tally]:
         """A safe solution that was made finer as long as that pays, and its numbers."""
         weights = self.request.options.get("weights")
         numbers = tally(self.dataset, Recipe.of(solution, self.dataset))
@@ -133,16 +149,12 @@ class _Rounds:
             labels = finer_labels(self.dataset, recipe, solution.guarantee, held, weights)
             if not labels:
                 break
-            self.told(f"letting {len(labels):,} finer values out")
-            repair = self.repair(solution)
-            repair.publish(labels)
-            finer = self.safe(repair.result())
+            finer = self.safe(self.searched(solution, labels, some, most))
             found = tally(self.dataset, Recipe.of(finer, self.dataset))
             now = cost_of(found, self.dataset, weights)
-            if now >= cost:
-                break
             pays = cost - now > _LEAST_GAIN * cost
-            solution, numbers, cost, self.let_out = finer, found, now, self.let_out + len(labels)
+            if now < cost:
+                solution, numbers, cost = finer, found, now
             if not pays:
                 break
         return solution, numbers
