@@ -10,14 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_exchange import graph_cost, is_regular, least_cost, range_cost, set_cost
+from slow_freeform import graph_loss, least_loss
+from slow_onedim import random_table
+from strategies import properties
 
+from treeanon.algorithms.flat import local
 from treeanon.algorithms.flat.freeform.exchange import search
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.onedim import k_anonymity
+from treeanon.algorithms.flat.options import STYLES
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.loss.flat import gcp
+from treeanon.privacy.freeform_check import verify_freeform
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness
 from treeanon.table import Table
 
@@ -69,6 +75,37 @@ def test_graphs_are_regular_cost_what_is_said_and_no_more_than_groupings(rnd: Ra
     assert sorted(found.original.tolist()) == list(range(len(rows)))
     assert all(own in edges for own, edges in zip(found.original.tolist(), edges_of(found), strict=True))
     assert gcp(found.recoded(table)[0], form="set") == pytest.approx(lost / whole)
+
+
+def in_any_form_and_style(rnd: Random) -> None:
+    """Hierarchies with inner nodes as values, and missing ones: never above the best groupings there are."""
+    table = random_table(rnd, rnd.randint(1, 14), inner=True)
+    k, form, style = rnd.randint(1, min(len(table), 4)), rnd.choice(["taxonomy", "set"]), rnd.choice(STYLES)
+    problem = Problem(table, (KAnonymity(k),))
+    found = search(problem, form=form, style=style, seconds=0.05)
+    edges, cells = edges_of(found), len(table) * len(table.quasi)
+    assert is_regular(edges, len(table), k)
+    assert found.counts["gcp"] * cells == pytest.approx(float(graph_loss(table, edges, form, style)))
+    assert gcp(found.recoded(table)[0], form=form) == pytest.approx(found.counts["gcp"])
+    assert verify_freeform(table, found.recoded(table)[0], k).holds
+    if style == "hierarchy" and form == "taxonomy":
+        groups = local.search(problem)
+        assert found.counts["gcp"] <= gcp(groups.recoded(table)[0]) + 1e-9
+    if len(table) < 6 and k < 4:
+        least = float(least_loss(table, k, form, style)) / cells
+        assert least - 1e-9 <= found.counts["gcp"]
+
+
+test_any_form, test_any_form_thoroughly = properties(in_any_form_and_style, 40, 1000)
+
+
+def test_how_far_it_is_is_told() -> None:
+    told: list[tuple[int, int | None]] = []
+    table = table_of(random_rows(Random(4), 60, [6, 5]), [6, 5])
+    problem = Problem(table, (KAnonymity(3),), progress=lambda done, total: told.append((done, total)))
+    search(problem, seconds=0.5)
+    own = [done for done, total in told if total == 500]
+    assert own and own == sorted(own) and max(own) <= 500
 
 
 @pytest.mark.parametrize("seed", range(12))

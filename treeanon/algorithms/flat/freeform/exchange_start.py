@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.flat import mondrian
+from treeanon.algorithms.flat import local, mondrian
 from treeanon.algorithms.flat.freeform.exchange_parts import Tuples
 from treeanon.algorithms.flat.freeform.graph import rings
 from treeanon.algorithms.flat.freeform.prices import prices_within
@@ -90,6 +90,8 @@ def _groupings(problem: Problem, k: int, form: Form, style: Style, order: Order)
     for mode in ("relaxed", "strict"):
         group = mondrian.search(problem, mode=mode, split="ncp", style=style).group
         yield f"mondrian {mode}", *_by_group(group, np.arange(len(group)))
+    group = local.search(replace(problem, max_suppressed=0, progress=None)).group
+    yield "local", *_by_group(group, np.arange(len(group)))
 
 
 def _by_group(group: Longs, rows: Longs) -> tuple[Longs, Longs]:
