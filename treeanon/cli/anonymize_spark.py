@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from treeanon.cli.anonymize_trees import trees_asked
 from treeanon.cli.asked import Asked
 from treeanon.cli.common import result, say
-from treeanon.cli.releasing import check_solution_target, told_release
+from treeanon.cli.releasing import check_solution_target, refuse_hierarchies, told_release
+from treeanon.cli.tables import told_table_release
+
+if TYPE_CHECKING:
+    from treeanon.engines.protocol import Job
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         type=click.Choice(["local", "spark"]),
         default="local",
         show_default=True,
-        help="spark: read, count and write by Apache Spark, of trees; the output is a folder.",
+        help="spark: read, count and write by Apache Spark; the output is a folder.",
     )
     sample = click.option(
         "--sample",
@@ -50,25 +54,60 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def anonymize_spark(asked: Asked, engine: EngineAsked) -> None:
     """Publishes an input by Spark, and tells what was done."""
-    if asked.is_table:
-        raise click.UsageError("--engine spark publishes trees; this asks for a table")
     if asked.mining:
         raise click.UsageError("--mining: subtrees are mined in one place, by --engine local")
     if asked.page.target is not None:
         raise click.UsageError("--html: pages are made in one place, by --engine local")
     if "-" in (asked.source, asked.output):
         raise click.UsageError("--engine spark reads and writes files, not standard input or output")
+    if asked.is_table:
+        _rows(asked, engine)
+    else:
+        _trees(asked, engine)
+
+
+def _job(asked: Asked, engine: EngineAsked) -> Job:
+    from treeanon.engines.protocol import Job
+
+    reading = asked.reading
+    return Job(
+        asked.source, asked.schema, asked.output, reading["format"], asked.target_format, reading["on_error"],
+        reading["strict"], reading["show_values"], asked.force, engine.sample, reading["delimiter"], asked.seed,
+    )  # fmt: skip
+
+
+def _rows(asked: Asked, engine: EngineAsked) -> None:
+    """Publishes a table, a row a person."""
+    asked.refuse_of_others()
+    if asked.options["release"] == "documents":
+        raise click.UsageError("--release documents: documents are put together in one place, by --engine local")
+    if asked.options["reduced"]:
+        raise click.UsageError("--reduce: records become rows in one place, by `treeanon flatten`")
+    request = asked.rows
+    request.check(asked.schema)
+    check_solution_target(asked.solution, asked.output, force=asked.force)
+    refuse_hierarchies(asked.schema, asked.output, asked.solution)
+    from treeanon.engines.protocol import engine_named
+
+    quiet = asked.quiet
+    work = engine_named(engine.name)
+    release = work.publish_rows(_job(asked, engine), request, lambda words: say(words, quiet=quiet))
+    if asked.solution is not None:
+        release.write_solution(asked.solution, force=asked.force)
+    say("\n" + told_table_release(release, asked.output, asked.solution), quiet=quiet)
+    result({**release.as_dict(), "engine": engine.name, "output": asked.output}, as_json=asked.as_json)
+
+
+def _trees(asked: Asked, engine: EngineAsked) -> None:
+    """Publishes trees."""
     request = trees_asked(asked)
     check_solution_target(asked.solution, asked.output, force=asked.force)
-    from treeanon.engines.protocol import Job, engine_named
+    from treeanon.engines.protocol import engine_named
     from treeanon.report import losses_data
 
-    reading, quiet = asked.reading, asked.quiet
-    job = Job(
-        asked.source, asked.schema, asked.output, reading["format"], asked.target_format, reading["on_error"],
-        reading["strict"], reading["show_values"], asked.force, engine.sample,
-    )  # fmt: skip
-    published = engine_named(engine.name).publish(job, request, lambda words: say(words, quiet=quiet))
+    quiet = asked.quiet
+    work = engine_named(engine.name)
+    published = work.publish(_job(asked, engine), request, lambda words: say(words, quiet=quiet))
     if asked.solution is not None:
         published.write_solution(asked.solution, force=asked.force)
     say("\n" + told_release(published, asked.output, asked.solution), quiet=quiet)

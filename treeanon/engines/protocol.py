@@ -13,6 +13,8 @@ from treeanon.errors import UsageError
 from treeanon.loss.measure import Losses
 from treeanon.privacy.verdict import Verdict
 from treeanon.release.request import Request
+from treeanon.release.table_release import TableRelease
+from treeanon.release.table_request import TableRequest
 from treeanon.schema import Schema
 
 Told = Callable[[str], None]
@@ -33,6 +35,8 @@ class Job:
     show_values: bool = False
     force: bool = False
     sample: int | None = None
+    delimiter: str = ""
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,9 @@ def is_dataframe(data: object) -> bool:
 
 class Engine(Protocol):
     """Publishes a dataset."""
+
+    def publish_rows(self, job: Job, request: TableRequest, told: Told | None = None) -> TableRelease:
+        """The release of a job's rows that a request asks for, written and checked; its table has no rows."""
 
     def publish(self, job: Job, request: Request, told: Told | None = None) -> Published:
         """The release of a job's input that a request asks for, written and checked."""

@@ -19,6 +19,8 @@ from treeanon.engines.spark.writing import Target, shuffled, texts
 from treeanon.io.options import ReadOptions
 from treeanon.privacy.verdict import Verdict
 from treeanon.release.request import Request
+from treeanon.release.table_release import TableRelease
+from treeanon.release.table_request import TableRequest
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ class SparkEngine:
         source = form_of(job.source, job.schema, job.source_format)
         form = source if job.target_format is None else form_of(job.target, job.schema, job.target_format)
         schema = job.schema.for_format(source.document)
-        with _prepared(session()) as spark:
+        with prepared(session()) as spark:
             target = Target(spark, job.target, form.ending, force=job.force)
             told("reading")
             options = ReadOptions(job.on_error, job.strict)
@@ -50,10 +52,21 @@ class SparkEngine:
                 verdict = _written(dataset, solved, target, form, request.seed, told)
                 return _published(dataset, solved, verdict)
 
+    def publish_rows(self, job: Job, request: TableRequest, told: Told | None = None) -> TableRelease:
+        """The release of a job's rows that a request asks for, written as a dataset and checked."""
+        from treeanon.engines.spark.tables.engine import publish_table
+
+        return publish_table(job, request, told or silent)
+
     def publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
         """The published rows of a dataframe, by what is asked as of `treeanon.anonymize`."""
+        from treeanon.engines.spark.tables.engine import is_of_rows, publish_table_frame, table_request_of
+
         given = dict(asked)
         sample = given.pop("sample", None)
+        if is_of_rows(schema, given):
+            seed = given.pop("seed", None)
+            return publish_table_frame(frame, schema, table_request_of(**given), seed, silent, sample)[0]
         return anonymize_frame(frame, schema, request_of(**given), sample=sample)[0]
 
 
@@ -67,7 +80,7 @@ def anonymize_frame(
     told = told or silent
     check_request(request, schema)
     form = FORMS["ndjson"]
-    with _prepared(frame.sparkSession):
+    with prepared(frame.sparkSession):
         lines = lines_of_frame(frame)
         with kept(read_dataset(lines, schema.for_format("ndjson"), ReadOptions())) as dataset:
             solved = solve(dataset, request, told, sample)
@@ -118,7 +131,7 @@ def _published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
 
 
 @contextmanager
-def _prepared(spark: SparkSession) -> Iterator[SparkSession]:
+def prepared(spark: SparkSession) -> Iterator[SparkSession]:
     """A session with what the work needs set, and put back afterwards."""
     before = {name: spark.conf.get(name, None) for name in ARROW}
     for name, value in ARROW.items():

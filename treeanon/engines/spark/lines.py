@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LINES = "file long, start long, line binary"
 """A record's text; `file` is a number for its file's name and `start` where the block begins that it was read from."""
 
-ENDINGS = {"ndjson": "{ndjson,jsonl}", "trees": "trees.jsonl"}
+ENDINGS = {"ndjson": "{ndjson,jsonl}", "trees": "trees.jsonl", "csv": "{csv,tsv}"}
 
 
 @dataclass(frozen=True)

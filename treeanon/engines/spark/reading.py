@@ -10,7 +10,7 @@ import io
 import pickle
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -33,7 +33,7 @@ from treeanon.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FOUND = "held int, text string, times long, part binary"
+FOUND = "held int, text string, times long, part binary"
 _LINE = re.compile(r"\d+")
 
 
@@ -58,7 +58,7 @@ class Dataset:
 
 
 @dataclass
-class _Part:
+class Part:
     """What a partition tells of itself: its records, what was left out, and its first error and where."""
 
     report: ReadReport
@@ -68,14 +68,23 @@ class _Part:
 
 def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_values: bool = False) -> Dataset:
     """The records of texts, read by a schema; DataError for the first that is broken, if that is asked for."""
-    with spark_failures(lines.name):
-        found = map_batches(lines.frame, partial(_scan, form=lines.form, schema=schema, options=options), _FOUND)
-        from pyspark.sql import functions as f
+    table, builder, records = gathered(lines, schema, partial(_scan, form=lines.form, schema=schema, options=options))
+    schema = _with_hierarchies(schema, table, builder, show_values)
+    return Dataset(encoded(lines, schema, options), schema, classes_of(schema), records, builder.report)
 
+
+def gathered(
+    lines: Lines, schema: Schema, scan: Callable[[Batches], Iterator[pa.RecordBatch]]
+) -> tuple[pa.Table, ForestBuilder, int]:
+    """What all partitions tell: the values of the classes, what was left out (as a builder has it), and the records."""
+    from pyspark.sql import functions as f
+
+    with spark_failures(lines.name):
+        found = map_batches(lines.frame, scan, FOUND)
         merged = found.groupBy("held", "text").agg(f.sum("times").alias("times"), f.collect_list("part").alias("parts"))
         table = merged.toArrow()
-        parts = _parts(table)
-        _refuse_broken(parts, lines)
+        parts = parts_of(table)
+        refuse_broken(parts, lines)
     builder = ForestBuilder(schema)
     for part in parts:
         builder.report.add(part.report)
@@ -83,8 +92,7 @@ def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_val
     records = sum(part.records for part in parts)
     if not records:
         raise DataError("holds no record", source=lines.name)
-    schema = _with_hierarchies(schema, table, builder, show_values)
-    return Dataset(encoded(lines, schema, options), schema, classes_of(schema), records, builder.report)
+    return table, builder, records
 
 
 def encoded(lines: Lines, schema: Schema, options: ReadOptions) -> DataFrame:
@@ -100,12 +108,13 @@ def classes_of(schema: Schema) -> Classes:
     return Classes(tuple(c.name for c in published), tuple(c.parent for c in published), hierarchies)
 
 
-def _parts(table: pa.Table) -> list[_Part]:
+def parts_of(table: pa.Table) -> list[Part]:
+    """What the partitions tell of themselves."""
     chosen = table.filter(pa.compute.equal(table["held"], -1))
     return [pickle.loads(blob) for blobs in chosen["parts"].to_pylist() for blob in blobs]
 
 
-def _refuse_broken(parts: list[_Part], lines: Lines) -> None:
+def refuse_broken(parts: list[Part], lines: Lines) -> None:
     """DataError for the first broken record: by file, block and line."""
     wrong = [part.wrong for part in parts if part.wrong is not None]
     if not wrong:
@@ -134,11 +143,11 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
 
 def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """How often each class has each value that matters to its hierarchy, and what the partition tells of itself."""
-    part = _Part(ReadReport())
+    part = Part(ReadReport())
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
     before: Counter[tuple[int, int]] = Counter()
     for batch in batches:
-        for file, start, texts in _stretches(batch):
+        for file, start, texts in stretches(batch):
             builder = ForestBuilder(schema)
             try:
                 _read(builder, texts, form, options)
@@ -157,25 +166,30 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
                         held[index][text] += times
         if part.wrong:
             break
+    yield from told_of(part, held)
+
+
+def told_of(part: Part, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch]:
+    """What a partition tells, as rows of FOUND: how often each class has each value, and the rest of it."""
     for index, counts in enumerate(held):
         values = list(counts.items())
         for i in range(0, len(values), 20_000):
             some, counted = zip(*values[i : i + 20_000], strict=True)
-            yield rows_of(_FOUND, [index] * len(some), some, counted, [None] * len(some))
-    yield rows_of(_FOUND, [-1], [None], [0], [pickle.dumps(part)])
+            yield rows_of(FOUND, [index] * len(some), some, counted, [None] * len(some))
+    yield rows_of(FOUND, [-1], [None], [0], [pickle.dumps(part)])
 
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """The rows of the records of a partition."""
     for batch in batches:
         builder = ForestBuilder(schema.value)
-        for _, _, texts in _stretches(batch):
+        for _, _, texts in stretches(batch):
             _read(builder, texts, form, options)
         if builder.records:
             yield to_batch(builder.finish())
 
 
-def _stretches(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:
+def stretches(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:
     """The texts of a batch by file and block."""
     files, starts = (batch.column(i).to_numpy(zero_copy_only=False) for i in (0, 1))
     texts = batch.column(2).to_pylist()

@@ -17,7 +17,7 @@ LONGEST_ROW = 8 << 20
 """The most bytes of one row: the fast reader holds two blocks of that size at once."""
 
 _BLOCK = 1 << 20
-_UNCLOSED = "a quote is opened that is not closed"
+UNCLOSED = "a quote is opened that is not closed"
 _BEHIND = "something follows a closing quote"
 _LONG = f"a row is longer than {LONGEST_ROW:,} bytes; is a quote opened that is not closed?"
 
@@ -124,7 +124,7 @@ def _trouble(text: bytes, form: RowForm, name: str, line: int) -> DataError:
             return DataError(_BEHIND, source=name, place=where)
     if len(text) > LONGEST_ROW:
         return DataError(_LONG, source=name, place=f"line {line}")
-    return DataError(_UNCLOSED, source=name, place=f"line {line + _lines(text[:at])}")
+    return DataError(UNCLOSED, source=name, place=f"line {line + _lines(text[:at])}")
 
 
 def check_rows(rows: Iterator[Row], form: RowForm, width: int, name: str, most: int | None = None) -> int:
