@@ -48,7 +48,7 @@ def test_it_publishes_what_was_looked_at(tmp_path: Path) -> None:
     folder = tmp_path / "place"
     here = ground(folder)
     settings = Settings(
-        "trees", k=4, m=3, n=2, attacker="joint", weights=(("diagnosis", 5.0), ("sex", 0.5)), max_suppressed="5%",
+        "trees", k=4, m=1, n=0, attacker="joint", weights=(("diagnosis", 5.0), ("sex", 0.5)), max_suppressed="5%",
         effort="1",
     )  # fmt: skip
     line = command_line(settings, here)
@@ -56,13 +56,13 @@ def test_it_publishes_what_was_looked_at(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     solution = SolutionFile.load(folder / "s.json").solution
     guarantee = solution.guarantee
-    assert (guarantee.k, guarantee.m, guarantee.n, guarantee.attacker) == (4, 3, 2, "joint")
+    assert (guarantee.k, guarantee.m, guarantee.n, guarantee.attacker) == (4, 1, 0, "joint")
     told = json.loads(done.stdout)
     assert solution.algorithm == "maximal"
     weights = solution.options["weights"]
     assert weights == {"diagnosis": 5.0, "sex": 0.5}
     release = ta.anonymize(
-        here.data, k=4, m=3, n=2, attacker="joint", weights=weights, max_suppressed="5%", effort=1, seed=1
+        here.data, k=4, m=1, n=0, attacker="joint", weights=weights, max_suppressed="5%", effort=1, seed=1
     )
     assert told["losses"]["value_loss"] == pytest.approx(release.loss.value_loss)
 
