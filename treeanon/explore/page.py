@@ -175,7 +175,7 @@ def _command() -> Element:
         el(
             "div",
             el("label", "For the whole input, with the usual effort:", for_="command"),
-            el("textarea", id="command", rows="4", readonly="readonly", spellcheck="false"),
+            el("textarea", id="command", rows="6", readonly="readonly", spellcheck="false"),
             el("button", "Copy", type="button", id="copy"),
             id="command-box",
             hidden="hidden",

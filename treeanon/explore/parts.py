@@ -93,6 +93,6 @@ def _guarantee(release: Release | TableRelease, ground: Ground) -> Contents:
 def _curved(found: Curved, ground: Ground) -> Mapping[str, Contents]:
     """The curve so far, and its numbers."""
     largest = min(LARGEST_K, max(ground.persons, found.k))
-    left = f"{found.left} more to come." if found.left else "Complete."
+    left = f"{found.left} more to come." if found.left else "Each point is a search of its own, by the same settings."
     drawing = scrolled("Loss against k", chart(found.points, found.k, largest))
     return {"curve": [drawing, el("p", left, class_="hint")], "points": [numbers(found.points)]}
