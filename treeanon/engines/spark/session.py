@@ -52,7 +52,8 @@ def session() -> SparkSession:
     if not _is_submitted():
         builder = builder.master(os.environ.get("SPARK_MASTER", MASTER))
         for name, value in _LOCAL.items():
-            builder = builder.config(name, value)
+            if name != "spark.driver.memory" or "--driver-memory" not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
+                builder = builder.config(name, value)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
         with _silent() if not _is_submitted() else nullcontext():
