@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,14 @@ from results import put
 
 import treeanon as ta
 from treeanon.algorithms.flat import optimal
+from treeanon.algorithms.flat.freeform.bound import least_cost
+from treeanon.algorithms.flat.freeform.exchange_start import Classes
+from treeanon.algorithms.flat.freeform.prices import prices_of
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.bench.census import census
 from treeanon.loss.flat import gcp
+from treeanon.loss.flat.ncp import Form
 from treeanon.privacy.freeform_check import verify_freeform
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness, check
 
@@ -203,39 +209,72 @@ def local_recoding(data: Path, yard: float) -> Lines:
         )
 
 
-def freeform(data: Path, yard: float) -> Lines:
-    """Freeform generalization against groupings, in one run each: GCP (set), published as sets."""
+def freeform(data: Path, yard: float, *, rows: int) -> Lines:
+    """Freeform generalization against groupings on the first rows of Adult: GCP (set), published as sets."""
     own = {"form": "set", "style": "sets"}
-    whole = adult(data, 7)
     searches = (
         ("mondrian", {"style": "sets"}),
         ("mondrian", {"style": "sets", "split": "ncp", "mode": "relaxed"}),
         ("onedim", {**own, "order": "hilbert"}),
         ("onedim", {**own, "order": "lexicographic"}),
         ("onedim", own),
-        ("freeform-greedy", own),
-        ("freeform-sort", own),
-        ("freeform-hungarian", own),
+        *((name, own) for name in ("freeform-greedy", "freeform-sort", "freeform-hungarian")),
         ("freeform", {**own, "seconds": 25.0}),
     )
-    yield "| n | k | " + " | ".join(_called(name, asked) for name, asked in searches) + " | freeform below onedim |"
-    yield "|---|---|" + "---|" * (len(searches) + 1)
-    for rows, k in ((1_000, 5), (1_000, 10), (1_000, 20), (5_000, 5), (5_000, 10), (30_162, 5), (30_162, 10)):
-        table = whole.take(np.arange(rows))
-        cells, losses = [], []
+    yield from _against_groupings(adult(data, 7).take(np.arange(rows)), searches, "set")
+
+
+def freeform_census(data: Path, yard: float, *, rows: int) -> Lines:
+    """The same on the invented census: GCP (taxonomy), published as is usual there."""
+    searches = (
+        ("mondrian", {}),
+        ("mondrian", {"split": "ncp", "mode": "relaxed"}),
+        ("onedim", {}),
+        ("local", {}),
+        *((name, {}) for name in ("freeform-greedy", "freeform-sort", "freeform-hungarian")),
+        ("freeform", {"seconds": 25.0}),
+    )
+    yield from _against_groupings(census(rows), searches, "taxonomy")
+
+
+def _against_groupings(table: ta.Table, searches: tuple[tuple[str, dict[str, Any]], ...], form: Form) -> Lines:
+    """What each search loses, every release checked; and how far the last one is below the best of the groupings."""
+    yield "| k | " + " | ".join(_called(name, asked) for name, asked in searches) + " | below the best grouping |"
+    yield "|---|" + "---|" * (len(searches) + 1)
+    for k in (5, 10, 20):
+        cells, losses, best = [], [], np.inf
         for name, asked in searches:
+            search = flat_algorithm_named(name)
             problem = Problem(table, (KAnonymity(k),), 0)
             start = time.perf_counter()
-            found = flat_algorithm_named(name).search(problem, **asked)
+            found = search.search(problem, **asked)
             seconds = time.perf_counter() - start
             released, _ = found.recoded(table)
-            if flat_algorithm_named(name).freeform:
+            if search.freeform:
                 assert verify_freeform(table, released, k).holds
             else:
                 assert all(one.holds for one in check(released, problem.models))
-            losses.append(gcp(released, form="set"))
+            losses.append(gcp(released, form=form))
+            best = best if search.freeform else min(best, losses[-1])
             cells.append(f"{losses[-1]:.5f} ({seconds:.2f} s)")
-        yield f"| {rows:,} | {k} | " + " | ".join(cells) + f" | {100 * (1 - losses[-1] / losses[4]):.1f} % |"
+        yield f"| {k} | " + " | ".join(cells) + f" | {100 * (1 - losses[-1] / best):.1f} % |"
+
+
+def freeform_bound(data: Path, yard: float) -> Lines:
+    """What no graph can be below, and how near the search comes to that."""
+    yield "| n | k | best grouping | freeform | no graph below | best grouping above that |"
+    yield "|---|---|---|---|---|---|"
+    own = {"form": "set", "style": "sets"}
+    for rows, k in ((1_000, 3), (1_000, 5), (5_000, 5)):
+        table = adult(data, 7).take(np.arange(rows))
+        problem = Problem(table, (KAnonymity(k),), 0)
+        groups = flat_algorithm_named("onedim").search(problem, **own).counts["gcp"]
+        found = flat_algorithm_named("freeform").search(problem, **own, seconds=25.0)
+        prices = prices_of(table, "set", "sets")
+        tuples = Classes.of_rows(prices).tuples(prices, found.graph.edges)
+        least = least_cost(tuples, 60.0) / (rows * len(table.quasi))
+        lost = found.counts["gcp"]
+        yield f"| {rows:,} | {k} | {groups:.5f} | {lost:.5f} | {least:.5f} | {100 * (1 - least / groups):.1f} % |"
 
 
 def _called(name: str, asked: dict[str, Any]) -> str:
@@ -244,7 +283,9 @@ def _called(name: str, asked: dict[str, Any]) -> str:
 
 
 PARTS = {
-    "freeform": freeform,
+    **{f"freeform-{rows}": partial(freeform, rows=rows) for rows in (1_000, 5_000, 30_162)},
+    **{f"freeform-census-{rows}": partial(freeform_census, rows=rows) for rows in (1_000, 5_000, 30_000)},
+    "freeform-bound": freeform_bound,
     "lattice": lattice,
     "models": models,
     "command": command,

@@ -13,8 +13,9 @@ the originals were drawn.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -211,14 +212,36 @@ def _compatible(original: Table, released: Table, ours: Ints, theirs: Ints) -> L
         published, of_published = np.unique(theirs[:, c], return_inverse=True)
         matrices.append(stands_for(before, after, own, published))
         numbers.append((of_own, of_published))
-    found = []
-    for t in range(len(theirs)):
-        fits = np.ones(len(ours), np.bool_)
-        for matrix, (of_own, of_published) in zip(matrices, numbers, strict=True):
-            fits &= matrix[of_published[t]][of_own]
-        held = np.flatnonzero(fits)
-        found.append(np.stack([np.full(len(held), t), held]))
-    return np.concatenate(found, axis=1) if found else np.zeros((2, 0), np.int64)
+    found = [np.zeros((2, 0), np.int64)]
+    for c, value, tuples in _by_rarest(matrices, numbers):
+        inside = np.flatnonzero(matrices[c][value][numbers[c][0]])
+        for t in tuples.tolist():
+            held = inside
+            for other, (matrix, (of_own, of_published)) in enumerate(zip(matrices, numbers, strict=True)):
+                if other != c:
+                    held = held[matrix[of_published[t]][of_own[held]]]
+            found.append(np.stack([np.full(len(held), t), held]))
+    return np.concatenate(found, axis=1)
+
+
+def _by_rarest(
+    matrices: list[npt.NDArray[np.bool_]], numbers: list[tuple[Longs, Longs]]
+) -> Iterator[tuple[int, int, Longs]]:
+    """The published tuples by the column, and the value in it, that stands for the fewest originals: only these can be
+    behind them, which saves looking at all others.
+    """
+    fewest = [
+        (matrix @ np.bincount(of_own, minlength=matrix.shape[1]))[of_published]
+        for matrix, (of_own, of_published) in zip(matrices, numbers, strict=True)
+    ]
+    rarest = np.stack(fewest).argmin(axis=0)
+    for c, (_, of_published) in enumerate(numbers):
+        tuples = np.flatnonzero(rarest == c)
+        tuples = tuples[np.argsort(of_published[tuples], kind="stable")]
+        values, starts = np.unique(of_published[tuples], return_index=True)
+        bounds = [*starts.tolist(), len(tuples)]
+        for value, (start, end) in zip(values.tolist(), pairwise(bounds), strict=True):
+            yield c, value, tuples[start:end]
 
 
 def stands_for(before: Column, after: Column, own: Ints, published: Ints) -> npt.NDArray[np.bool_]:
