@@ -17,9 +17,9 @@ from treeanon.cli.table_options import reduce_option, reductions_of
 from treeanon.cli.tables import read_as_table
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from treeanon.explore.ground import Ground
-    from treeanon.explore.session import Session
-    from treeanon.explore.settings import Settings
     from treeanon.schema import Schema
 
 SAMPLE = 1000
@@ -74,22 +74,15 @@ def command(
     _need_extra()
     from treeanon.explore.ground import ground_of
     from treeanon.explore.server import listening
-    from treeanon.explore.session import Session
-    from treeanon.explore.settings import default_settings
     from treeanon.schema import Schema
 
     with contextlib.closing(listening(port)) as found:
         loaded = Schema.load(schema)
+        tell_of_compiling("verify", quiet=quiet)
         data = _read(source, loaded, algorithm, reductions_of(reduced), reading, quiet, trees=(start["m"], start["n"]))
         ground = ground_of(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))
-        settings = default_settings(
-            ground.kind, sensitive=bool(ground.of_role("sensitive")), algorithm=algorithm, **start
-        )
         del data
-        tell_of_compiling("verify", "rare_sets" if ground.kind == "trees" else "tuples", quiet=quiet)
-        with contextlib.closing(Session(ground)) as session:
-            session.prepare(settings)
-            _serve(session, settings, found, no_browser=no_browser, quiet=quiet)
+        _serve(ground, {"algorithm": algorithm, **start}, found, no_browser=no_browser, quiet=quiet)
 
 
 def _need_extra() -> None:
@@ -120,20 +113,25 @@ def _read(
     return read_records(source, schema, reading, quiet=quiet)
 
 
-def _serve(session: Session, settings: Settings, found: Any, *, no_browser: bool, quiet: bool) -> None:
+def _serve(ground: Ground, start: dict[str, Any], found: socket, *, no_browser: bool, quiet: bool) -> None:
     """Serves the page until Ctrl-C."""
     from treeanon.explore.access import Access
     from treeanon.explore.server import server_of
+    from treeanon.explore.session import Session
+    from treeanon.explore.settings import default_settings
 
+    settings = default_settings(ground.kind, sensitive=bool(ground.of_role("sensitive")), **start)
     access = Access(found.getsockname()[1])
-    say(_about(session.ground), quiet=quiet)
-    click.echo(f"open {access.address(access.token)}", err=True)
-    if not no_browser and access.once is not None:
-        webbrowser.open(access.address(access.once))
-    # A signal ends the server first, then raises what it would have raised before.
-    with contextlib.suppress(KeyboardInterrupt):
-        server_of(session, settings, access).run(sockets=[found])
-    say("ended", quiet=quiet)
+    with contextlib.closing(Session(ground)) as session:
+        session.prepare(settings)
+        say(_about(ground), quiet=quiet)
+        click.echo(f"open {access.address(access.token)}", err=True)
+        if not no_browser and access.once is not None:
+            webbrowser.open(access.address(access.once))
+        # A signal ends the server first, then raises what it would have raised before.
+        with contextlib.suppress(KeyboardInterrupt):
+            server_of(session, settings, access).run(sockets=[found])
+        say("ended", quiet=quiet)
 
 
 def _about(ground: Ground) -> str:
