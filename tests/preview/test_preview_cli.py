@@ -200,3 +200,9 @@ def test_a_page_with_it(home: Path):
     assert run(f"{TREES} --html s.toml --force").exit_code == 2
     assert run(f"{TREES} --html -").exit_code == 2
     assert run(f"{ROWS} --html rows.html --sample 30").exit_code == 0
+
+
+def test_the_name_of_a_page_does_not_steer_the_terminal(home: Path):
+    line = [*f"{TREES} --records 1 --html".split(), "page\x1b[31m.html"]
+    found = CliRunner().invoke(main, ["preview", *line], color=True)
+    assert found.exit_code == 0 and "written to page\\x1b[31m.html" in found.stderr

@@ -90,6 +90,11 @@ def test_a_record_that_is_left_out_is_drawn(change: RecordChange) -> None:
     assert len(nodes_of(record_svg(gone, "before"), "dropped")) == 5
 
 
+def test_escapes_in_names_of_classes_have_room() -> None:
+    named, plain = (place([Box("v", above=name)])[0].width for name in ("\x1b" * 4, "\\x1b" * 4))
+    assert named == plain
+
+
 def test_of_large_records_what_changed_is_drawn() -> None:
     many = tuple(Node(1 + i, "drug", f"d{i}") for i in range(10_000))
     record = (Node(0, "hospital", "H1", many),)

@@ -191,4 +191,4 @@ def _write_page(asked: Asked, target: str, found: Preview, data: Forest | Table)
         before=data if isinstance(data, Forest) else None, changes=found.changes, risk_before=before,
         risk_after=after, notes=["Nothing has been published: this is a preview.", *told_sample(found)],
     )  # fmt: skip
-    say(f"page with ORIGINAL data written to {target}: not for publishing", quiet=asked.quiet)
+    say(f"page with ORIGINAL data written to {printable(target)}: not for publishing", quiet=asked.quiet)

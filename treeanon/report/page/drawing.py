@@ -100,7 +100,7 @@ def _width(box: Box) -> float:
     text = columns(cut(box.text, MOST_LETTERS)) * LETTER
     marks = (columns(box.marks) + 1) * LETTER if box.marks else 0.0
     # Marks stand beside what is in small letters, if there is that.
-    wide = max(text, columns(box.above) * 6.2 + marks) if box.above else text + marks
+    wide = max(text, columns(cut(box.above, MOST_LETTERS)) * 6.2 + marks) if box.above else text + marks
     return max(wide, 40.0) + 16
 
 
