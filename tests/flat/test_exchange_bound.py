@@ -19,6 +19,7 @@ from treeanon.algorithms.flat.freeform.exchange_start import Classes
 from treeanon.algorithms.flat.freeform.graph import rings
 from treeanon.algorithms.flat.freeform.prices import prices_of
 from treeanon.algorithms.flat.options import STYLES
+from treeanon.kernels.exchange_offers import NEVER, fill_offers
 from treeanon.kernels.exchange_walk import worthiest
 from treeanon.kernels.freeform_prices import rows_cost
 from treeanon.table import Table
@@ -44,6 +45,25 @@ def covers_as_much(tuples: Tuples, members: np.ndarray) -> bool:
     counts = [np.bincount(own.ravel(), minlength=len(tuples.most)) for own in (tuples.members, members)]
     own = [max(np.bincount(held, minlength=len(tuples.most)) - tuples.most) for held in members]
     return np.array_equal(*counts) and max(own) <= 0
+
+
+def what_is_offered(rnd: Random) -> None:
+    tuples = random_tuples(rnd)
+    prices, members, most = tuples.prices, tuples.members, tuples.most
+    count, k = members.shape
+    given = np.array([rnd.randrange(k) for _ in range(count)])
+    costs = np.empty((count, count))
+    fill_offers(prices, members, given, most, costs)
+    for t in range(count):
+        others = np.delete(members[t], given[t])
+        before = rows_cost(prices, others, k - 1)
+        for u in range(count):
+            own = np.append(others, members[u, given[u]]).astype(np.int32)
+            expected = rows_cost(prices, own, k) - before if covers(most, own) else NEVER
+            assert costs[t, u] == pytest.approx(expected, abs=1e-9)
+
+
+test_offers, test_offers_thoroughly = properties(what_is_offered, 60, 1000)
 
 
 def given_out_again(rnd: Random) -> None:

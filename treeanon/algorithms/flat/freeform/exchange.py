@@ -177,7 +177,8 @@ def _by_exchanges(tuples: Tuples, turn: int, tries: int, shift: float, is_over: 
 def _by_assignments(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
     """Makes parts of the tuples anew, member by member; returns the gain."""
     size = _WHOLE if len(tuples) <= _WHOLE else _ASSIGNED
-    parts = [part for part in cut_by_count(along(tuples, turn), size, shift) if tuples.costs[part].sum() > _SMALL]
+    costs = tuples.costs
+    parts = [part for part in cut_by_count(along(tuples, turn), size, shift) if costs[part].sum() > _SMALL]
 
     def work(part: Tuples, number: int) -> Ints | None:
         return by_assignments(part, turn, turn * len(parts) + number + 1, is_over)
