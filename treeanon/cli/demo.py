@@ -63,6 +63,8 @@ census (a row each), and their schemas and hierarchies. Try next:
 
   cd {base}
   treeanon hierarchy show hierarchies/diagnosis.csv
+  treeanon risk patients.xml -s hospital-xml.toml
+  treeanon preview patients.xml -s hospital-xml.toml -k 5 -m 2 -n 1
   treeanon anonymize patients.xml -s hospital-xml.toml -k 5 -m 2 -n 1 -o release.xml
   treeanon verify release.xml -s hospital-xml.toml -k 5 -m 2 -n 1
   treeanon init patients.ndjson -o my-schema.toml
