@@ -97,6 +97,14 @@ def test_pages_of_permuted_tables(run: Run, home: Path, audience: str) -> None:
     assert "Nobody can tell which person of a group has which value of illness" in shown
 
 
+def test_a_page_does_not_promise_what_groups_of_one_value_break(run: Run, home: Path) -> None:
+    (home / "people.csv").write_text("age,town,illness,name\n" + "30,Ulm,flu,N\n" * 6 + "70,Bonn,gout,N\n" * 6)
+    _, said = run("people.csv -s table.toml --publish permuted -k 2 --t 1 -o out --html page.html")
+    shown = (home / "page.html").read_text()
+    for text in (said, shown):
+        assert "Nobody can tell" not in text and "which tells it of each of them" in text
+
+
 @pytest.mark.parametrize("audience", ["public", "internal"])
 @pytest.mark.parametrize("rest", ["drop", "anonymize"])
 def test_pages_of_documents(run: Run, home: Path, audience: str, rest: str) -> None:

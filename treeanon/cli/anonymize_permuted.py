@@ -65,14 +65,14 @@ def _format_of(asked: Asked) -> str:
 
 def told_permuted(release: PermutedRelease, output: str) -> str:
     """What a permuted release is, what it hides and what not, and where it went; without a value of the data."""
+    from treeanon.privacy.permuted_verdict import promise
     from treeanon.report import permuted_losses_text
 
     told = release.as_dict()
     counts, hidden = told["counts"], told["hidden"]
     exact = told["published_as_they_are"]["quasi"]
     lines = [
-        f"Nobody can tell which person of a group has which value of {hidden}: each satisfies"
-        f" {', '.join(told['models'])}.",
+        promise(hidden, release.models, release.verdict),
         f"Only {hidden} is hidden. Who is in the table is not: {', '.join(exact)} are published as they are.",
         f"Verified by counting in what was written: {release.verdict.sentence}",
         f"{counts['published_rows']:,} of {counts['rows']:,} rows written to {output}",

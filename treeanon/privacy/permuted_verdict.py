@@ -100,3 +100,15 @@ def name_of(model: Model) -> str:
     'a group size of at least 3'
     """
     return f"a group size of at least {model.k:,}" if isinstance(model, KAnonymity) else model.name
+
+
+def promise(hidden: str, models: Sequence[Model], verdict: PermutedVerdict) -> str:
+    """What a permuted release keeps to itself, for people: less where all persons of some group have one value.
+
+    >>> promise("ill", [KAnonymity(3)], PermutedVerdict((), 3, 0.5, 2, 7))
+    'Nobody can tell which person of a group has which value of ill: each group satisfies a group size of at least 3.'
+    """
+    asked = f"each group satisfies {', '.join(map(name_of, models))}"
+    if verdict.largest_share == 1:
+        return f"In some group all have the same value of {hidden}, which tells it of each of them: {asked}, no more."
+    return f"Nobody can tell which person of a group has which value of {hidden}: {asked}."

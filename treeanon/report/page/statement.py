@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from treeanon.privacy.freeform_check import FreeformVerdict
-from treeanon.privacy.permuted_verdict import PermutedVerdict, name_of
+from treeanon.privacy.permuted_verdict import PermutedVerdict, promise
 from treeanon.privacy.table_verdict import TableVerdict
 from treeanon.privacy.verdict import Verdict
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
@@ -44,9 +44,8 @@ def guarantees(release: AnyRelease) -> list[str]:
         return [f"By {known}, each person looks like others of a group that satisfies: {_models(release.rows)}.", *rest]
     if isinstance(release, PermutedRelease):
         hidden = release.made.sensitive.name
-        models = ", ".join(map(name_of, release.models))
         return [
-            f"Nobody can tell which person of a group has which value of {hidden}: each group satisfies {models}.",
+            promise(hidden, release.models, release.verdict),
             f"Only {hidden} is hidden. Who is in the table is not.",
         ]
     if isinstance(release.verdict, FreeformVerdict):
