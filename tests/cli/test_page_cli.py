@@ -87,6 +87,7 @@ def test_pages_of_tables(run: Run, home: Path, audience: str, more: str) -> None
     shown = (home / "page.html").read_text()
     assert "NAME" not in shown and "Holds." in shown
     assert ("Rows before and after" in shown) == (audience == "internal")
+    assert not re.search("[0-9] persons?</title>", shown), "rows are counted, and called so"
 
 
 @pytest.mark.parametrize("audience", ["public", "internal"])

@@ -29,12 +29,13 @@ _PUBLISHED = -3
 
 @dataclass(frozen=True)
 class Drawn:
-    """A hierarchy with its published nodes, and how many persons have each of them."""
+    """A hierarchy with its published nodes, and how many persons, or other `things`, have each of them."""
 
     name: str
     hierarchy: Hierarchy
     published: frozenset[int]
     persons: Mapping[int, int]
+    things: str = "persons"
 
 
 def held_by_class(forest: Forest) -> Iterator[tuple[str, Hierarchy, dict[int, int]]]:
@@ -53,7 +54,7 @@ def held_in(column: Column) -> dict[int, int]:
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
-def published_alone(name: str, hierarchy: Hierarchy, persons: Mapping[int, int]) -> Drawn:
+def published_alone(name: str, hierarchy: Hierarchy, persons: Mapping[int, int], things: str = "persons") -> Drawn:
     """The hierarchy of the nodes that persons have, and no others; its root is the class itself.
 
     >>> lung = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"], ["acne", "*"]])
@@ -76,7 +77,7 @@ def published_alone(name: str, hierarchy: Hierarchy, persons: Mapping[int, int])
         texts.append(hierarchy.texts[node])
     if root in texts[1:]:
         texts[0] = " " + root
-    return Drawn(name, Hierarchy(tuple(texts), np.array(parents)), frozenset(counts), counts)
+    return Drawn(name, Hierarchy(tuple(texts), np.array(parents)), frozenset(counts), counts, things)
 
 
 def hierarchy_svg(drawn_one: Drawn, *, line: bool = True) -> Element:
@@ -162,7 +163,7 @@ class _Folding:
         inside = published or bool(self.within(node))
         css = "published" if published else "" if inside else "below"
         text, count = self.hierarchy.texts[node], self._count(node)
-        persons = f": {count:,} {'person' if count == 1 else 'persons'}" if count else ""
+        persons = f": {count:,} {self.of.things[:-1] if count == 1 else self.of.things}" if count else ""
         state = "published" if published else "published more general" if covered else "not published by itself"
         return Box(
             text,

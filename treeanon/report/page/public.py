@@ -77,9 +77,11 @@ def _values(forest: Forest) -> Iterator[Content]:
         yield from _published(name, hierarchy, persons)
 
 
-def _published(name: str, hierarchy: Hierarchy, persons: Mapping[int, int]) -> Iterator[Content]:
+def _published(
+    name: str, hierarchy: Hierarchy, persons: Mapping[int, int], things: str = "persons"
+) -> Iterator[Content]:
     if persons:
-        drawn = hierarchy_svg(published_alone(name, hierarchy, persons), line=False)
+        drawn = hierarchy_svg(published_alone(name, hierarchy, persons, things), line=False)
         yield el("h3", name, el("small", counted(len(persons), "value")))
         yield scrolled(f"Published values of {name}", drawn)
 
@@ -153,7 +155,7 @@ def _of_column(column: Column) -> Iterator[Content]:
     if column.role != "quasi":
         yield el("h3", column.name, el("small", f"{column.role}, {counted(len(rows), 'value')}"))
     elif column.covers is None:
-        yield from _published(column.name, column.hierarchy, rows)
+        yield from _published(column.name, column.hierarchy, rows, "rows")
     else:
         most = sorted(rows, key=lambda code: (-rows[code], code))[:MOST_VALUES]
         left = len(rows) - len(most)

@@ -56,7 +56,8 @@ def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
         found = held_in(column)
         level = f"level {levels[column.name]}, " if column.name in levels else ""
         nodes = f"{len(column.hierarchy):,} nodes, {len(found):,} published"
-        drawn = hierarchy_svg(Drawn(column.name, column.hierarchy, frozenset(found), found), line=bool(levels))
+        nodes_drawn = Drawn(column.name, column.hierarchy, frozenset(found), found, "rows")
+        drawn = hierarchy_svg(nodes_drawn, line=bool(levels))
         parts += [el("h3", column.name, el("small", level + nodes)), scrolled(f"Hierarchy of {column.name}", drawn)]
     if not parts:
         return None
