@@ -51,8 +51,8 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
       are, and how often each group has each sensitive value; that hides the values, not who is in the table.
     - A frame of pandas, polars, pyarrow or DuckDB, with its schema, gives the published rows as a frame of that kind,
       in random order; permuted, two such frames.
-    - A dataframe of Spark, with the schema of its nested columns, gives the published persons as such a dataframe: see
-      `treeanon.engines.spark`.
+    - A dataframe of Spark, with the schema of its columns, gives the published persons as such a dataframe: trees, or
+      rows if the schema is one of rows or the search one of tables. See `treeanon.engines.spark`.
 
     >>> import pyarrow as pa, treeanon as ta
     >>> schema = '''

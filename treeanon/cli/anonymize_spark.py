@@ -47,7 +47,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--sample",
         type=click.IntRange(2),
         metavar="N",
-        help="--engine spark: records that the driver searches in; all are counted.  [default: 500,000]",
+        help="--engine spark: records that the driver searches in; a table with more is searched in ranges of N rows.",
     )
     return place(sample(gathered))
 

@@ -99,7 +99,7 @@ def search_ranges(rows: Rows, request: TableRequest, most: int | None) -> DataFr
     shared = rows.frame.sparkSession.sparkContext.broadcast((replace(rows, frame=cast(Any, None)), request))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-        return ranged.groupBy("piece").applyInArrow(partial(_searched, shared=shared), _kinds(rows))
+        return ranged.groupBy("piece").applyInArrow(lambda table: _searched(table, shared), _kinds(rows))
 
 
 def released(found: DataFrame, rows: Rows, request: TableRequest) -> Published:
@@ -151,12 +151,19 @@ def _few_first(rows: Rows) -> list[str]:
 
 
 def _bounds(rows: Rows, order: list[str], size: int) -> Keys:
-    """Keys that cut the order of the rows into ranges of about that size, by a sample of them."""
-    step = max(rows.rows // _SAMPLE, 1)
-    some: Any = rows.frame.where(f"pmod(place, {step}) = 0").select(*order).toArrow()
-    keys = np.sort(_keys([some[name].to_numpy() for name in order]))
+    """Keys that cut the order of the rows into ranges of about that size, by a sample of the different ones.
+
+    The sample is drawn by hashes of the codes, so that the ranges are the same however the rows are partitioned.
+    """
+    different = rows.frame.groupBy(*order).count()
+    step = max(different.count() // _SAMPLE, 1)
+    some: Any = different.where(f"pmod(xxhash64({', '.join(order)}), {step}) = 0").toArrow()
+    keys = _keys([some[name].to_numpy() for name in order])
+    ascending = np.argsort(keys)
+    until = np.cumsum(some["count"].to_numpy()[ascending])
     parts = max(rows.rows // size, 1)
-    return np.unique(keys[[i * len(keys) // parts for i in range(1, parts)]]) if len(keys) else keys
+    cuts = [i * int(until[-1]) // parts for i in range(1, parts)] if len(until) else []
+    return np.unique(keys[ascending][np.searchsorted(until, cuts)])
 
 
 def _keys(codes: Sequence[Any]) -> Keys:

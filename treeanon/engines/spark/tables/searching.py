@@ -25,8 +25,8 @@ from treeanon.table import Column, Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MOST_CODES = 100_000_000
-"""Up to so many codes (rows times quasi and sensitive columns), 400 MB, a table is searched in the driver as a whole;
+MOST_CODES = 40_000_000
+"""Up to so many codes (rows times quasi and sensitive columns), 160 MB, a table is searched in the driver as a whole;
 the searches need some times as much."""
 
 
