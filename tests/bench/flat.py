@@ -272,7 +272,7 @@ def freeform_bound(data: Path, yard: float) -> Lines:
         found = flat_algorithm_named("freeform").search(problem, **own, seconds=25.0)
         prices = prices_of(table, "set", "sets")
         tuples = Classes.of_rows(prices).tuples(prices, found.graph.edges)
-        least = least_cost(tuples, 40.0) / (rows * len(table.quasi))
+        least = least_cost(tuples, 60.0) / (rows * len(table.quasi))
         lost = found.counts["gcp"]
         yield f"| {rows:,} | {k} | {groups:.5f} | {lost:.5f} | {least:.5f} | {100 * (1 - least / groups):.1f} % |"
 

@@ -70,7 +70,7 @@ _TRIES, _MOST_TRIES = 12, 60
 _PACE, _SHARE = 1_500_000, 0.2
 _SEARCHED = 20_000
 _SOLVED, _MOST_SOLVED, _FEW = 80, 600, 2_500
-_WHOLE, _ASSIGNED = 1_200, 400
+_WHOLE, _ASSIGNED, _MOST_ANEW = 1_200, 400, 500_000
 _ENOUGH, _SMALL = 1e-4, 1e-9
 
 
@@ -137,13 +137,13 @@ def improve(tuples: Tuples, seconds: float, tell: Tell) -> dict[str, Any]:
     tries = _tries(tuples, seconds)
     shifts = np.random.default_rng(1).random(10_000)
     whole, turn = float(tuples.costs.sum()), 0
-    idle, pays = 0, True
+    idle = 0
+    # There is no time to make very many tuples anew. To begin at a heat would be in vain where they are.
+    if is_anew := tuples.members.size <= _MOST_ANEW:
+        whole -= _by_assignments(tuples, is_over)
     while whole > _SMALL and not is_over() and idle < len(tuples.places):
-        gained = _by_exchanges(tuples, turn, tries, float(shifts[turn]), is_over)
+        gained = _by_exchanges(tuples, turn, tries, is_anew or turn > 0, float(shifts[turn]), is_over)
         rounds["exchange_rounds"] += 1
-        if pays and not is_over():
-            anew = _by_assignments(tuples, turn, float(shifts[turn]), is_over)
-            gained, pays = gained + anew, anew > _ENOUGH * whole
         if not is_over():
             gained += _by_programs(tuples, turn, float(shifts[turn]), is_over)
             rounds["program_rounds"] += 1
@@ -159,13 +159,13 @@ def _tries(tuples: Tuples, seconds: float) -> int:
     return min(max(int(_SHARE * seconds * _PACE * (os.cpu_count() or 1) / max(members, 1)), _TRIES), _MOST_TRIES)
 
 
-def _by_exchanges(tuples: Tuples, turn: int, tries: int, shift: float, is_over: Deadline) -> float:
-    """Lets tuples exchange members, the first time at some heat; returns what is gained."""
+def _by_exchanges(tuples: Tuples, turn: int, tries: int, is_cold: bool, shift: float, is_over: Deadline) -> float:
+    """Lets tuples exchange members, at some heat unless all is cold; returns what is gained."""
     costs = tuples.costs
     mean = float(costs.sum()) / max(int((costs > _SMALL).sum()), 1)
     # With few tries what great heat makes worse would not be made good again.
     first = _COOL if tries < _MOST_TRIES else 0
-    heats = [mean * heat for heat in (_HEATS[-1:] if turn else _HEATS[first:])]
+    heats = [mean * heat for heat in (_HEATS[-1:] if is_cold else _HEATS[first:])]
     parts = cut_by_count(along(tuples, turn), min(_SEARCHED, -(-len(tuples) // 2)), shift)
 
     def work(part: Tuples, number: int) -> Ints:
@@ -174,20 +174,20 @@ def _by_exchanges(tuples: Tuples, turn: int, tries: int, shift: float, is_over: 
     return improved(tuples, parts, work, is_over)
 
 
-def _by_assignments(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
-    """Makes parts of the tuples anew, member by member; returns the gain."""
+def _by_assignments(tuples: Tuples, is_over: Deadline) -> float:
+    """Makes parts of the tuples anew, member by member; returns the gain. To do it again would bring nothing more."""
     size = _WHOLE if len(tuples) <= _WHOLE else _ASSIGNED
     costs = tuples.costs
-    parts = [part for part in cut_by_count(along(tuples, turn), size, shift) if costs[part].sum() > _SMALL]
+    parts = [part for part in cut_by_count(along(tuples, 0), size, 0.0) if costs[part].sum() > _SMALL]
 
     def work(part: Tuples, number: int) -> Ints | None:
-        return by_assignments(part, turn, turn * len(parts) + number + 1, is_over)
+        return by_assignments(part, number + 1, is_over)
 
     return improved(tuples, parts, work, is_over)
 
 
 def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
-    """Solves parts of the tuples as linear programs, and lets what comes out exchange members; returns the gain."""
+    """Solves parts of the tuples as linear programs, and gives out again what comes of them; returns the gain."""
     costs = tuples.costs
     # Large parts take long, and bring more: where there are many classes, small ones come first.
     size = _MOST_SOLVED if len(tuples.most) <= _FEW else min(_SOLVED * 2 ** min(turn, 9), _MOST_SOLVED)

@@ -88,10 +88,9 @@ def by_program(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
     return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
 
 
-def by_assignments(tuples: Tuples, o: int, seed: int, is_over: Deadline) -> Ints | None:
+def by_assignments(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
     """The members made anew along an order, then given out again; None if that has not come to its end."""
-    places = tuples.places[o % len(tuples.places)]
-    found = made_anew(tuples.prices, tuples.members, tuples.most, places, is_over)
+    found = made_anew(tuples.prices, tuples.members, tuples.most, tuples.places[0], is_over)
     return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
 
 
