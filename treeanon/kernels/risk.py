@@ -36,12 +36,13 @@ _MASKS = 1 << (MOST * (MOST - 1) // 2)
 
 @njit
 def sharing(
-    rows: Rows, holder: Ints, row: int, first: int, last: int, slot: Ints
+    rows: Rows, holder: Ints, row: int, first: int, last: int, slot: Ints, pairs: bool
 ) -> tuple[Longs, Ints, Longs, int, Ints]:
     """The rows that hold an item of one row, cut down to the items from there to `last` that the one row holds too.
 
     Starts, items (as places in the one row, `slot` of the item), relation words (how many an item has) and weights; the
-    one row comes first.
+    one row comes first. Where only `pairs` are looked at, which all have the first item in them, the other relations
+    are left out: of persons with very many labels they are by far the most.
     """
     start, item, known, rel_start, rel, weight = rows
     count = len(holder)
@@ -63,7 +64,7 @@ def sharing(
                 shared += 1
         begin[e + 1] = begin[e] + shared
         longest = max(longest, shared)
-    width = (longest + 63) >> 6
+    width = 1 if pairs else (longest + 63) >> 6
     out_item = np.empty(begin[-1], np.int32)
     out_rel = np.zeros(begin[-1] * width, np.int64)
     at = np.empty(longest, np.int64)
@@ -77,7 +78,7 @@ def sharing(
                 continue
             out_item[begin[e] + found] = there
             to = (begin[e] + found) * width
-            for b in range(found):
+            for b in range(min(found, 1) if pairs else found):
                 bit = (rel[rel_start[s] + p * words + (at[b] >> 6)] >> (at[b] & 63)) & 1
                 out_rel[to + (b >> 6)] |= bit << (b & 63)
             at[found] = p
@@ -279,7 +280,7 @@ def decide_row(
         c = item[begin + first]
         holder = holders[1][holders[0][c] : holders[0][c + 1]]
         last = labels - 1 if deepest > 1 else first
-        start, names, rel, width, weight = sharing(rows, holder, row, first, last, slot)
+        start, names, rel, width, weight = sharing(rows, holder, row, first, last, slot, deepest < 3)
         if len(stack) < len(holder):
             stack = np.empty((2 * len(holder), 4), np.int32)
         lo: Mask = np.int64(0)
