@@ -69,7 +69,7 @@ def test_result_as_json(monkeypatch: pytest.MonkeyPatch, capsys: Told) -> None:
 CASES: dict[str, tuple[int, str]] = {
     "s.json few.ndjson -s s.toml -o o.ndjson": (1, "does not hold for these data: new data may need a new search"),
     "s.json few.ndjson -s s.toml -o -": (1, "does not hold for these data"),
-    "s.json two.ndjson -s s.toml -o o.ndjson": (1, "there are 2 records, fewer than k = 3"),
+    "s.json two.ndjson -s s.toml -o o.ndjson": (1, "2 records are fewer than k = 3"),
     "local.json in.ndjson -s s.toml -o o.ndjson": (2, "a solution of miracle recodes every record by itself"),
     "strange.json in.ndjson -s s.toml -o o.ndjson": (2, "nodes that the hierarchy of class 'diagnosis' does not have"),
     "other.json in.ndjson -s s.toml -o o.ndjson": (2, "speaks of class 'age', which the schema lacks"),

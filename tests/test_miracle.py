@@ -388,7 +388,7 @@ def test_a_wider_window_keeps_more() -> None:
 
 def test_what_cannot_be() -> None:
     forest = clinic([[hospital("H1")], [hospital("H2")]])
-    with pytest.raises(GuaranteeError, match="2 records, fewer than k = 3"):
+    with pytest.raises(GuaranteeError, match="2 records are fewer than k = 3"):
         miracle.search(forest, Guarantee(3))
     with pytest.raises(GuaranteeError, match="no records"):
         miracle.search(forest[:0], Guarantee(1))

@@ -111,7 +111,7 @@ def test_classes_that_are_published_as_they_are(tmp_path: Path) -> None:
     ("wanted", "error", "words"),
     [
         ({}, UsageError, "say k"),
-        ({"k": 41}, GuaranteeError, "there are 40 records, fewer than k = 41"),
+        ({"k": 41}, GuaranteeError, "40 records are fewer than k = 41"),
         ({"k": 0}, UsageError, "k must be a whole number from 1"),
         ({"k": 2, "m": 9}, UsageError, "m must be a whole number from 1 to 8"),
         ({"k": 2, "n": -1}, UsageError, "n must be"),

@@ -198,7 +198,8 @@ def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) 
 def say(text: str, *, quiet: bool) -> None:
     """Tells something on standard error."""
     if not quiet:
-        click.echo(text, err=True)
+        # Names of files and classes may hold what would steer the terminal.
+        click.echo("\n".join(map(printable, text.split("\n"))), err=True)
 
 
 def result(values: Mapping[str, Any], *, as_json: bool) -> None:

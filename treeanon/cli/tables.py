@@ -45,7 +45,7 @@ def told_table_release(release: TableRelease, output: str, solution: str | None 
     told = release.as_dict()
     counts = told["counts"]
     lines = [
-        f"{_way(release)}: {', '.join(told['models'])}.",
+        release.sentence,
         f"Verified by counting in what was written: {release.verdict.sentence}",
         f"{counts['published_rows']:,} of {counts['rows']:,} rows written to {output}",
     ]
@@ -60,14 +60,6 @@ def told_table_release(release: TableRelease, output: str, solution: str | None 
     lines += told_reading(counts)
     lines += ["", *flat_losses_text(release.loss).splitlines()]
     return "\n".join(map(printable, lines))
-
-
-def _way(release: TableRelease) -> str:
-    from treeanon.algorithms.flat.registry import flat_algorithm_named
-
-    if flat_algorithm_named(release.found.algorithm).freeform:
-        return "Every person can be behind several rows, and every row have several persons behind it, which satisfies"
-    return "Every row looks like others of its group, of which each satisfies"
 
 
 def told_general(table: Table) -> list[str]:

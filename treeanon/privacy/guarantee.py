@@ -128,4 +128,4 @@ def refuse_too_few(forest: Forest, k: int) -> None:
     if not len(forest):
         raise GuaranteeError("there are no records, so there is nothing to publish")
     if len(forest) < k:
-        raise GuaranteeError(f"there are {len(forest):,} records, fewer than k = {k:,}: nobody can be hidden")
+        raise GuaranteeError(f"{len(forest):,} records are fewer than k = {k:,}: nobody can be hidden")

@@ -106,6 +106,17 @@ class TableRelease:
         """The published rows as a frame of the same library as another frame."""
         return to_frame_like(self.table, like, shuffle=False)
 
+    @property
+    def sentence(self) -> str:
+        """What is promised, for people."""
+        asked = ", ".join(model.name for model in self.models)
+        if isinstance(self.verdict, FreeformVerdict):
+            return (
+                "Every person can be behind several rows, and every row have several persons behind it, which"
+                f" satisfies {asked}."
+            )
+        return f"Rows with the same quasi values form a group, and every group satisfies: {asked}."
+
     def unprotected(self) -> dict[str, list[str]]:
         """The columns whose values are published as they are, by their role."""
         return by_role(column for column in self.table.columns if column.role != "quasi")

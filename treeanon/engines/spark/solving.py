@@ -12,13 +12,13 @@ import numpy as np
 
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.engines.protocol import Told
-from treeanon.engines.spark.counting import As, Supports, count_supports
+from treeanon.engines.spark.counting import Supports, count_supports
 from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.finer import finer_labels
-from treeanon.engines.spark.fingerprints import Fingerprints, fingerprints
+from treeanon.engines.spark.fingerprints import Fingerprints, different
 from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.losses import HAD, HELD, Tally, cost_of, losses_of, tally
-from treeanon.engines.spark.reading import Dataset, encoded
+from treeanon.engines.spark.reading import Dataset, encoded, shared_with
 from treeanon.engines.spark.recipe import Recipe
 from treeanon.engines.spark.repair import Repair, Worth
 from treeanon.engines.spark.sampling import SAMPLE, sample
@@ -68,7 +68,7 @@ def solve(dataset: Dataset, request: Request, told: Told, most: int | None = Non
     """A solution in which no set is rare over all partitions, by exact counting; GuaranteeError if none is found."""
     guarantee, begun = request.guarantee, time.perf_counter()
     if dataset.records < guarantee.k:
-        raise GuaranteeError(f"there are {dataset.records:,} records, fewer than k = {guarantee.k:,}")
+        raise GuaranteeError(f"{dataset.records:,} records are fewer than k = {guarantee.k:,}")
     most = SAMPLE if most is None else most
     some = sample(dataset, most, request.seed)
     told(f"searching in {len(some):,} of {dataset.records:,} records")
@@ -80,18 +80,26 @@ def solve(dataset: Dataset, request: Request, told: Told, most: int | None = Non
     own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
     rounds = _Rounds(dataset, request, told)
     with spark_failures("counting"):
-        solution, numbers = rounds.safe(_covering(dataset, own)), None
-        if len(some) < dataset.records and is_sibling(solution) and STAR not in (solution.cut or {}):
-            solution, numbers = rounds.finest(solution, some, most)
-        recipe = Recipe.of(solution, dataset)
-        numbers, prints = numbers or tally(dataset, recipe), fingerprints(dataset.frame, As(recipe))
-        different = dataset.frame.select("hash").distinct().count()
-    losses = losses_of(numbers, dataset, (different, prints.different), request.options.get("weights"))
+        safe = rounds.safe(_covering(dataset, own))
+        recipe = Recipe.of(safe.solution, dataset)
+        numbers = tally(dataset, recipe)
+        if len(some) < dataset.records and is_sibling(safe.solution) and STAR not in (safe.solution.cut or {}):
+            safe, numbers = rounds.finest(safe, numbers, some, most)
+            recipe = Recipe.of(safe.solution, dataset)
+        losses = losses_of(numbers, dataset, different(dataset, recipe), request.options.get("weights"))
     report = {
         "engine": "spark", "sample": len(some), "rounds": rounds.rounds, "changes": rounds.changes,
         "seconds": time.perf_counter() - begun, **found.report,
     }  # fmt: skip
-    return Solved(solution, recipe, prints, losses, report)
+    return Solved(safe.solution, recipe, safe.prints, losses, report)
+
+
+@dataclass(frozen=True)
+class _Safe:
+    """A solution of which nothing is rare, and which trees it makes."""
+
+    solution: Solution
+    prints: Fingerprints
 
 
 class _Rounds:
@@ -102,7 +110,7 @@ class _Rounds:
         self.rounds, self.changes = 0, 0
         self._worth: Worth | None = None
 
-    def safe(self, solution: Solution) -> Solution:
+    def safe(self, solution: Solution) -> _Safe:
         """A solution of which nothing is rare: this one, or a more general one."""
         guarantee = solution.guarantee
         for _ in range(MOST_ROUNDS):
@@ -110,7 +118,7 @@ class _Rounds:
             self.rounds += 1
             self.told(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
             if not found.rare:
-                return solution
+                return _Safe(solution, found.prints)
             if STAR in (solution.cut or {}):
                 raise GuaranteeError(f"fewer than k = {guarantee.k:,} records have any value")
             repair = self.repair(solution)
@@ -124,7 +132,7 @@ class _Rounds:
             self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
         return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution))
 
-    def searched(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution:
+    def searched(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
         """What a search finds that may publish these labels too, in records that have the rare sets of all."""
         repair, guarantee = self.repair(solution), solution.guarantee
         repair.publish(labels)
@@ -132,32 +140,35 @@ class _Rounds:
         finest = Recipe.of(replace(repair.result(), disassociated=(), withheld=()), self.dataset)
         spread = _spread(self.dataset, finest, guarantee)
         records = with_witnesses(some, self.dataset, finest, spread, guarantee.k, max(most, SAMPLE))
+        if records is None:
+            self.told("searching no further: more sets would be rare than a worker can hold")
+            return None
         self.told(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
         records = records.relabel(finest.mapping)
         found = search(self.request, records, guarantee)
         own = plain_solution(self.request, records, replace(found.solution, suppressed=0))
         return _covering(self.dataset, own)
 
-    def finest(self, solution: Solution, some: Forest, most: int) -> tuple[Solution, Tally]:
+    def finest(self, safe: _Safe, numbers: Tally, some: Forest, most: int) -> tuple[_Safe, Tally]:
         """A safe solution that was made finer as long as that pays, and its numbers."""
         weights = self.request.options.get("weights")
-        numbers = tally(self.dataset, Recipe.of(solution, self.dataset))
         cost = cost_of(numbers, self.dataset, weights)
         for _ in range(MOST_FINER_ROUNDS):
             held = numbers.of(HELD, len(self.dataset.classes))
-            recipe = Recipe.of(solution, self.dataset)
-            labels = finer_labels(self.dataset, recipe, solution.guarantee, held, weights)
-            if not labels:
+            recipe = Recipe.of(safe.solution, self.dataset)
+            labels = finer_labels(self.dataset, recipe, safe.solution.guarantee, held, weights)
+            tried = self.searched(safe.solution, labels, some, most) if labels else None
+            if tried is None:
                 break
-            finer = self.safe(self.searched(solution, labels, some, most))
-            found = tally(self.dataset, Recipe.of(finer, self.dataset))
+            finer = self.safe(tried)
+            found = tally(self.dataset, Recipe.of(finer.solution, self.dataset))
             now = cost_of(found, self.dataset, weights)
             pays = cost - now > _LEAST_GAIN * cost
             if now < cost:
-                solution, numbers, cost = finer, found, now
+                safe, numbers, cost = finer, found, now
             if not pays:
                 break
-        return solution, numbers
+        return safe, numbers
 
 
 def is_sibling(solution: Solution) -> bool:
@@ -182,7 +193,7 @@ def _worth(numbers: Tally, dataset: Dataset, request: Request) -> Worth:
 
 
 def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
-    return count_supports(dataset.frame, As(recipe), _spread(dataset, recipe, guarantee), guarantee.k)
+    return count_supports(dataset.frame, recipe.sent(dataset).after, _spread(dataset, recipe, guarantee), guarantee.k)
 
 
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
@@ -197,18 +208,16 @@ def verified(lines: Lines, schema: Schema, dataset: Dataset, solved: Solved) -> 
     """The verdict on what was written, read again; GuaranteeError unless it is what is to be published."""
     begun = time.perf_counter()
     guarantee, name = solved.solution.guarantee, lines.name
-    frame = encoded(lines, schema, ReadOptions())
-    as_read = As(solved.recipe, published=False)
+    frame = encoded(lines, shared_with(dataset, schema), ReadOptions())
+    spread = _spread(dataset, solved.recipe, guarantee)
     try:
-        prints = fingerprints(frame, as_read)
-        if prints != solved.prints:
-            raise GuaranteeError(f"{name}: not published, for reading it again does not give the published trees")
-        found = count_supports(frame, as_read, _spread(dataset, solved.recipe, guarantee), guarantee.k)
+        found = count_supports(frame, solved.recipe.sent(dataset).before, spread, guarantee.k)
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
-    verdict = Verdict(
-        guarantee, not found.rare_sets, found.least, prints.records, found.sets, seconds=time.perf_counter() - begun
-    )
+    if found.prints != solved.prints:
+        raise GuaranteeError(f"{name}: not published, for reading it again does not give the published trees")
+    records, seconds = found.prints.records, time.perf_counter() - begun
+    verdict = Verdict(guarantee, not found.rare_sets, found.least, records, found.sets, seconds=seconds)
     if not verdict.holds:
         raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
     return verdict

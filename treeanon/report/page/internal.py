@@ -197,8 +197,8 @@ def losses(found: Losses) -> Section:
         [
             el(
                 "p",
-                f"Value loss {found.value_loss:.3f}, from 0 (as held) to 1 (any value of its class); relations kept"
-                f" {percent(found.relations_kept)}; relative path distance {found.rpd:.5f} (lower is better).",
+                f"Value loss {found.value_loss:.3f}, from 0 (as held) to 1 (any value of its class, or none); relations"
+                f" kept {percent(found.relations_kept)}; relative path distance {found.rpd:.5f} (lower is better).",
             ),
             table("Value loss by class", heads, rows),
             table("Sizes", ["", "Input", "Release"], totals),

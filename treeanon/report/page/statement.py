@@ -48,12 +48,7 @@ def guarantees(release: AnyRelease) -> list[str]:
             promise(hidden, release.models, release.verdict),
             f"Only {hidden} is hidden. Who is in the table is not.",
         ]
-    if isinstance(release.verdict, FreeformVerdict):
-        return [
-            "Every person can be behind several rows, and every row have several persons behind it, which satisfies"
-            f" {_models(release)}."
-        ]
-    return [f"Every row looks like others of its group, of which each satisfies: {_models(release)}."]
+    return [release.sentence]
 
 
 def _models(release: TableRelease) -> str:
