@@ -41,7 +41,19 @@ def test_the_token_of_a_started_browser_opens_the_page_once(explorer: Served) ->
     assert [explorer.ask(path=path, cookie=None)[0] for _ in range(2)] == [303, 403]
 
 
-PATHS = ["", "explore.js", "explore.css", "look", "command", "nothing", "?token=", "?token=x", "?token=%FF", "?x=1"]
+PATHS = [
+    "",
+    "explore.js",
+    "explore.css",
+    "look",
+    "command",
+    "nothing",
+    "?token=",
+    "?token=x",
+    "?token=%FF",
+    "?x=1",
+    "?" + "x&" * 11,
+]
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -99,6 +100,18 @@ def test_rows_have_columns_and_the_risks_of_three_attackers() -> None:
     whole = found["all_columns"]
     assert (found["kind"], whole["journalist"], whole["population"], whole["absent"]) == ("table", 1.0, 2000, 0)
     assert "among 2,000 people" in run(*CENSUS, "--population", CENSUS[0]).stdout
+
+
+def test_a_population_knows_nothing_of_what_is_sensitive(tmp_path: Path) -> None:
+    with Path(CENSUS[0]).open(newline="") as file:
+        people = list(csv.reader(file))
+    known = people[0].index("occupation")
+    for name, rows in (("town.csv", [row[:known] for row in people]), ("some.csv", people[:101])):
+        with (tmp_path / name).open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+    found = told(str(tmp_path / "some.csv"), *CENSUS[1:], "-m", "1", "--population", str(tmp_path / "town.csv"))
+    assert (found["all_columns"]["population"], found["all_columns"]["absent"]) == (2000, 0)
+    assert found["not_known"] == ["occupation"] and list(found["not_read"]) == ["salary_class"]
 
 
 def test_rows_as_trees_and_records_as_rows() -> None:

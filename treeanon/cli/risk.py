@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 @click.option(
     "--population",
     metavar="FILE",
-    help="Of rows: a table of all people whom those in INPUT may be, for the journalist's risk.",
+    help="Of rows: a table of all people whom those in INPUT may be, for the journalist's risk. It needs no more than"
+    " the quasi columns.",
 )
 @click.option(
     "--seconds",
@@ -149,7 +150,9 @@ def _of_rows(
     if population is None:
         table = read_as_table(source, as_they_are(schema), reductions, reading, quiet=quiet)
     else:
-        people, table, strange = read_both(population, source, schema, reductions, reading, quiet=quiet)
+        people, table, strange = read_both(
+            population, source, schema, reductions, reading, quiet=quiet, population=True
+        )
         if strange:
             names = printable(", ".join(strange))
             raise click.UsageError(f"{source}: has values that nobody in {population} can have, of classes: {names}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.cli.common import Reading, printable, progress_bar, read_records, told_reading
@@ -112,8 +113,13 @@ def read_both(
     reading: Reading,
     *,
     quiet: bool,
+    population: bool = False,
 ) -> tuple[Table, Table, Mapping[str, int]]:
-    """Both tables, the published one in the terms of the original, and the strange rows of its columns."""
+    """Both tables, the published one in the terms of the original, and the strange rows of its columns.
+
+    Where the original is a `population`, a file of rows need have no more than the quasi columns: a register of people
+    knows nothing of what is sensitive.
+    """
     from treeanon.table.compared import as_they_are, in_terms_of
     from treeanon.table.out import table_schema
 
@@ -121,11 +127,18 @@ def read_both(
     without: Reading = {**reading, "delimiter": ""}
     # A delimiter is for what is CSV, if one of both is.
     of_before, of_after = (reading if kind == "csv" or "csv" not in kinds else without for kind in kinds)
-    original = read_as_table(before, schema, reductions, of_before, quiet=quiet)
     rows = kinds[1]
+    less = population and None not in kinds
+    original = read_as_table(before, _quasi_only(schema) if less else schema, reductions, of_before, quiet=quiet)
     if rows is None:
         raw = read_as_table(after, as_they_are(schema), reductions, of_after, quiet=quiet)
     else:
-        as_is = as_they_are(table_schema(original, rows))
+        as_is = as_they_are(schema if less else table_schema(original, rows))
         raw = read_as_table(after, as_is, {}, {**of_after, "format": rows}, quiet=quiet)
     return original, *in_terms_of(original, raw)
+
+
+def _quasi_only(schema: Schema) -> Schema:
+    # Columns lie under no other class, least of all under one that is left out.
+    known = tuple(replace(spec, under=None) for spec in schema.classes if spec.role == "quasi")
+    return replace(schema, classes=known)
