@@ -1,0 +1,65 @@
+"""Ranges of XML files, as the workers read them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO, cast
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from treeanon.engines.spark.records import Batches
+from treeanon.errors import DataError, FileError
+from treeanon.forest import ForestBuilder
+from treeanon.io.options import ReadOptions
+from treeanon.io.registry import document_format
+from treeanon.io.xml_ranges import WHOLE, Range, range_source
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a worker reads: the name of a file as Spark and as people write it, and a range of it.
+
+    `is_one` is of whether the input is this file, and no collection.
+    """
+
+    file: str
+    name: str
+    is_one: bool
+    part: Range = WHOLE
+
+    def open(self) -> BinaryIO:
+        """All the bytes of the file, where it lies."""
+        import pyarrow.fs as storage
+
+        try:
+            if self.file.startswith(("file:", "/")):
+                return open(self.name, "rb")  # noqa: PTH123 - closed by its reader
+            system, path = storage.FileSystem.from_uri(quote(self.file, safe="/:"))
+            return cast(BinaryIO, system.open_input_file(path))
+        except (OSError, pa.ArrowException) as problem:
+            words = problem.strerror if isinstance(problem, OSError) else None
+            raise FileError(f"{self.name}: cannot be read: {words or type(problem).__name__}") from None
+
+
+def read_pieces(builder: ForestBuilder, texts: list[bytes], options: ReadOptions) -> None:
+    """Reads ranges as the documents that they are; errors name their files, and places in these."""
+    for text in texts:
+        piece: Piece = pickle.loads(text)
+        source = range_source(piece.name, piece.open, piece.part)
+        asked = replace(options, collection=not piece.is_one)
+        try:
+            for batch in document_format("xml").read([source], builder.schema, asked, builder.report):
+                builder.add(batch)
+        except DataError as problem:
+            place = piece.part.place(problem.place)
+            raise DataError(problem.message, source=piece.name, place=place, path=problem.path) from None
+
+
+def one_by_one(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Batches of a range each: it has as many records as should be in memory at once."""
+    for batch in batches:
+        for place in range(batch.num_rows):
+            yield batch.slice(place, 1)
