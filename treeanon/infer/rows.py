@@ -28,6 +28,7 @@ from treeanon.infer.tables_ways import Notes, Way
 from treeanon.infer.walk_json import walk_json
 from treeanon.io.sources import STDIN
 from treeanon.io.tables.one_file import OneFile
+from treeanon.io.tables.one_folder import OneFolder, open_rows
 from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.schema import FieldPath, Schema, Step
 
@@ -55,7 +56,7 @@ def propose_rows(
     """
     if record is not None:
         raise UsageError(f"--record is not for {format}, where each row is one record")
-    with closing(OneFile(source, format, delimiter=delimiter)) as file:
+    with closing(open_rows(source, format, delimiter=delimiter)) as file:
         near = None if str(source) == STDIN else NearHierarchies(Path(source))
         return _Proposal(file, format, sample, home, near).findings()
 
@@ -64,7 +65,7 @@ def propose_rows(
 class _Proposal:
     """One file on its way to findings."""
 
-    file: OneFile
+    file: OneFile | OneFolder
     format: str
     most: int
     home: Path

@@ -112,7 +112,7 @@ def _read_relational(
     show_values: bool = False,
     progress: Progress | None = None,
 ) -> Forest:
-    from treeanon.io.tables.one_file import OneFile
+    from treeanon.io.tables.one_file import RowFiles
     from treeanon.io.tables.opening import open_tables
     from treeanon.io.tables.reading import read_tables, resolved
     from treeanon.io.tables.rows import read_rows
@@ -129,7 +129,7 @@ def _read_relational(
         source = open_tables(source, form.name, called=called, delimiter=options.delimiter, advance=advance)
     with closing(source) as tables:
         name = tables.name
-        if isinstance(tables, OneFile):
+        if isinstance(tables, RowFiles):
             schema = replace(schema, input=replace(schema.input, delimiter=tables.delimiter))
             builder = ForestBuilder(schema)
             builder.add(read_rows(tables, schema, options, builder.report))
@@ -138,7 +138,7 @@ def _read_relational(
             builder = ForestBuilder(schema)
             builder.add(read_tables(tables, schema, options, builder.report))
     if not builder.records:
-        raise DataError(_nothing(schema, form), source=name)
+        raise DataError(nothing_found(schema, form.name), source=name)
     return builder.finish(show_values=show_values, jobs=options.jobs)
 
 
@@ -154,7 +154,7 @@ def _read_found(
         for batch in form.read(found.items, schema, options, builder.report):
             builder.add(batch)
     if not builder.records:
-        raise DataError(_nothing(schema, form), source=name)
+        raise DataError(nothing_found(schema, form.name), source=name)
     return builder.finish(show_values=show_values, jobs=options.jobs)
 
 
@@ -198,13 +198,14 @@ def _read_group(
     return list(document_format(form_name).read(group, schema, options, report)), report
 
 
-def _nothing(schema: Schema, form: Format) -> str:
+def nothing_found(schema: Schema, form: str) -> str:
+    """What to say of an input of some format that holds no record."""
     record = schema.input.record
     if schema.input.is_relational:
         return f"holds no row in its table {record.names[0] if record else ''!r}, of which each row is one person"
     if schema.input.is_flat:
         return "holds no row"
-    if form.name in ("ndjson", "trees") or record is None or record.whole_file:
+    if form in ("ndjson", "trees") or record is None or record.whole_file:
         return "holds no record"
-    joint = "/" if form.name == "xml" else "."
+    joint = "/" if form == "xml" else "."
     return f"holds no record at {joint.join(record.names) or 'the top'}; check the record path of the schema"

@@ -16,7 +16,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format, read
 from treeanon.io.tables.dialect import given_delimiter
-from treeanon.io.tables.one_file import OneFile
+from treeanon.io.tables.one_folder import open_rows
 from treeanon.io.tables.rows import RowSource, read_rows
 from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.kernels.trees import Ints
@@ -43,7 +43,7 @@ def read_table(
     published: bool = False,
     called: str | None = None,
 ) -> Table:
-    """The table of a CSV or Parquet file, or of any other input that has each class at most once a person.
+    """The table of a CSV or Parquet file, a folder of such parts, or any input with each class at most once a person.
 
     Every published class is a column of nodes of its hierarchy (built from the values where the schema has a builder),
     rows as they are stored; a sensitive column of numbers has one spelling for each. Options are those of `read`.
@@ -75,7 +75,7 @@ def read_table(
             progress(done, None)
 
     delimiter = given_delimiter(delimiter, form.name)
-    with closing(OneFile(source, form.name, advance, called=called, delimiter=delimiter)) as file:
+    with closing(open_rows(source, form.name, advance, called=called, delimiter=delimiter)) as file:
         found = replace(schema, input=replace(schema.input, format=form.name, delimiter=file.delimiter))
         options = ReadOptions(on_error, strict, jobs)
         return table_of_rows(file, found, options, show_values=show_values, published=published)

@@ -35,7 +35,8 @@ class _Table:
 class FolderSource:
     """The tables of a folder or zip; `left_out` says which resources and declared keys are not there, and why.
 
-    `as_texts`: what CSV files hold is given as it stands, also where datapackage.json declares integers.
+    `as_texts`: what CSV files hold is given as it stands, also where datapackage.json declares integers. `parts_of` is
+    the name of the one table that all files hold parts of, whatever they are called, with that `delimiter`.
     """
 
     def __init__(
@@ -45,14 +46,16 @@ class FolderSource:
         *,
         called: str | None = None,
         as_texts: bool = False,
+        parts_of: str = "",
+        delimiter: str = "",
     ) -> None:
-        self._advance, self._as_texts = advance, as_texts
+        self._advance, self._as_texts, self._delimiter = advance, as_texts, delimiter
         self._copies = Copies()
         self._shelf: Shelf = open_shelf(given, called)
         self.name = self._shelf.name
         try:
-            package = self._package()
-            resources = self._bare() if package is None else package.resources
+            package = None if parts_of else self._package()
+            resources = self._bare(parts_of) if package is None else package.resources
             self._files = {resource.name: self._table(resource) for resource in resources}
         except BaseException:
             self.close()
@@ -96,14 +99,15 @@ class FolderSource:
         told = [f"table {name!r}: texts that stand for null (missingValues) are not looked at" for name in nulls]
         return told + [f"file {name!r} is not named in {PACKAGE}" for name in self._shelf.names() if name not in named]
 
-    def _bare(self) -> list[Resource]:
+    def _bare(self, parts_of: str) -> list[Resource]:
         """The tables that the files' names mean; a folder of files is one table of parts."""
         found: dict[str, dict[str, list[tuple[str, str]]]] = {}
         for name in self._shelf.names():
             folder, _, base = name.rpartition("/")
             named = table_name(base)
             if named is not None:
-                found.setdefault(folder or named[0], {}).setdefault(folder or name, []).append((named[1], name))
+                table = parts_of or folder or named[0]
+                found.setdefault(table, {}).setdefault(parts_of or folder or name, []).append((named[1], name))
         if not found:
             raise UsageError(f"{self.name}: holds no table: no file in it ends in .csv, .tsv or .parquet")
         return [self._bare_table(table, places) for table, places in sorted(found.items())]
@@ -116,7 +120,7 @@ class FolderSource:
         if len(kinds) > 1:
             raise DataError(f"folder {table!r} mixes {listed(sorted(kinds))} files", source=self.name)
         kind = kinds.pop()
-        dialect = Dialect("\t" if kind == "tsv" else "")
+        dialect = Dialect(self._delimiter or ("\t" if kind == "tsv" else ""))
         return Resource(table, "", kind, tuple(name for _, name in files), dialect)
 
     def _table(self, resource: Resource) -> _Table:
@@ -207,6 +211,11 @@ class FolderSource:
                 return part.place(row)
             row -= count
         return Place(f"{self.name}, table {table}", f"row {row + 1}")
+
+    def delimiter(self, table: str) -> str:
+        """The delimiter of the first CSV file of a table; none of Parquet."""
+        first = self._files[table].parts[0]
+        return first.dialect.delimiter if isinstance(first, DelimitedFile) else ""
 
     def close(self) -> None:
         """Deletes what was copied."""

@@ -24,8 +24,21 @@ STAR_COLUMN = "treeanon_any"
 """The column of a release that has `*` where a person has some value, of which not even the class is published."""
 
 
-class OneFile(OneTable):
-    """A CSV or Parquet file as its only table; the column that means `*` is not among its columns.
+class RowFiles(OneTable):
+    """What sources of rows in files share; the column that means `*` is not among their columns.
+
+    `delimiter` is that of CSV files, once they were looked at.
+    """
+
+    delimiter: str
+
+    def __init__(self, table: str, columns: Sequence[str]) -> None:
+        self.has_star = STAR_COLUMN in columns
+        super().__init__(table, [name for name in columns if name != STAR_COLUMN])
+
+
+class OneFile(RowFiles):
+    """A CSV or Parquet file as its only table.
 
     Unless a `delimiter` is given, a file whose name ends in .tsv has tabs, and another the one that its header has (see
     `header_delimiter`), which is then its `delimiter`.
@@ -51,9 +64,7 @@ class OneFile(OneTable):
         except BaseException:
             self.close()
             raise
-        self.has_star = STAR_COLUMN in self._part.columns
-        columns = [name for name in self._part.columns if name != STAR_COLUMN]
-        super().__init__(Path(plain_name(self.name)).stem or "rows", columns)
+        super().__init__(Path(plain_name(self.name)).stem or "rows", self._part.columns)
 
     def _parquet(self, given: str | Path, source: Source) -> ParquetFile:
         self.files = "parquet"
@@ -105,14 +116,8 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _source(given: str | Path, format: str, called: str | None) -> Source:
-    is_many = UsageError(
-        f'{called or given}: {format} is read from one file; folders and zips are read by format = "tables", which'
-        " takes files of one kind in a folder for one table"
-    )
-    if str(given) != STDIN and ((called or str(given)).lower().endswith(".zip") or Path(given).is_dir()):
-        raise is_many
     found = find_sources(given, ("",), called=called)
     if found.collection:
-        raise is_many
+        raise UsageError(f"{called or given}: {format} is read from a file, a folder or a zip; a pattern cannot be")
     (source,) = found.items
     return source if called is None else replace(source, name=called)

@@ -39,9 +39,9 @@ def open_tables(
 
         return SqliteSource(given, advance, called=called)
     if format in FLAT:
-        from treeanon.io.tables.one_file import OneFile
+        from treeanon.io.tables.one_folder import open_rows
 
-        return OneFile(given, format, advance, called=called, delimiter=delimiter)
+        return open_rows(given, format, advance, called=called, delimiter=delimiter)
     if format == "tables":
         from treeanon.io.tables.folder import FolderSource
 
