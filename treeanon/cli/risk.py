@@ -52,7 +52,8 @@ if TYPE_CHECKING:
     default=30.0,
     show_default=True,
     metavar="N",
-    help="What does not fit into so much time is sampled (trees) or left out (rows).",
+    help="What does not fit into so much time is sampled (trees; never fewer than 100 persons, however long these take)"
+    " or left out (rows).",
 )
 @click.option("--exact", is_flag=True, help="Look at everybody, however long it takes.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="Look at N persons drawn at random (trees).")

@@ -40,6 +40,8 @@ def sharing(
 ) -> tuple[Longs, Ints, Longs, int, Ints]:
     """The rows that hold an item of one row, cut down to the items from there to `last` that the one row holds too.
 
+    Of the row `last` is the first one itself, or the last of all.
+
     Starts, items (as places in the one row, `slot` of the item), relation words (how many an item has) and weights; the
     one row comes first. Where only `pairs` are looked at, which all have the first item in them, the other relations
     are left out: of persons with very many labels they are by far the most.
@@ -47,6 +49,9 @@ def sharing(
     start, item, known, rel_start, rel, weight = rows
     count = len(holder)
     begin, out_weight = np.zeros(count + 1, np.int64), np.empty(count, np.int32)
+    # Items ascend in every row: what comes before the first one need not be looked at.
+    since, until = np.empty(count, np.int64), np.empty(count, np.int64)
+    mine = item[start[row] + first]
     order = np.empty(count, np.int32)
     order[0] = row
     filled = 1
@@ -58,9 +63,11 @@ def sharing(
     for e in range(count):
         s = order[e]
         out_weight[e] = weight[s]
+        since[e] = np.searchsorted(item[start[s] : start[s + 1]], mine)
+        until[e] = start[s + 1] - start[s] if last > first else since[e] + 1
         shared = 0
-        for p in range(start[s], start[s + 1]):
-            if first <= slot[item[p]] <= last:
+        for p in range(since[e], until[e]):
+            if slot[item[start[s] + p]] >= 0:
                 shared += 1
         begin[e + 1] = begin[e] + shared
         longest = max(longest, shared)
@@ -72,9 +79,9 @@ def sharing(
         s = order[e]
         words = (known[s] + 63) >> 6
         found = 0
-        for p in range(start[s + 1] - start[s]):
+        for p in range(since[e], until[e]):
             there = slot[item[start[s] + p]]
-            if there < first or there > last:
+            if there < 0:
                 continue
             out_item[begin[e] + found] = there
             to = (begin[e] + found) * width
