@@ -17,8 +17,8 @@ from treeanon.algorithms.flat.options import STYLES
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.privacy.freeform_check import check_candidates, verify_edges, verify_freeform
-from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
+from treeanon.privacy.freeform_check import verify_edges, verify_freeform
+from treeanon.privacy.models import KAnonymity
 from treeanon.table import Table
 
 LETTERS = Hierarchy.from_paths([["a", "ab", "*"], ["b", "ab", "*"], ["c", "*"]])
@@ -143,22 +143,3 @@ def test_the_verdict_as_data() -> None:
         "models": [],
         "rows": 2,
     }
-
-
-def test_sensitive_values_of_tuples_and_of_originals() -> None:
-    columns = {"x": ("abca", LETTERS), "s": ("ppqq", Hierarchy.flat("pq"))}
-    table = Table.of_texts(columns, roles={"s": "sensitive"})
-    edges = np.array([[0, 2], [1, 3], [2, 0], [3, 1]], np.int32)
-    models = [KAnonymity(2), DistinctDiversity(2), FrequencyDiversity(2)]
-    found = check_candidates(table, edges, np.array([0, 1, 2, 3]), models)
-    assert [(one.model, one.column, one.holds) for one in found] == [
-        ("distinct 2-diversity", "s", True),
-        ("frequency 2-diversity", "s", True),
-    ]
-    # Tuples hold different values, but the two that person 0 is seen among show one: persons 0 and 3 were exchanged.
-    ring = np.array([[0, 2], [2, 1], [1, 3], [3, 0]], np.int32)
-    assert all(one.holds for one in check_candidates(table, ring, np.array([0, 2, 1, 3]), models))
-    mixed = check_candidates(table, ring, np.array([2, 1, 3, 0]), models)
-    assert [one.groups for one in mixed] == [0, 0]
-    alike = check_candidates(table, np.array([[0, 1], [1, 0], [2, 3], [3, 2]]), np.arange(4), models)
-    assert [(one.groups, one.persons) for one in alike] == [(8, 4), (8, 4)]

@@ -10,11 +10,8 @@ import pytest
 from slow_freeform import is_regular, perfect_matchings, regular_graphs
 from strategies import properties
 
-from treeanon.algorithms.flat.freeform.asked import Asked
 from treeanon.algorithms.flat.freeform.graph import Graph, rings
 from treeanon.algorithms.flat.freeform.matchings import Randomness, drawn_matchings, drawn_originals
-from treeanon.algorithms.flat.freeform.owners import drawn_owners
-from treeanon.errors import GuaranteeError
 from treeanon.kernels import freeform_matchings
 
 NOTHING = np.zeros(0, np.int32)
@@ -143,40 +140,3 @@ def test_rings() -> None:
     edges = rings(np.array([4, 2, 0, 1, 3, 5]), np.array([2, 4]), 2)
     assert edges.tolist() == [[0, 1], [1, 3], [2, 4], [3, 5], [4, 2], [5, 0]]
     assert rings(np.zeros(0, np.int64), np.zeros(1, np.int64), 3).shape == (0, 3)
-
-
-def seen_well(edges: list[list[int]], original: list[int], values: list[int], most: int, least: int) -> bool:
-    for i in range(len(edges)):
-        counts = Counter(values[original[j]] for j, own in enumerate(edges) if i in own)
-        if max(counts.values()) > most or len(counts) < least:
-            return False
-    return True
-
-
-def exchanged_until_diverse(rnd: Random) -> None:
-    rows = rnd.randint(3, 7)
-    k = rnd.randint(2, min(rows, 4))
-    graph = random_graph(rnd, rows, k)
-    values = [rnd.randrange(3) for _ in range(rows)]
-    most, least = rnd.choice([(k, 2), (k - 1, 1), (max(k - 1, 1), 2)])
-    asked = Asked(k, np.array(values, np.int32), most, least)
-    edges = graph.edges.tolist()
-    possible = [found for found in perfect_matchings(edges) if seen_well(edges, found, values, most, least)]
-    if not possible:
-        return
-    try:
-        original = drawn_owners(graph, asked, Randomness(rnd.getrandbits(30)))[0].tolist()
-    except GuaranteeError:
-        return
-    assert tuple(original) in possible
-
-
-test_exchanged, test_exchanged_thoroughly = properties(exchanged_until_diverse, 40, 400)
-
-
-def test_what_cannot_be_diverse_is_an_error() -> None:
-    graph = Graph(np.array([[0, 1], [1, 0], [2, 3], [3, 2]], np.int32))
-    asked = Asked(2, np.array([0, 0, 1, 1], np.int32), 1, 2)
-    with pytest.raises(GuaranteeError, match="larger k"):
-        drawn_owners(graph, asked, Randomness(1))
-    assert drawn_owners(Graph(np.zeros((0, 2), np.int32)), asked, Randomness(1))[0].tolist() == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from fractions import Fraction
 from functools import partial
 from itertools import permutations
@@ -21,11 +20,13 @@ from treeanon.algorithms.flat.onedim.lexicographic import few_values_first
 from treeanon.algorithms.flat.onedim.points import Points
 from treeanon.algorithms.flat.options import STYLES
 from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.registry import flat_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.loss.flat import gcp
-from treeanon.privacy.freeform_check import check_candidates, verify_edges, verify_freeform
-from treeanon.privacy.models import DistinctDiversity, EntropyDiversity, FrequencyDiversity, KAnonymity
+from treeanon.privacy.freeform_check import verify_edges, verify_freeform
+from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, TCloseness
+from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
 
 FORMS = ["taxonomy", "set"]
@@ -241,58 +242,37 @@ def json_of(text: str) -> list[str]:
     return json.loads(text) if text.startswith("[") else [text]
 
 
-DIVERSE = ["freeform-greedy", "freeform-sort", "freeform-hungarian", "freeform-optimal"]
-
-
-def diverse_where_asked(rnd: Random) -> None:
-    """A release is as diverse as asked, whichever way it is looked at, or there is none."""
-    rows = rnd.randint(4, 12)
-    table = with_values(random_table(rnd, rows), "".join(rnd.choice("pqrst") for _ in range(rows)))
-    name = rnd.choice(DIVERSE[:3])
-    model = rnd.choice([DistinctDiversity(2), DistinctDiversity(3), FrequencyDiversity(2), FrequencyDiversity(1.5)])
-    problem = Problem(table, (KAnonymity(rnd.randint(1, 4)), model))
-    try:
-        found = FAST[name](problem, form="set")
-    except GuaranteeError:
-        return
-    released(problem, found, "set")
-    assert all(one.holds for one in check_candidates(table, found.graph.edges, found.original, [model]))
-    values, edges = table.column("s").texts(), edges_of(found)
-    for i in range(rows):
-        seen = Counter(values[found.original[j]] for j, own in enumerate(edges) if i in own)
-        held = Counter(values[o] for o in edges[i])
-        for counts in (seen, held):
-            if isinstance(model, DistinctDiversity):
-                assert len(counts) >= model.l
-            else:
-                assert max(counts.values()) * Fraction(model.l) <= found.graph.k
-
-
-test_diverse, test_diverse_thoroughly = properties(diverse_where_asked, 120, 2000)
-
-
-@pytest.mark.parametrize("name", DIVERSE)
-def test_diversity_is_reached(name: str) -> None:
+@pytest.mark.parametrize("name", [*SEARCHES, "freeform"])
+def test_models_of_sensitive_columns_are_refused_as_a_request_refuses_them(name: str) -> None:
     table = with_values(letters(*"abcabcabcabc"), "pqrs" * 3)
-    for model in (FrequencyDiversity(3), DistinctDiversity(3)):
-        problem = Problem(table, (KAnonymity(3), model))
-        found = SEARCHES[name](problem)
-        released(problem, found, "taxonomy")
-        assert all(one.holds for one in check_candidates(table, found.graph.edges, found.original, [model]))
+    for model in (DistinctDiversity(2), FrequencyDiversity(1), TCloseness(0.5), DistinctDiversity(2, column="s")):
+        with pytest.raises(UsageError, match=f"^{name} gives k-anonymity alone") as refused:
+            flat_algorithm_named(name).search(Problem(table, (KAnonymity(3), model)))
+        with pytest.raises(UsageError) as asked:
+            TableRequest((KAnonymity(3), model), name)
+        assert str(refused.value) == str(asked.value)
+
+
+class Wide(KAnonymity):
+    """k-anonymity by another class is still that."""
+
+
+class Even:
+    """A model of the sizes of groups that no freeform search knows."""
+
+    name, sensitive, is_monotone = "evenness", None, False
+
+
+def test_models_that_are_not_k_anonymity_are_refused() -> None:
+    table = letters(*"abcabc")
+    assert is_regular(edges_of(greedy.search(Problem(table, (KAnonymity(2), Wide(3))))), 3)
+    for search in SEARCHES.values():
+        with pytest.raises(UsageError, match="k-anonymity alone, not evenness"):
+            search(Problem(table, (KAnonymity(2), Even())))
 
 
 def test_what_cannot_be() -> None:
-    table = with_values(letters(*"abca"), "pppq")
-    with pytest.raises(GuaranteeError, match="too frequent"):
-        greedy.search(Problem(table, (KAnonymity(2), FrequencyDiversity(2))))
-    with pytest.raises(UsageError, match="entropy"):
-        greedy.search(Problem(table, (EntropyDiversity(2),)))
-    with pytest.raises(UsageError, match="k-anonymity alone"):
-        ring.search(Problem(table, (DistinctDiversity(2),)))
-    two = with_values(letters("a", "b"), "pq")
-    both = Table((*two.columns, *Table.of_texts({"t": ("ab", LETTERS)}, roles={"t": "sensitive"}).columns))
-    with pytest.raises(UsageError, match="one sensitive column"):
-        greedy.search(Problem(both, (DistinctDiversity(2),)))
+    two = letters("a", "b")
     with pytest.raises(UsageError, match="two rows"):
         greedy.search(Problem(two, (KAnonymity(1),)), block=1)
     with pytest.raises(UsageError, match="at most 400 rows"):

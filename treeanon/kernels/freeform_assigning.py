@@ -6,17 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.kernels.freeform_prices import Prices, fill_steps
-from treeanon.kernels.freeform_rounds import Rule, may_cover
+from treeanon.kernels.freeform_rounds import may_cover
 from treeanon.kernels.jit import njit
 from treeanon.kernels.trees import Ints
 
 
 @njit
-def step_matrix(
-    prices: Prices, edges: Ints, number: int, rule: Rule, forbidden: float, costs: npt.NDArray[np.float64]
-) -> None:
-    """costs[j, i]: by how much tuple j, which covers `number` originals, grows by original i; `forbidden` where it may
-    not cover that.
+def step_matrix(prices: Prices, edges: Ints, number: int, forbidden: float, costs: npt.NDArray[np.float64]) -> None:
+    """costs[j, i]: by how much tuple j, which covers `number` originals, grows by original i; `forbidden` where it
+    covers that already.
     """
     steps = np.empty(len(prices.held), np.float64)
     for j in range(len(edges)):
@@ -25,4 +23,4 @@ def step_matrix(
             cost = 0.0
             for c in range(prices.cells.shape[1]):
                 cost += steps[prices.cells[i, c]]
-            costs[j, i] = cost if may_cover(edges, number, j, i, rule) else forbidden
+            costs[j, i] = cost if may_cover(edges, number, j, i) else forbidden

@@ -15,18 +15,6 @@ from treeanon.kernels.jit import njit
 from treeanon.kernels.trees import Ints, Longs
 
 _NONE = -1
-_TRIED_A_ROW = 5
-
-
-class Rule(NamedTuple):
-    """What k originals must be like: no value of `values`, by row, more than `most` times, and `least` different ones.
-
-    It is a rule for the k originals of each tuple, and for the k values that an original is seen among.
-    """
-
-    values: Ints
-    most: int
-    least: int
 
 
 class Free(NamedTuple):
@@ -47,12 +35,12 @@ class Free(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A round under way: edges[j, :number] are what tuple j covers already, edges[j, number] what it is given, or -1;
-    takers[i] are the tuples that original i has been given to in each of the rounds, or -1.
+    """A round under way: edges[j, :number] are what tuple j covers already, edges[j, number] what it is given, and
+    taker[i] is the tuple that original i is given to; -1 where that is none yet.
     """
 
     edges: Ints
-    takers: Ints
+    taker: Ints
     number: int
 
 
@@ -112,103 +100,23 @@ def _forget_empty(free: Free) -> None:
 
 
 @njit
-def asks_nothing(rule: Rule, k: int) -> bool:
-    """Whether any k originals will do."""
-    return rule.most >= k and rule.least <= 1
-
-
-@njit
-def may_cover(edges: Ints, count: int, j: int, original: int, rule: Rule) -> bool:
-    """Whether a tuple that covers `count` originals may cover this one too: a new one that the rule allows."""
+def may_cover(edges: Ints, count: int, j: int, original: int) -> bool:
+    """Whether a tuple that covers `count` originals does not cover this one yet."""
     for e in range(count):
         if edges[j, e] == original:
-            return False
-    k = edges.shape[1]
-    if asks_nothing(rule, k):
-        return True
-    same, distinct = 0, 0
-    for e in range(count):
-        value = rule.values[edges[j, e]]
-        same += value == rule.values[original]
-        is_new = True
-        for before in range(e):
-            is_new &= rule.values[edges[j, before]] != value
-        distinct += is_new
-    if same + 1 > rule.most:
-        return False
-    return same == 0 or bool(distinct + k - count - 1 >= rule.least)
-
-
-@njit
-def _seen_well(now: Round, i: int, r: int, rule: Rule) -> bool:
-    """Whether the values that an original is seen among do not break the rule yet, were the r-th round the true one:
-    its tuples then show the values of the originals that they were given in that round, and one of them its own.
-    """
-    known, distinct = 0, 0
-    for t in range(-1, now.number + 1):
-        shown = _shown(now, i, t, r)
-        if shown < 0:
-            continue
-        same = 0
-        for before in range(-1, t):
-            other = _shown(now, i, before, r)
-            same += other >= 0 and rule.values[other] == rule.values[shown]
-        if same >= rule.most:
-            return False
-        known += 1
-        distinct += 1 if same == 0 else 0
-    return bool(distinct + now.edges.shape[1] - known >= rule.least)
-
-
-@njit
-def _shown(now: Round, i: int, t: int, r: int) -> int:
-    """The original whose value is shown, were the r-th round true, by the tuple that was given original i in round t;
-    -1 if there is none yet. Number -1 stands for the tuple that will have it in the r-th round, as long as none has.
-    """
-    if t < 0:
-        return i if now.takers[i, r] < 0 else _NONE
-    tuple_ = now.takers[i, t]
-    return now.edges[tuple_, r] if tuple_ >= 0 else _NONE
-
-
-@njit
-def _all_seen_well(now: Round, j: int, rule: Rule) -> bool:
-    """Whether all originals are whose view has changed with what a tuple was given in this round."""
-    if asks_nothing(rule, now.edges.shape[1]):
-        return True
-    original = now.edges[j, now.number]
-    for r in range(now.number + 1):
-        if not _seen_well(now, original, r, rule):
-            return False
-    for t in range(now.number):
-        if not _seen_well(now, now.edges[j, t], now.number, rule):
             return False
     return True
 
 
 @njit
-def _suits(now: Round, j: int, original: int, rule: Rule) -> bool:
-    """Whether a tuple without one may be given a free original."""
-    if not may_cover(now.edges, now.number, j, original, rule):
-        return False
-    if asks_nothing(rule, now.edges.shape[1]):
-        return True
-    _give(now, j, original)
-    fine = _all_seen_well(now, j, rule)
-    now.edges[j, now.number] = _NONE
-    now.takers[original, now.number] = _NONE
-    return fine
-
-
-@njit
 def _give(now: Round, j: int, original: int) -> None:
     now.edges[j, now.number] = original
-    now.takers[original, now.number] = j
+    now.taker[original] = j
 
 
 @njit
-def _cheapest(prices: Prices, free: Free, now: Round, j: int, rule: Rule, steps: Floats) -> tuple[float, int]:
-    """The free original that costs a tuple least, and what; -1 if there is none that it may cover."""
+def _cheapest(prices: Prices, free: Free, now: Round, j: int, steps: Floats) -> tuple[float, int]:
+    """The free original that costs a tuple least, and what; -1 if it covers all that there are."""
     fill_steps(prices, now.edges[j], now.number, steps)
     best, found = np.inf, _NONE
     empty = 0
@@ -225,7 +133,7 @@ def _cheapest(prices: Prices, free: Free, now: Round, j: int, rule: Rule, steps:
         if cost >= best:
             continue
         for at in range(free.starts[c], free.starts[c] + free.left[c]):
-            if _suits(now, j, free.rows[at], rule):
+            if may_cover(now.edges, now.number, j, free.rows[at]):
                 best, found = cost, free.rows[at]
                 break
         if best <= 0.0:
@@ -236,49 +144,34 @@ def _cheapest(prices: Prices, free: Free, now: Round, j: int, rule: Rule, steps:
 
 
 @njit
-def _exchanged(now: Round, j: int, other: int, instead: int, rule: Rule) -> bool:
-    """Gives a tuple the original of another one, and that one a free original, if both may be."""
-    original = now.edges[other, now.number]
-    if not may_cover(now.edges, now.number, other, instead, rule):
-        return False
-    _give(now, other, instead)
-    _give(now, j, original)
-    if _all_seen_well(now, j, rule) and _all_seen_well(now, other, rule):
-        return True
-    now.edges[j, now.number] = _NONE
-    now.takers[instead, now.number] = _NONE
-    _give(now, other, original)
-    return False
-
-
-@njit
-def _step_back(free: Free, now: Round, done: Longs, count: int, j: int, rule: Rule) -> int:
-    """Gives a tuple that may cover no free original that of another one, which takes a free one instead.
+def _step_back(free: Free, now: Round, done: Longs, count: int, j: int) -> int:
+    """Gives a tuple that covers all free originals already that of another one, which takes a free one instead.
 
     The others are asked in turn, the last of done[:count] first. Returns how many of them were; -1 if in vain.
     """
-    tried = 0
     for back in range(1, count + 1):
         other = done[count - back]
         original = now.edges[other, now.number]
-        if not may_cover(now.edges, now.number, j, original, rule):
+        if not may_cover(now.edges, now.number, j, original):
             continue
         for a in range(free.alive[0]):
             c = free.classes[a]
             for at in range(free.starts[c], free.starts[c] + free.left[c]):
-                tried += 1
-                # Without a rule, few others are asked; with one, there need not be any that will do.
-                if tried > _TRIED_A_ROW * len(now.edges):
-                    return _NONE
-                if _exchanged(now, j, other, free.rows[at], rule):
-                    _take(free, now.edges[other, now.number])
+                instead = free.rows[at]
+                if may_cover(now.edges, now.number, other, instead):
+                    _give(now, other, instead)
+                    _give(now, j, original)
+                    _take(free, instead)
                     return back
     return _NONE
 
 
 @njit
-def _pass_on(free: Free, now: Round, j: int, rule: Rule) -> bool:
-    """The same by as many others as it takes, each of which takes the original of the next: a shortest such chain."""
+def _pass_on(free: Free, now: Round, j: int) -> None:
+    """The same by as many others as it takes, each of which takes the original of the next: a shortest such chain.
+
+    There is one: a tuple may cover as many originals as there are tuples that may cover an original, all the same.
+    """
     rows = len(now.edges)
     came = np.full(rows, _NONE, np.int32)
     queue = np.empty(rows, np.int32)
@@ -288,110 +181,95 @@ def _pass_on(free: Free, now: Round, j: int, rule: Rule) -> bool:
         tuple_ = queue[at]
         at += 1
         for original in range(rows):
-            if came[original] >= 0 or not may_cover(now.edges, now.number, tuple_, original, rule):
+            if came[original] >= 0 or not may_cover(now.edges, now.number, tuple_, original):
                 continue
             came[original] = tuple_
-            if now.takers[original, now.number] >= 0:
-                queue[filled] = now.takers[original, now.number]
-                filled += 1
-            else:
+            if now.taker[original] < 0:
                 _take(free, original)
-                return _moved(now, came, j, original, rule)
-    return False
+                _move(now, came, j, original)
+                return
+            queue[filled] = now.taker[original]
+            filled += 1
 
 
 @njit
-def _moved(now: Round, came: Ints, j: int, original: int, rule: Rule) -> bool:
-    """Moves the originals of a chain that ends with a free one; whether the rule is kept then."""
-    chain = [j for _ in range(0)]
+def _move(now: Round, came: Ints, j: int, original: int) -> None:
+    """Moves the originals of a chain that begins with a tuple and ends with a free original."""
     while True:
         taker = came[original]
         former = now.edges[taker, now.number]
         _give(now, taker, original)
-        chain.append(int(taker))
         if taker == j:
-            break
+            return
         original = former
-    for tuple_ in chain:
-        if not _all_seen_well(now, tuple_, rule):
-            return False
-    return True
 
 
 @njit
-def _escape(free: Free, now: Round, done: Longs, count: int, j: int, rule: Rule, counts: Longs) -> bool:
-    """Gives a tuple an original out of a dead end; false if there is no way."""
+def _escape(free: Free, now: Round, done: Longs, count: int, j: int, counts: Longs) -> None:
+    """Gives a tuple an original out of a dead end."""
     counts[0] += 1
-    back = _step_back(free, now, done, count, j, rule)
+    back = _step_back(free, now, done, count, j)
     if back > 0:
         counts[1] = max(counts[1], back)
-        return True
+        return
     counts[2] += 1
-    return _pass_on(free, now, j, rule)
+    _pass_on(free, now, j)
 
 
 @njit
-def _begun(edges: Ints) -> Ints:
-    """The tuples that originals are given to, and the edges, before the first round: every tuple has one original."""
-    edges[:, 1:] = _NONE
-    takers = np.full(edges.shape, _NONE, np.int32)
-    for j in range(len(edges)):
-        takers[edges[j, 0], 0] = j
-    return takers
+def _begun(free: Free, edges: Ints, number: int) -> Round:
+    """A round in which all originals are free."""
+    _renew(free)
+    edges[:, number] = _NONE
+    return Round(edges, np.full(len(edges), _NONE, np.int32), number)
 
 
 @njit
-def greedy_rounds(prices: Prices, free: Free, order: Longs, rule: Rule, edges: Ints, counts: Longs) -> bool:
+def greedy_rounds(prices: Prices, free: Free, order: Longs, edges: Ints, counts: Longs) -> None:
     """Fills the edges, of which the first column is there: round by round, tuple by tuple in the order, by the free
-    original that costs least. False if the rule leaves no way.
+    original that costs least.
 
     counts: how often there was a dead end, how many tuples were gone back at most, and how often that was not enough.
     """
     steps = np.empty(len(prices.held), np.float64)
-    takers = _begun(edges)
     for number in range(1, edges.shape[1]):
-        _renew(free)
-        now = Round(edges, takers, number)
+        now = _begun(free, edges, number)
         for at in range(len(order)):
             j = order[at]
-            original = _cheapest(prices, free, now, j, rule, steps)[1]
+            original = _cheapest(prices, free, now, j, steps)[1]
             if original >= 0:
                 _take(free, original)
                 _give(now, j, original)
-            elif not _escape(free, now, order, at, j, rule, counts):
-                return False
-    return True
+            else:
+                _escape(free, now, order, at, j, counts)
 
 
 @njit
-def sorted_rounds(prices: Prices, free: Free, rule: Rule, edges: Ints, counts: Longs) -> bool:
+def sorted_rounds(prices: Prices, free: Free, edges: Ints, counts: Longs) -> None:
     """The same, round by round, by the edge that costs least of all; of those that cost the same by the first tuple's.
 
     A heap has the edge of every tuple that cost least when it was looked at. What others take away makes it cost more.
     """
     steps = np.empty(len(prices.held), np.float64)
-    takers = _begun(edges)
     rows = len(edges)
     for number in range(1, edges.shape[1]):
-        _renew(free)
-        now = Round(edges, takers, number)
+        now = _begun(free, edges, number)
         heap = [(0.0, 0, 0) for _ in range(0)]
         done, count = np.empty(rows, np.int64), 0
         for tuple_ in range(rows):
-            cost, original = _cheapest(prices, free, now, tuple_, rule, steps)
+            cost, original = _cheapest(prices, free, now, tuple_, steps)
             heapq.heappush(heap, (cost, tuple_, original))
         while len(heap) > 0:
             cost, j, original = heapq.heappop(heap)
-            if original >= 0 and not (takers[original, number] < 0 and _suits(now, j, original, rule)):
-                again, original = _cheapest(prices, free, now, j, rule, steps)
+            if original >= 0 and now.taker[original] >= 0:
+                again, original = _cheapest(prices, free, now, j, steps)
                 if again > cost:
                     heapq.heappush(heap, (again, j, original))
                     continue
             if original >= 0:
                 _take(free, original)
                 _give(now, j, original)
-            elif not _escape(free, now, done, count, j, rule, counts):
-                return False
+            else:
+                _escape(free, now, done, count, j, counts)
             done[count] = j
             count += 1
-    return True

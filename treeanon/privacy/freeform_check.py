@@ -13,22 +13,20 @@ the originals were drawn.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from treeanon.errors import UsageError
-from treeanon.kernels.trees import Flags, Ints, Longs
+from treeanon.kernels.trees import Ints, Longs
 from treeanon.privacy.models.check import Checked
-from treeanon.privacy.models.model import Model
-from treeanon.table import Column, Groups, Table
+from treeanon.table import Column, Table
 from treeanon.table.compared import in_terms_of
 from treeanon.table.covers import value_ranks
-from treeanon.table.histograms import groups_of, whole_of
 
 
 @dataclass(frozen=True)
@@ -37,15 +35,15 @@ class FreeformVerdict:
 
     `tuples` is how many tuples it is for the original that has fewest, `originals` how many originals for the tuple
     that has fewest; both are None where there are no rows, and 0 if not every row of the one table has one of the other
-    to itself. `checked` has what came out for models of sensitive values.
+    to itself. No other model is ever `checked`: freeform releases are for k-anonymity alone.
     """
 
     k: int
     rows: int
     tuples: int | None
     originals: int | None
-    checked: tuple[Checked, ...] = ()
     seconds: float = 0.0
+    checked: ClassVar[tuple[Checked, ...]] = ()
 
     @property
     def largest_k(self) -> int | None:
@@ -54,11 +52,11 @@ class FreeformVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether all of it holds."""
-        return (self.largest_k is None or self.largest_k >= self.k) and all(one.holds for one in self.checked)
+        """Whether k holds."""
+        return self.largest_k is None or self.largest_k >= self.k
 
     def __bool__(self) -> bool:
-        """Whether all of it holds."""
+        """Whether k holds."""
         return self.holds
 
     @property
@@ -66,14 +64,14 @@ class FreeformVerdict:
         """What was found, for people."""
         if self.largest_k is None:
             return f"{self.k}-anonymity holds. The table has no rows."
-        holds = "holds" if self.largest_k >= self.k else "does not hold"
+        holds = "holds" if self.holds else "does not hold"
         words = f"{self.k}-anonymity by freeform generalization {holds}: "
         if self.largest_k == 0:
             words += "the published tuples are not those of the original made more general."
         else:
             words += f"every person can be behind {self.tuples:,} published tuples or more, and every tuple have "
             words += f"{self.originals:,} persons or more behind it."
-        return " ".join([words, *(one.sentence for one in self.checked)])
+        return words
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as plain data."""
@@ -83,16 +81,7 @@ class FreeformVerdict:
             "largest_k": self.largest_k,
             "tuples": self.tuples,
             "originals": self.originals,
-            "models": [
-                {
-                    "model": one.model,
-                    "column": one.column,
-                    "holds": one.holds,
-                    "failing_groups": one.groups,
-                    "failing_persons": one.persons,
-                }
-                for one in self.checked
-            ],
+            "models": [],
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
         }
@@ -125,14 +114,14 @@ tuple have 2 persons or more behind it.'
     if original.persons < len(original):
         raise UsageError("freeform releases are of one row a person")
     if len(original) != len(released):
-        return FreeformVerdict(k, len(released), 0, 0, (), time.perf_counter() - begun)
+        return FreeformVerdict(k, len(released), 0, 0, time.perf_counter() - begun)
     ours, our_class = _distinct(original)
     theirs, their_class = _distinct(released)
     pairs = _compatible(original, released, ours, theirs)
     known = None if behind is None else np.stack([their_class, our_class[np.asarray(behind)]])
     counts = np.bincount(their_class, minlength=len(theirs)), np.bincount(our_class, minlength=len(ours))
     tuples, originals = _through_matchings(pairs, counts, known)
-    return FreeformVerdict(k, len(released), tuples, originals, (), time.perf_counter() - begun)
+    return FreeformVerdict(k, len(released), tuples, originals, time.perf_counter() - begun)
 
 
 def verify_edges(edges: Ints, k: int, *, behind: Ints | None = None) -> FreeformVerdict:
@@ -150,49 +139,7 @@ def verify_edges(edges: Ints, k: int, *, behind: Ints | None = None) -> Freeform
     known = None if behind is None else np.stack([np.arange(rows), behind.astype(np.int64)])
     ones = np.ones(rows, np.int64)
     found = _through_matchings(pairs, (ones, ones), known)
-    return FreeformVerdict(k, rows, *found, (), time.perf_counter() - begun)
-
-
-def check_candidates(table: Table, edges: Ints, behind: Ints, models: Sequence[Model]) -> tuple[Checked, ...]:
-    """What fails of models of sensitive values, in a regular graph: among the originals of each published tuple, and
-    among the values that the tuples of each original show. Tuple j shows those of original behind[j].
-
-    Both count as groups of k, and persons are the originals that either of them fails for.
-
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> from treeanon.privacy.models import DistinctDiversity
-    >>> letters = Hierarchy.flat("ab")
-    >>> table = Table.of_texts({"x": ("aab", letters), "y": ("aab", letters)}, roles={"y": "sensitive"})
-    >>> edges, behind = np.array([[0, 1], [1, 2], [2, 0]], np.int32), np.array([0, 1, 2])
-    >>> [(one.groups, one.persons) for one in check_candidates(table, edges, behind, [DistinctDiversity(2)])]
-    [(2, 2)]
-    """
-    rows, k = edges.shape
-    numbers = np.repeat(np.arange(rows), k)
-    tuples = np.argsort(edges.ravel(), kind="stable") // k
-    found = []
-    for model in models:
-        if model.sensitive is None:
-            continue
-        columns = [table.column(name) for name in model.sensitive] or list(table.sensitive)
-        if not columns:
-            raise UsageError(f"{model.name} needs a column with role sensitive; the table has none")
-        for column in columns:
-            of_tuples = _fails(column, numbers, edges.ravel().astype(np.int64), model)
-            of_originals = _fails(column, numbers, behind[tuples].astype(np.int64), model)
-            persons = of_originals.copy()
-            persons[behind[of_tuples]] = True
-            groups = int(of_tuples.sum()) + int(of_originals.sum())
-            found.append(Checked(model.name, column.name, groups, int(persons.sum())))
-    return tuple(found)
-
-
-def _fails(column: Column, numbers: Longs, members: Longs, model: Model) -> Flags:
-    """Which groups of rows fail a model of one column; shares are compared with those of the whole column."""
-    alone = Table((column,)).take(members)
-    groups = groups_of(alone, numbers, alone.columns)
-    histogram = replace(groups.sensitive[0], whole=whole_of(column))
-    return np.asarray(~model.holds(Groups(groups.sizes, (histogram,))), np.bool_)
+    return FreeformVerdict(k, rows, *found, time.perf_counter() - begun)
 
 
 def _distinct(table: Table) -> tuple[Ints, Longs]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -14,7 +13,7 @@ from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.errors import GuaranteeError
 from treeanon.kernels.trees import Longs
 from treeanon.loss.flat import measure
-from treeanon.privacy.freeform_check import FreeformVerdict, check_candidates, verify_freeform
+from treeanon.privacy.freeform_check import FreeformVerdict, verify_freeform
 from treeanon.privacy.models.asked import Asked, Form, models_of
 from treeanon.privacy.models.limits import Number
 from treeanon.privacy.models.model import Model
@@ -106,11 +105,7 @@ def _judged(
     released = scattered(recoded, seed)
     if not isinstance(found, Freeform):
         return released, verify_table(released, models)
-    verdict = verify_freeform(table, released, largest_k(models))
-    others = [model for model in models if model.sensitive is not None]
-    if not others:
-        return released, verdict
-    return released, replace(verdict, checked=check_candidates(table, found.graph.edges, found.original, others))
+    return released, verify_freeform(table, released, largest_k(models))
 
 
 def release_of(

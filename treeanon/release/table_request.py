@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from treeanon.algorithms.flat.freeform.asked import refuse_sensitive
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.algorithms.flat.registry import (
     FLAT_ALGORITHMS,
@@ -54,11 +55,8 @@ class TableRequest:
                 f"algorithm {self.algorithm!r} forms no groups to be published as permutations of a sensitive column;"
                 f" these do: {able}"
             )
-        if self.search.freeform and any(model.sensitive is not None for model in self.models):
-            raise UsageError(
-                f"{self.algorithm} gives k-anonymity alone: whoever knows that the persons behind a row were chosen to"
-                " be diverse can rule some of them out; ask a search of groups for models of sensitive classes"
-            )
+        if self.search.freeform:
+            refuse_sensitive(self.algorithm, self.models)
         persons(self.max_suppressed, 10**9)
 
     @property

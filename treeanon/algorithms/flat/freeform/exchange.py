@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.flat.freeform.asked import asked_of
+from treeanon.algorithms.flat.freeform.asked import asked_k
 from treeanon.algorithms.flat.freeform.exchange_parts import (
     Deadline,
     Tuples,
@@ -98,7 +98,7 @@ def search(
     """
     if not seconds >= 0:
         raise UsageError("the seconds must be a number from 0")
-    k = asked_of(problem, diverse=False).k
+    k = asked_k("freeform", problem)
     table = problem.table
     prices = prices_of(table, form, style)
     if not len(table):

@@ -4,10 +4,10 @@ After FREE, Algorithm 1. Tuples come in the order of their values, columns with 
 from the originals that are left the one by which its NCP grows least, and never one that it covers already. At the end
 of a round, a tuple may be left with nothing but such: a dead end. Then it takes that of a tuple before it, which takes
 what is left: the lemma says that one of the 2r last can be found so in round r, if there are 3r tuples. Where there are
-fewer (and where sensitive values forbid more), the tuples pass originals on in a chain; there always is one.
+fewer, the tuples pass originals on in a chain; there always is one.
 
 Where we differ: rows that are alike are looked at once, and of several originals that cost the same any one is taken.
-Tables of many rows are cut into blocks. ℓ-diversity: originals that would spoil it are skipped.
+Tables of many rows are cut into blocks.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.flat.freeform.blocks import Block, search_blocks
+from treeanon.algorithms.flat.freeform.blocks import Block, Solved, search_blocks
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.onedim.orders import Order
 from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.kernels.freeform_rounds import all_free, greedy_rounds
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.trees import Longs
 from treeanon.loss.flat.ncp import Form
 
 _BLOCK = 20_000
@@ -52,12 +52,11 @@ def search(
     )
 
 
-def solved(block: Block) -> tuple[Ints, dict[str, Any]] | None:
+def solved(block: Block) -> Solved:
     """The edges of a block's tuples."""
     edges, counts = block.begun(), np.zeros(3, np.int64)
     free = all_free(block.classes, block.prices.cells)
-    if not greedy_rounds(block.prices, free, np.arange(len(block)), block.rule, edges, counts):
-        return None
+    greedy_rounds(block.prices, free, np.arange(len(block)), edges, counts)
     return edges, dead_ends(counts)
 
 

@@ -6,17 +6,14 @@ round is optimal, all of them together need not be. Where we differ: tables of m
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from treeanon.algorithms.flat.freeform.blocks import Block, search_blocks
+from treeanon.algorithms.flat.freeform.blocks import Block, Solved, search_blocks
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.onedim.orders import Order
 from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.kernels.freeform_assigning import step_matrix
-from treeanon.kernels.trees import Ints
 from treeanon.loss.flat.ncp import Form
 
 _BLOCK = 1_000
@@ -41,29 +38,19 @@ def search(
     0.333
     """
     return search_blocks(
-        "freeform-hungarian",
-        problem,
-        solved,
-        form=form,
-        style=style,
-        order=order,
-        block=block,
-        seed=seed,
-        in_rounds=False,
+        "freeform-hungarian", problem, solved, form=form, style=style, order=order, block=block, seed=seed
     )
 
 
-def solved(block: Block) -> tuple[Ints, dict[str, Any]] | None:
+def solved(block: Block) -> Solved:
     """The edges of a block's tuples."""
     from scipy.optimize import linear_sum_assignment
 
     edges = block.begun()
-    # More than all tuples together can grow in a round, so that as few as possible are given what they may not.
+    # More than all tuples together can grow in a round: none is given what it covers, as there is a way without.
     forbidden = 2.0 * len(block.prices.kinds) * len(block) + 1.0
     costs = np.empty((len(block), len(block)))
     for number in range(1, block.k):
-        step_matrix(block.prices, edges, number, block.rule, forbidden, costs)
+        step_matrix(block.prices, edges, number, forbidden, costs)
         edges[:, number] = linear_sum_assignment(costs)[1]
-        if (costs[np.arange(len(block)), edges[:, number]] >= forbidden).any():
-            return None
     return edges, {}

@@ -13,17 +13,14 @@ Hungarian or Greedy where these are better, and `gap` says how far it may be fro
 
 from __future__ import annotations
 
-from typing import Any
-
 from treeanon.algorithms.flat.freeform import greedy, hungarian
-from treeanon.algorithms.flat.freeform.blocks import Block, search_blocks
+from treeanon.algorithms.flat.freeform.blocks import Block, Solved, search_blocks
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.freeform.program import Program
 from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import UsageError
 from treeanon.kernels.freeform_prices import tuple_costs
-from treeanon.kernels.trees import Ints
 from treeanon.loss.flat.ncp import Form
 
 MOST_ROWS = 400
@@ -52,7 +49,7 @@ def search(
     if len(problem.table) > MOST_ROWS:
         raise UsageError(f"freeform-optimal is for at most {MOST_ROWS} rows; try freeform-hungarian")
 
-    def solve(block: Block) -> tuple[Ints, dict[str, Any]] | None:
+    def solve(block: Block) -> Solved:
         return solved(block, seconds)
 
     return search_blocks(
@@ -64,19 +61,16 @@ def search(
         order="lexicographic",
         block=MOST_ROWS,
         seed=seed,
-        in_rounds=False,
     )
 
 
-def solved(block: Block, seconds: float) -> tuple[Ints, dict[str, Any]] | None:
+def solved(block: Block, seconds: float) -> Solved:
     """The best edges found in the time, and how far from the least they may be."""
-    known = [found[0] for found in (hungarian.solved(block), greedy.solved(block)) if found is not None]
+    known = [hungarian.solved(block)[0], greedy.solved(block)[0]]
     if block.k == 1 or not len(block):
         return known[0], {"gap": 0.0, "is_optimal": True}
     edges, bound = Program(block).solved(seconds)
     known += [] if edges is None else [edges]
-    if not known:
-        return None
     costs = [float(tuple_costs(block.prices, edges).sum()) for edges in known]
     least = min(costs)
     gap = max(least - bound, 0.0) / least if least > 0 else 0.0

@@ -32,7 +32,6 @@ class Program:
         for c in range(len(self._columns)):
             for j in range(self._n):
                 self._add_cost(c, j)
-        self._add_rule()
 
     def _variable(self, cost: float = 0.0) -> int:
         self._costs.append(cost)
@@ -93,23 +92,6 @@ class Program:
                 for i in np.flatnonzero(values == value).tolist():
                     self._condition({held: 1.0, self._covers(j, i): -1.0}, 0.0)
         self._condition(terms, 0.0)
-
-    def _add_rule(self) -> None:
-        """No sensitive value too often among the originals of a tuple, and enough different ones."""
-        rule, k = self._block.rule, self._block.k
-        for j in range(self._n):
-            different: dict[int, float] = {}
-            for value in np.unique(rule.values).tolist():
-                own = {self._covers(j, i): 1.0 for i in np.flatnonzero(rule.values == value).tolist()}
-                if rule.most < min(k, len(own)):
-                    self._condition(own, 0.0, rule.most)
-                if rule.least > 1:
-                    there = self._variable()
-                    different[there] = 1.0
-                    self._condition({there: 1.0}, 0.0, 1.0)
-                    self._condition(own | {there: -1.0}, 0.0)
-            if different:
-                self._condition(different, rule.least)
 
     def solved(self, seconds: float) -> tuple[Ints | None, float]:
         """The best edges found in the time, if any, and what any edges cost at least."""

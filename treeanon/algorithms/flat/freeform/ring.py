@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.flat.freeform.asked import asked_of
+from treeanon.algorithms.flat.freeform.asked import asked_k
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.freeform.graph import Graph, rings
 from treeanon.algorithms.flat.freeform.matchings import Randomness, drawn_originals
@@ -43,16 +43,16 @@ def search(
     >>> [round(search(problem, form="set", grouped=grouped).counts["gcp"], 3) for grouped in (False, True)]
     [0.333, 0.333]
     """
-    table = problem.table
-    asked = asked_of(problem, diverse=False)
-    rows = ordered(table, order, k=asked.k, form=form, style=style).rows
+    table, name = problem.table, "freeform-nh" if grouped else "ring"
+    k = asked_k(name, problem)
+    rows = ordered(table, order, k=k, form=form, style=style).rows
     sizes = np.array([len(table)], np.int64)
     if grouped and len(table):
-        sizes = _cut(best_cuts(ncp_costs(table_costs(table, form, style), rows), len(rows), asked.k)[1])
-    graph = Graph(rings(rows, sizes, asked.k))
+        sizes = _cut(best_cuts(ncp_costs(table_costs(table, form, style), rows), len(rows), k)[1])
+    graph = Graph(rings(rows, sizes, k))
     counts = {"groups": len(sizes), "gcp": graph.gcp(prices_of(table, form, style))}
     original = drawn_originals(graph, Randomness(seed))
-    return Freeform("freeform-nh" if grouped else "ring", problem.models, graph, original, counts, style)
+    return Freeform(name, problem.models, graph, original, counts, style)
 
 
 def _cut(size: Longs) -> Longs:

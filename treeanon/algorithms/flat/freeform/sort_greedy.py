@@ -7,18 +7,15 @@ each tuple instead, which is looked for anew when another tuple took it: that ta
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from treeanon.algorithms.flat.freeform.blocks import Block, search_blocks
+from treeanon.algorithms.flat.freeform.blocks import Block, Solved, search_blocks
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.freeform.greedy import dead_ends
 from treeanon.algorithms.flat.onedim.orders import Order
 from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.kernels.freeform_rounds import all_free, sorted_rounds
-from treeanon.kernels.trees import Ints
 from treeanon.loss.flat.ncp import Form
 
 _BLOCK = 10_000
@@ -37,10 +34,9 @@ def search(
     return search_blocks("freeform-sort", problem, solved, form=form, style=style, order=order, block=block, seed=seed)
 
 
-def solved(block: Block) -> tuple[Ints, dict[str, Any]] | None:
+def solved(block: Block) -> Solved:
     """The edges of a block's tuples."""
     edges, counts = block.begun(), np.zeros(3, np.int64)
     free = all_free(block.classes, block.prices.cells)
-    if not sorted_rounds(block.prices, free, block.rule, edges, counts):
-        return None
+    sorted_rounds(block.prices, free, edges, counts)
     return edges, dead_ends(counts)
