@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treeanon.engines.protocol import Job, Published, Told
 from treeanon.engines.spark.failures import spark_failures
-from treeanon.engines.spark.forms import FORMS, Form, form_of
+from treeanon.engines.spark.forms import FORMS, Form, form_of, target_form
 from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.reading import Dataset, read_dataset
@@ -40,13 +40,13 @@ class SparkEngine:
         told = told or silent
         check_request(request, job.schema)
         source = form_of(job.source, job.schema, job.source_format)
-        form = source if job.target_format is None else form_of(job.target, job.schema, job.target_format)
+        form = target_form(job, source)
         schema = job.schema.for_format(source.document)
         with prepared(session()) as spark:
             target = Target(spark, job.target, form.ending, force=job.force)
             told("reading")
             options = ReadOptions(job.on_error, job.strict)
-            lines = source.read(spark, job.source)
+            lines = source.read(spark, job.source, schema)
             with kept(read_dataset(lines, schema, options, show_values=job.show_values)) as dataset:
                 solved = solve(dataset, request, told, job.sample)
                 verdict = _written(dataset, solved, target, form, request.seed, told)
@@ -112,7 +112,7 @@ def _written(dataset: Dataset, solved: Solved, target: Target, form: Form, seed:
 
     def check(place: str) -> None:
         told("checking what was written")
-        again: Lines = replace(form.read(dataset.frame.sparkSession, place), name=target.name)
+        again: Lines = replace(form.read(dataset.frame.sparkSession, place, schema), name=target.name)
         verdicts.append(verified(again, schema, dataset, solved))
 
     target.write(save, check)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from treeanon.engines.protocol import Job
 from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.engines.spark.lines import Lines, lines_of_files
+from treeanon.engines.spark.xml_files import ranges_of_files, save_documents
 from treeanon.errors import UsageError
 from treeanon.io.reading import input_format
 from treeanon.schema import Schema
@@ -27,7 +30,7 @@ class Form:
     name: str
     document: str
     ending: str
-    read: Callable[[SparkSession, str], Lines]
+    read: Callable[[SparkSession, str, Schema], Lines]
     lines: Callable[[DataFrame], DataFrame]
     save: Callable[[DataFrame, Schema, str], None]
 
@@ -48,7 +51,11 @@ def _numbered(frame: DataFrame) -> DataFrame:
     return frame.select(f.concat(f.lit('{"id":'), number, f.lit(',"tree":'), f.col("text"), f.lit("}")).alias("text"))
 
 
-def _read_parquet(spark: SparkSession, source: str) -> Lines:
+def _read_lines(spark: SparkSession, source: str, schema: Schema, form: str) -> Lines:
+    return lines_of_files(spark, source, form)
+
+
+def _read_parquet(spark: SparkSession, source: str, schema: Schema) -> Lines:
     with spark_failures(source):
         return lines_of_frame(spark.read.parquet(source), source)
 
@@ -60,17 +67,16 @@ def _save_parquet(lines: DataFrame, schema: Schema, place: str) -> None:
 FORMS = {
     form.name: form
     for form in (
-        Form(
-            "ndjson", "ndjson", ".ndjson", lambda spark, path: lines_of_files(spark, path, "ndjson"), _plain, _save_text
-        ),
+        Form("ndjson", "ndjson", ".ndjson", partial(_read_lines, form="ndjson"), _plain, _save_text),
         Form(
             "trees",
             "trees",
             ".trees.jsonl",
-            lambda spark, path: lines_of_files(spark, path, "trees"),
+            partial(_read_lines, form="trees"),
             _numbered,
             _save_text,
         ),
+        Form("xml", "xml", ".xml", ranges_of_files, _plain, save_documents),
         Form("parquet", "ndjson", ".parquet", _read_parquet, _plain, _save_parquet),
     )
 }
@@ -81,6 +87,17 @@ def form_of(place: str, schema: Schema, name: str | None) -> Form:
     if name is None and place.rstrip("/").endswith(".parquet"):
         name = "parquet"
     name = name or input_format(place, schema).name
-    if name not in FORMS or schema.input.is_flat or schema.input.is_relational:
+    if schema.input.is_relational:
+        raise UsageError("the engine spark reads tables tied by keys once `treeanon convert` has made ndjson of them")
+    if name not in FORMS or schema.input.is_flat:
         raise UsageError(f"the engine spark reads and writes records as {', '.join(FORMS)}")
     return FORMS[name]
+
+
+def target_form(job: Job, source: Form) -> Form:
+    """The form of a job's output: the one asked for, or that of its input."""
+    form = source if job.target_format is None else form_of(job.target, job.schema, job.target_format)
+    record = job.schema.for_format(form.document).input.record
+    if form.name == "xml" and record is not None and record.whole_file:
+        raise UsageError("the engine spark writes no file for each person; name another format, such as --to ndjson")
+    return form

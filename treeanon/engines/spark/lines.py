@@ -19,15 +19,17 @@ ENDINGS = {"ndjson": "{ndjson,jsonl}", "trees": "trees.jsonl", "csv": "{csv,tsv}
 
 @dataclass(frozen=True)
 class Lines:
-    """The texts of records, in the form that a reader of documents takes: `ndjson` or `trees`."""
+    """The texts of records, in the form that a reader takes: `ndjson`, `trees`, or `xml` (ranges of files)."""
 
     frame: DataFrame
     name: str
     form: str
     files: dict[int, str] = field(default_factory=dict)
 
-    def place(self, file: int, start: int, line: int) -> tuple[str, str]:
+    def place(self, file: int, start: int, line: int, place: str) -> tuple[str, str]:
         """Source and place of a record for an error: the line of its file, or the row of its partition."""
+        if self.form == "xml":
+            return self.files[file], place
         if file not in self.files:
             return self.name, f"partition {start + 1}, record {line}"
         if start:
@@ -43,7 +45,7 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
     from pyspark.sql import functions as f
 
     reader = spark.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
-    if _is_folder(spark, source):
+    if is_folder(spark, source):
         reader = reader.option("pathGlobFilter", f"*.{ENDINGS[form]}{{,.gz,.zst}}")
     with spark_failures(source):
         texts = reader.text(source)
@@ -62,7 +64,8 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
     return Lines(frame, source, form, {row["file"]: _plain(row["name"]) for row in numbered})
 
 
-def _is_folder(spark: SparkSession, source: str) -> bool:
+def is_folder(spark: SparkSession, source: str) -> bool:
+    """Whether a name is that of a folder, wherever Spark finds it."""
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(source)
     with spark_failures(source):

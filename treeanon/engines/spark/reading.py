@@ -21,11 +21,13 @@ import pyarrow as pa
 from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.records import ROWS, Batches, map_batches, rows_of, to_batch
+from treeanon.engines.spark.xml_pieces import few_at_once, read_pieces
 from treeanon.errors import DataError
 from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
+from treeanon.io.reading import nothing_found
 from treeanon.io.registry import document_format
 from treeanon.io.sources import Source
 from treeanon.schema import Schema
@@ -63,7 +65,7 @@ class Part:
 
     report: ReadReport
     records: int = 0
-    wrong: tuple[int, int, int, str, str] | None = None
+    wrong: tuple[int, int, int, str, str, str] | None = None
 
 
 def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_values: bool = False) -> Dataset:
@@ -91,7 +93,7 @@ def gathered(
     builder.report.files = len(set(lines.files.values()))
     records = sum(part.records for part in parts)
     if not records:
-        raise DataError("holds no record", source=lines.name)
+        raise DataError(nothing_found(schema, lines.form), source=lines.name)
     return table, builder, records
 
 
@@ -119,8 +121,8 @@ def refuse_broken(parts: list[Part], lines: Lines) -> None:
     wrong = [part.wrong for part in parts if part.wrong is not None]
     if not wrong:
         return
-    file, start, line, message, path = min(wrong, key=lambda one: (lines.files.get(one[0], ""), one[1:]))
-    source, place = lines.place(file, start, line)
+    file, start, line, message, path, told = min(wrong, key=lambda one: (lines.files.get(one[0], ""), one[1:]))
+    source, place = lines.place(file, start, line, told)
     raise DataError(message, source=source, place=place, path=path)
 
 
@@ -154,7 +156,7 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
             except DataError as problem:
                 found = _LINE.search(problem.place)
                 line = before[file, start] + (int(found.group()) if found else 1)
-                part.wrong = part.wrong or (file, start, line, problem.message, problem.path)
+                part.wrong = part.wrong or (file, start, line, problem.message, problem.path, problem.place)
                 break
             before[file, start] += len(texts)
             part.report.add(builder.report)
@@ -181,7 +183,7 @@ def told_of(part: Part, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """The rows of the records of a partition."""
-    for batch in batches:
+    for batch in few_at_once(batches) if form == "xml" else batches:
         builder = ForestBuilder(schema.value)
         for _, _, texts in stretches(batch):
             _read(builder, texts, form, options)
@@ -201,7 +203,10 @@ def stretches(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:
 
 
 def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
-    """Reads lines as if they were a file."""
+    """Reads lines as if they were a file, or ranges of files."""
+    if form == "xml":
+        read_pieces(builder, texts, options)
+        return
     for number, text in enumerate(texts, start=1):
         if len(text) > MAX_RECORD_BYTES:
             raise DataError(f"a line is longer than {MAX_RECORD_BYTES >> 20} MB", place=f"line {number}")

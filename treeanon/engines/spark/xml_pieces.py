@@ -17,10 +17,13 @@ from treeanon.io.options import ReadOptions
 from treeanon.io.registry import document_format
 from treeanon.io.xml_ranges import WHOLE, Range, range_source
 
+RANGE_BYTES = 4 << 20
+"""What a range should have: enough to be worth a parser, and few enough for the memory of a worker."""
+
 
 @dataclass(frozen=True)
 class Piece:
-    """What a worker reads: the name of a file as Spark and as people write it, and a range of it.
+    """What a worker reads: the name of a file as Spark and as people write it, and a range of it of so many bytes.
 
     `is_one` is of whether the input is this file, and no collection.
     """
@@ -28,7 +31,12 @@ class Piece:
     file: str
     name: str
     is_one: bool
+    size: int
     part: Range = WHOLE
+
+    def cut(self, part: Range) -> Piece:
+        """A range of the file."""
+        return replace(self, part=part, size=self.size if part.end is None else part.end - part.begin)
 
     def open(self) -> BinaryIO:
         """All the bytes of the file, where it lies."""
@@ -58,8 +66,14 @@ def read_pieces(builder: ForestBuilder, texts: list[bytes], options: ReadOptions
             raise DataError(problem.message, source=piece.name, place=place, path=problem.path) from None
 
 
-def one_by_one(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Batches of a range each: it has as many records as should be in memory at once."""
+def few_at_once(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Batches of ranges that have together about the bytes of one: as many records as are to be in memory at once."""
     for batch in batches:
-        for place in range(batch.num_rows):
-            yield batch.slice(place, 1)
+        start = held = 0
+        for place, text in enumerate(batch.column(2).to_pylist()):
+            size = pickle.loads(text).size
+            if held and held + size > RANGE_BYTES:
+                yield batch.slice(start, place - start)
+                start, held = place, 0
+            held += size
+        yield batch.slice(start)

@@ -112,7 +112,7 @@ def _scan(batches: Batches, pieces: Pieces, schema: Schema, options: ReadOptions
         except DataError as problem:
             found = _LINE.search(problem.place)
             line = piece.before + (int(found.group()) if found else 1)
-            part.wrong = (piece.file, piece.start, line, problem.message, problem.path)
+            part.wrong = (piece.file, piece.start, line, problem.message, problem.path, problem.place)
             break
         part.report.add(builder.report)
         part.records += builder.records
