@@ -1,4 +1,4 @@
-"""Groups of rows in an order, each with different sensitive values: taken in one pass, or best of all by a table.
+"""Groups of rows in an order, each with different sensitive values, taken in one pass.
 
 `values` has the sensitive value of every place in the order, from 0 on. A group of n rows in which no value has more
 than one row is n-diverse: no value has more than 1/n of it.

@@ -1,7 +1,7 @@
 """What small groups of rows lose, and rows that change places between groups so that less is lost.
 
-`cells[p, c]` says which value the row at place p has in column c: a node of a hierarchy in preorder, or a rank, or -1
-for a missing value.
+`cells[p, c]` says which value the row at place p has in column c: a node of a hierarchy in preorder, or a rank; it is
+negative for a missing value.
 """
 
 from __future__ import annotations
@@ -11,31 +11,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.kernels.adaptive import NODES, RANGES, SETS
 from treeanon.kernels.jit import njit
 from treeanon.kernels.trees import Flags, Ints, Longs
 
 Floats = npt.NDArray[np.float64]
-
-SPAN, NODE, SET = 0, 1, 2
-"""How a column is published: from the least to the greatest, as the lowest node above, or as the set of values."""
 
 _TINY = 1e-9
 """What rounding may pretend to gain: less than that is no reason to swap."""
 
 
 class Prices(NamedTuple):
-    """What values lose, by column: those of column c begin at starts[c] in the other arrays.
+    """What values lose, by column, as in `Scales`; `mixed` is for what is missing among others."""
 
-    SPAN: shares[high] - shares[low]. NODE: the share of the lowest node with low and high below it; `parents` and
-    `ends` are those of nodes. SET: shares[n - 1] for n different values. `mixed` is for what is missing among others,
-    by column.
-    """
-
-    kinds: Ints
+    kinds: Longs
     starts: Longs
     shares: Floats
-    parents: Ints
-    ends: Ints
+    parent: Ints
+    end: Ints
     mixed: Floats
 
 
@@ -52,8 +45,8 @@ def is_new(cells: Ints, place: int, c: int, members: Longs, start: int, stop: in
 def clear(box: Ints) -> None:
     """Makes the box that of no row.
 
-    A box has four rows with an entry a column: the least and the greatest cell, the number of different ones (of a
-    SET), and whether one is missing.
+    A box has four rows with an entry a column: the least and the greatest cell, the number of different ones (of
+    SETS), and whether one is missing.
     """
     box[0], box[1], box[2], box[3] = 2147483647, -1, 0, 0
 
@@ -66,7 +59,7 @@ def grow(cells: Ints, place: int, box: Ints, members: Longs, start: int, stop: i
         if cell < 0:
             box[3, c] = 1
             continue
-        if p.kinds[c] == SET:
+        if p.kinds[c] == SETS:
             box[2, c] += is_new(cells, place, c, members, start, stop, out)
         box[0, c] = min(box[0, c], cell)
         box[1, c] = max(box[1, c], cell)
@@ -85,14 +78,14 @@ def box_of(cells: Ints, box: Ints, members: Longs, start: int, stop: int, out: i
 def _priced(c: int, low: int, high: int, different: int, p: Prices) -> float:
     """The price of cells in one column of which none is missing."""
     base = p.starts[c]
-    if p.kinds[c] == NODE:
-        while p.ends[base + low] <= high:
-            low = p.parents[base + low]
+    if p.kinds[c] == NODES:
+        while p.end[base + low] <= high:
+            low = p.parent[base + low]
     price: float = p.shares[base + low]
-    if p.kinds[c] == SPAN:
+    if p.kinds[c] == RANGES:
         price = p.shares[base + high] - price
-    elif p.kinds[c] == SET:
-        price = p.shares[base + different - 1]
+    elif p.kinds[c] == SETS:
+        price = (different - 1) * p.shares[base]
     return price
 
 
@@ -124,17 +117,17 @@ def price_with(
             total += p.mixed[c]
             continue
         different = box[2, c]
-        if p.kinds[c] == SET:
+        if p.kinds[c] == SETS:
             different += is_new(cells, place, c, members, start, stop, out)
         # As in _priced: a call for every column would take several times as long.
         low, high, base = min(box[0, c], cell), max(box[1, c], cell), p.starts[c]
-        if p.kinds[c] == SPAN:
+        if p.kinds[c] == RANGES:
             total += p.shares[base + high] - p.shares[base + low]
-        elif p.kinds[c] == SET:
-            total += p.shares[base + different - 1]
+        elif p.kinds[c] == SETS:
+            total += (different - 1) * p.shares[base]
         else:
-            while p.ends[base + low] <= high:
-                low = p.parents[base + low]
+            while p.end[base + low] <= high:
+                low = p.parent[base + low]
             total += p.shares[base + low]
         if total >= limit:
             return np.inf
