@@ -51,9 +51,7 @@ def walked(rows: Longs, points: Ints, scale: Floats) -> Floats:
 
 
 @njit
-def add_range_costs(
-    values: Ints, places: Floats, mixed: float, k: int, first: int, costs: npt.NDArray[np.float64]
-) -> None:
+def add_range_costs(values: Ints, places: Floats, mixed: float, k: int, first: int, costs: Floats) -> None:
     """Adds to costs[i, s - k] what a column costs in the s rows from first + i on: the way from its least rank to its
     greatest, by the places of the ranks. Negative values are missing: nothing if all are, `mixed` among others.
     """

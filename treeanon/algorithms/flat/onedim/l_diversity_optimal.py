@@ -81,7 +81,7 @@ class Optimal:
                     state -= int(step[v])
                     group[places[starts[v] + left[v]]] = number
             number += 1
-        return np.where(group >= 0, number - 1 - group, group).astype(np.int32)
+        return (number - 1 - group).astype(np.int32)
 
 
 def largest(best: Optimal, max_loss: float) -> int:

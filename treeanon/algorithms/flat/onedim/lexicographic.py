@@ -34,4 +34,4 @@ def few_values_first(points: Points) -> Longs:
     >>> few_values_first(Points(np.array([[0, 5], [1, 5]], np.int32), np.array([2, 9]))).tolist()
     [1, 0]
     """
-    return np.argsort([len(np.unique(column)) for column in points.points.T], kind="stable")
+    return np.argsort([np.count_nonzero(np.bincount(column)) for column in points.points.T], kind="stable")

@@ -87,7 +87,8 @@ def ordered(
         if given is not None and order != own:
             raise UsageError(f"the option {name} is for the order {own} only")
     points = Points.of(table)
-    costs = table_costs(table, form, style)
+    # Most orders do not look at what groups cost.
+    costs = table_costs(table, form, style) if order in ("best", "adaptive") else []
     makers: dict[str, Callable[[], tuple[Longs, Floats]]] = {
         "adaptive": lambda: _adaptive(points, costs, k),
         "lexicographic": lambda: lexicographic_order(points, few_values_first(points)),
