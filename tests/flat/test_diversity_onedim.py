@@ -25,7 +25,7 @@ from treeanon.table import Table
 
 def options(rnd: Random) -> dict[str, str]:
     return {
-        "order": rnd.choice(["best", "hilbert", "idistance", "lexicographic", "user"]),
+        "order": rnd.choice(["best", "adaptive", "hilbert", "idistance", "lexicographic", "user"]),
         "form": rnd.choice(["taxonomy", "set"]),
         "style": rnd.choice(["auto", "hierarchy", "ranges", "sets"]),
     }
@@ -77,7 +77,7 @@ def optimal_is_optimal(rnd: Random) -> None:
     chosen = options(rnd)
     problem = Problem(table, (FrequencyDiversity(ell),))
     order = "hilbert" if chosen["order"] == "best" else chosen["order"]
-    line = Line.of(table, table.column("ill"), order, None, chosen["form"], chosen["style"])
+    line = Line.of(table, table.column("ill"), order, None, ell, chosen["form"], chosen["style"])
 
     def price(places: list[int]) -> float:
         """The loss of a group by the losses of releases: with one row a person and no other."""

@@ -74,7 +74,7 @@ def search(
     least, column = wanted(problem)
     if order == "best":
         order = _once(problem, form, style)
-    line = Line.of(problem.table, column, order, columns, form, style)
+    line = Line.of(problem.table, column, order, columns, least, form, style)
     line.require(least)
     privacy, group, gcp = (optimal if method == "optimal" else adjusted)(line, least, max_loss)
     found = Partition("onedim-dual", problem.models, line.by_row(group), 0, {}, style)

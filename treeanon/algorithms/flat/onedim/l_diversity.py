@@ -33,11 +33,13 @@ from treeanon.table import Column, Table
 
 Method = Literal["heuristic", "near", "optimal", "dual"]
 METHODS: tuple[Method, ...] = ("heuristic", "near", "optimal", "dual")
-TRIED: tuple[Order, ...] = ("lexicographic", "hilbert", "idistance")
+TRIED: tuple[Order, ...] = ("adaptive", "lexicographic", "hilbert", "idistance")
 NEAR = 512
 LOOK_BACK = 1
 _BLOCK = 4096
 _SAMPLE = 50_000
+
+Counts = Mapping[str, Any]
 
 
 def search(
@@ -69,7 +71,7 @@ def search(
         raise UsageError(f"there is no method {method!r} of 1-D ℓ-diversity; there is: {', '.join(METHODS)}")
     if order == "best":
         order = best_order(problem.table, column, ell, form, style)
-    line = Line.of(problem.table, column, order, columns, form, style)
+    line = Line.of(problem.table, column, order, columns, ell, form, style)
     line.require(ell)
     if method in ("optimal", "dual"):
         group, counts = best_of(line, ell, method)
@@ -113,10 +115,17 @@ class Line:
 
     @classmethod
     def of(
-        cls, table: Table, column: Column, order: Order, columns: str | Sequence[str] | None, form: Form, style: Style
+        cls,
+        table: Table,
+        column: Column,
+        order: Order,
+        columns: str | Sequence[str] | None,
+        ell: int,
+        form: Form,
+        style: Style,
     ) -> Line:
-        """The rows of a table in an order."""
-        rows = ordered(table, order, columns=columns).rows
+        """The rows of a table in an order, one for groups of ℓ rows if it is of that kind."""
+        rows = ordered(table, order, k=ell, form=form, style=style, columns=columns).rows
         known, values = np.unique(column.codes[rows], return_inverse=True)
         return cls(rows, values.astype(np.int32), len(known), Costs.of(table, rows, form, style))
 
@@ -147,7 +156,7 @@ def best_order(table: Table, column: Column, ell: int, form: Form, style: Style)
         table, column = table.take(rows), table.take(rows).column(column.name)
     losses: dict[Order, float] = {}
     for order in TRIED:
-        line = Line.of(table, column, order, None, form, style)
+        line = Line.of(table, column, order, None, ell, form, style)
         if not line.most:
             return order
         losses[order] = line.costs.gcp(diverse_groups(line.values, line.count, min(ell, line.most))[0])
@@ -173,6 +182,8 @@ def swapped(line: Line, group: Ints, window: int, rounds: int) -> tuple[Ints, in
 
     Blocks of groups do not look into each other, so that all cores can work.
     """
+    if not window or not rounds:
+        return group, 0
     offsets, members = listed(group)
     starts = range(0, len(offsets) - 1, _BLOCK)
 
@@ -183,16 +194,11 @@ def swapped(line: Line, group: Ints, window: int, rounds: int) -> tuple[Ints, in
             line.costs.cells, line.values, line.count, own - own[0], part, window, rounds, line.costs.prices
         )
 
-    if not window or not rounds:
-        return group, 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         swaps = sum(pool.map(look, starts))
     found = np.empty_like(group)
     found[members] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     return found, swaps
-
-
-Counts = Mapping[str, Any]
 
 
 def best_of(line: Line, ell: int, method: str) -> tuple[Ints, Counts]:
