@@ -9,15 +9,28 @@ from typing import Any
 
 import pytest
 
+QUICK = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install '.[spark]'")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Java is not installed")
+    # Java that compiles little is ready sooner; so is Spark, which would make a program of every small plan.
+    os.environ.setdefault(
+        "PYSPARK_SUBMIT_ARGS",
+        '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData" pyspark-shell',
+    )
     from treeanon.engines.spark.session import session
 
     found = session()
-    found.conf.set("spark.sql.shuffle.partitions", "3")
+    for name, value in QUICK.items():
+        found.conf.set(name, value)
     yield found
     found.stop()

@@ -113,6 +113,10 @@ class ForestBuilder:
             del batch
         return Forest(self.schema, classes, *planter.finish(), self.report)
 
+    def different(self, index: int) -> set[str]:
+        """The value texts of a class in the batches so far."""
+        return {text for part in self._parts() for text in part.texts[index] if text}
+
     def held(self, index: int) -> Counter[str]:
         """How often the batches so far hold each value text of a class."""
         times = Counter[str]()

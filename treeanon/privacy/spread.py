@@ -6,6 +6,7 @@ over all parts give the support of every set of labels and relations, exactly.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ from treeanon.privacy.verify_rows import above_of, starts_of
 
 _FULL = 1 << 21
 """A part hands over what it has counted when it holds so many sets, so that memory stays bounded."""
+
+_AT_ONCE = 2000
+"""So many records are counted before it is looked how many sets there are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +83,15 @@ class SpreadCounter:
         self.used = 0
 
     def add(self, forest: Forest) -> None:
-        """Counts the records of a batch."""
+        """Counts some records."""
         self.table, self.used = count_sets(*self._rows(forest), self.table, self.used)
+
+    def add_all(self, forest: Forest) -> Iterator[Table]:
+        """Counts the records of a batch; yields what was counted whenever there is much of it."""
+        for start in range(0, len(forest), _AT_ONCE):
+            self.add(forest[start : start + _AT_ONCE])
+            if self.used >= _FULL:
+                yield self.taken()
 
     def needed(self, forest: Forest, least: int) -> Flags:
         """Which records of a batch are needed for `least` holders of every set, given those needed before."""
@@ -104,10 +115,6 @@ class SpreadCounter:
         if not kept:
             raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
         return start, item, rel_start, rel, spread.m, spread.n, spread.bits
-
-    def full(self) -> bool:
-        """Whether it is time to hand over what was counted."""
-        return self.used >= _FULL
 
     def taken(self) -> Table:
         """The sets counted since the last time: rows of two words and the persons that hold the set."""

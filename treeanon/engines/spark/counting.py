@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from treeanon.engines.spark.records import Batches, map_batches, rows_of, to_forest
+from treeanon.engines.spark.fingerprints import SUMS, Fingerprints, sums_of
+from treeanon.engines.spark.records import Batches, map_batches, rows_of
 from treeanon.forest import Forest
+from treeanon.kernels.spread_sets import Table
 from treeanon.privacy.spread import Spread, SpreadCounter
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 _SETS = "first long, second long, persons long"
 MOST_RARE = 200_000
 """So many rare sets come to the driver at once; more are met in the next round."""
+
+LEAST, SETS, RARE, PRINTS = -1, -2, -3, -4
+"""First words of rows that are no sets: a partition's least support, its number of sets and of rare ones; and, from
+here on downwards, the sums that fingerprints are made of."""
 
 Label = int
 Pair = tuple[int, int]
@@ -38,7 +44,8 @@ class RareSet:
 class Supports:
     """The least support of any set, how many sets there are, which are rare, and the support of single labels.
 
-    `rare_sets` counts all that are rare, of which `rare` has the first by the order of their words.
+    `rare_sets` counts all that are rare, of which `rare` has the first by the order of their words; `prints` says which
+    records were counted.
     """
 
     least: int | None
@@ -46,23 +53,24 @@ class Supports:
     rare_sets: int
     rare: tuple[RareSet, ...]
     held: dict[Label, int]
+    prints: Fingerprints
 
 
 Forests = Callable[[Batches], Iterator[Forest]]
-"""Makes the published trees of a partition's rows."""
+"""Makes the trees to be counted of a partition's rows."""
 
 
 def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int) -> Supports:
     """The supports of all sets over all partitions."""
     from pyspark.sql import functions as f
 
-    shared = frame.sparkSession.sparkContext.broadcast((forests, spread))
-    counted = map_batches(frame, partial(_count, shared=shared), _SETS)
+    shared = frame.sparkSession.sparkContext.broadcast(spread)
+    counted = map_batches(frame, partial(_count, forests=forests, spread=shared), _SETS)
     summed = counted.groupBy("first", "second").agg(f.sum("persons").alias("persons"))
     found = map_batches(summed, partial(_sieve, k=k, bits=spread.bits), _SETS).toArrow()
     first, second, persons = (found.column(name).to_numpy() for name in ("first", "second", "persons"))
-    # Of a partition's own: -1 has the least support, -2 the number of sets, -3 of rare ones.
-    least, sets, rare_sets = (persons[first == -i] for i in (1, 2, 3))
+    least, sets, rare_sets = (persons[first == one] for one in (LEAST, SETS, RARE))
+    sums = np.array([persons[first == PRINTS - i].sum() for i in range(SUMS)])
     rare = (first > 0) & (persons < k)
     order = np.flatnonzero(rare)[np.lexsort((second[rare], first[rare]))][:MOST_RARE]
     single = (first > 0) & (second == 0) & (first < 1 << spread.bits)
@@ -72,6 +80,7 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int) -
         int(rare_sets.sum()),
         tuple(_decoded(spread, zip(first[order], second[order], persons[order], strict=True))),
         {int(spread.labels[int(a) - 1]): int(p) for a, p in zip(first[single], persons[single], strict=True)},
+        Fingerprints.of_sums(sums),
     )
 
 
@@ -80,19 +89,18 @@ def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[R
         yield RareSet(*spread.decode(int(first), int(second)), int(persons))
 
 
-def _count(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
-    """The sets that a partition's records hold, and how many of them hold each."""
-    forests, spread = shared.value
-    counter = SpreadCounter(spread)
+def _count(batches: Batches, forests: Forests, spread: Any) -> Iterator[pa.RecordBatch]:
+    """The sets that a partition's records hold, and how many of them hold each; and the sums of their fingerprints."""
+    counter, sums = SpreadCounter(spread.value), np.zeros(SUMS, np.int64)
     for forest in forests(batches):
-        counter.add(forest)
-        if counter.full():
-            yield from _handed(counter)
-    yield from _handed(counter)
+        sums += sums_of(forest)
+        for table in counter.add_all(forest):
+            yield from _handed(table)
+    yield from _handed(counter.taken())
+    yield rows_of(_SETS, PRINTS - np.arange(SUMS), np.zeros(SUMS, np.int64), sums)
 
 
-def _handed(counter: SpreadCounter) -> Iterator[pa.RecordBatch]:
-    table = counter.taken()
+def _handed(table: Table) -> Iterator[pa.RecordBatch]:
     for i in range(0, len(table), 1 << 16):
         yield rows_of(_SETS, *table[i : i + (1 << 16)].T.copy())
 
@@ -102,7 +110,10 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
     least, sets, rare_sets = np.iinfo(np.int64).max, 0, 0
     kept = np.empty((3, 0), np.int64)
     for batch in batches:
-        first, second, persons = (column.to_numpy() for column in batch.columns)
+        columns = np.stack([column.to_numpy() for column in batch.columns])
+        prints = columns[0] <= PRINTS
+        yield rows_of(_SETS, *columns[:, prints])
+        first, second, persons = columns[:, ~prints]
         if not len(first):
             continue
         least, sets = min(least, int(persons.min())), sets + len(first)
@@ -116,20 +127,4 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
             kept = kept[:, np.lexsort((kept[1], kept[0]))[:MOST_RARE]]
     if sets:
         yield rows_of(_SETS, *kept)
-        yield rows_of(_SETS, [-1, -2, -3], [0, 0, 0], [least, sets, rare_sets])
-
-
-@dataclass(frozen=True)
-class As:
-    """The trees of rows as they are, or as a recipe publishes them; both are sent to the workers as they are here."""
-
-    recipe: Any
-    published: bool = True
-
-    def __call__(self, batches: Batches) -> Iterator[Forest]:
-        """The trees of a partition's rows."""
-        if self.published:
-            yield from (after for _, after in self.recipe.forests(batches))
-        else:
-            for batch in batches:
-                yield to_forest(batch, self.recipe.schema, self.recipe.classes)
+        yield rows_of(_SETS, [LEAST, SETS, RARE], [0, 0, 0], [least, sets, rare_sets])

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from treeanon.engines.spark.reading import Dataset
 from treeanon.engines.spark.recipe import Recipe
-from treeanon.engines.spark.records import Batches, map_batches, rows_of, to_forest
+from treeanon.engines.spark.records import Batches, map_batches, rows_of
 from treeanon.kernels.spread_pairs import count_pairs
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.labels import label_losses, label_parents
@@ -55,10 +55,10 @@ def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: L
     slots = _slots(dataset, recipe, guarantee, held, weights)
     if slots is None:
         return []
-    shared = dataset.frame.sparkSession.sparkContext.broadcast((recipe, slots))
+    shared = dataset.frame.sparkSession.sparkContext.broadcast(slots)
     from pyspark.sql import functions as f
 
-    counted = map_batches(dataset.frame, partial(_count, shared=shared), _PAIRS)
+    counted = map_batches(dataset.frame, partial(_count, sent=recipe.sent(dataset), shared=shared), _PAIRS)
     summed = counted.groupBy("pair").agg(f.sum("shared").alias("shared"), f.sum("related").alias("related"))
     rare = map_batches(summed, partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots)), _PAIRS)
     pair = rare.select("pair").toArrow().column("pair").to_numpy()
@@ -97,12 +97,11 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     return Slots(coarse, fine, np.concatenate([shown, finer]).astype(np.int32), len(shown))
 
 
-def _count(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
+def _count(batches: Batches, sent: Any, shared: Any) -> Iterator[pa.RecordBatch]:
     """The pairs of slots that a partition's records hold, of which one might be let out."""
-    recipe, slots = shared.value
+    slots = shared.value
     held, related = (np.zeros((len(slots), len(slots)), np.int32) for _ in range(2))
-    for batch in batches:
-        forest = to_forest(batch, recipe.schema, recipe.classes)
+    for forest in sent.before(batches):
         coarse, fine = slots.coarse[forest.label], slots.fine[forest.label]
         count_pairs(forest.offsets, forest.parent, coarse, fine, held, related)
     held[:, : slots.published] = 0

@@ -52,8 +52,7 @@ def tally(dataset: Dataset, recipe: Recipe) -> Tally:
     """The numbers that all losses of a release follow from."""
     from pyspark.sql import functions as f
 
-    shared = dataset.frame.sparkSession.sparkContext.broadcast(recipe)
-    counted = map_batches(dataset.frame, partial(_tally, shared=shared), _TALLY)
+    counted = map_batches(dataset.frame, partial(_tally, sent=recipe.sent(dataset)), _TALLY)
     return Tally(counted.groupBy("kind", "place").agg(f.sum("times").alias("times")).toArrow())
 
 
@@ -86,13 +85,12 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
     return Losses(values.total, values.by_class, relations.total, relations.by_pair, distance, before, after)
 
 
-def _tally(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
-    recipe: Recipe = shared.value
-    size = len(recipe.classes)
-    width = len(recipe.classes.names) ** 2
+def _tally(batches: Batches, sent: Any) -> Iterator[pa.RecordBatch]:
+    _, classes = sent.shapes.value
+    size, width = len(classes), len(classes.names) ** 2
     sums = [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, size, 3, 1)]
-    above = label_parents(recipe.classes)
-    for before, after in recipe.forests(batches):
+    above = label_parents(classes)
+    for before, after in sent.both(batches):
         for kind, found in enumerate(_numbers(before, after, above)):
             sums[kind] += found
     for kind, found in enumerate(sums):

@@ -9,10 +9,11 @@ from __future__ import annotations
 import io
 import pickle
 import re
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
@@ -20,12 +21,24 @@ import pyarrow as pa
 
 from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.lines import Lines
-from treeanon.engines.spark.records import ROWS, Batches, map_batches, rows_of, to_batch
+from treeanon.engines.spark.records import (
+    BLOCKS,
+    ROWS,
+    Batches,
+    forests_of,
+    map_batches,
+    rows_of,
+    shapes_of,
+    to_batch,
+    to_block,
+    to_forest,
+)
 from treeanon.engines.spark.xml_pieces import few_at_once, read_pieces
 from treeanon.errors import DataError
 from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
 from treeanon.hierarchy import Hierarchy
+from treeanon.hierarchy.flat import Flat
 from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
 from treeanon.io.reading import nothing_found
 from treeanon.io.registry import document_format
@@ -35,15 +48,16 @@ from treeanon.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FOUND = "held int, text string, times long, part binary"
+FOUND = "held int, text string, times long"
+"""How often a class (by its number) has a value; a partition tells of itself as the value of class -1."""
 _LINE = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Records on the workers: rows of ROWS in the labels of `classes`; `schema` has the hierarchies as they were built.
+    """Records on the workers: rows of BLOCKS in the labels of `classes`; `schema` has the hierarchies as built.
 
-    `report` has what reading left out.
+    `shared` is the schema as the workers have it, `report` what reading left out.
     """
 
     frame: DataFrame
@@ -51,11 +65,19 @@ class Dataset:
     classes: Classes
     records: int
     report: ReadReport
+    shared: Any
+
+    @cached_property
+    def shapes(self) -> Any:
+        """The classes without texts, as the workers have them: most work there needs no more."""
+        return self.frame.sparkSession.sparkContext.broadcast((outline(self.schema), shapes_of(self.classes)))
+
+    def rows(self) -> DataFrame:
+        """Each record by itself: rows of ROWS."""
+        return map_batches(self.frame, partial(_each, shapes=self.shapes), ROWS)
 
     def forest(self, table: pa.Table) -> Forest:
         """A forest of some of the rows."""
-        from treeanon.engines.spark.records import to_forest
-
         return to_forest(table, self.schema, self.classes)
 
 
@@ -72,7 +94,8 @@ def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_val
     """The records of texts, read by a schema; DataError for the first that is broken, if that is asked for."""
     table, builder, records = gathered(lines, schema, partial(_scan, form=lines.form, schema=schema, options=options))
     schema = _with_hierarchies(schema, table, builder, show_values)
-    return Dataset(encoded(lines, schema, options), schema, classes_of(schema), records, builder.report)
+    shared = lines.frame.sparkSession.sparkContext.broadcast(schema)
+    return Dataset(encoded(lines, shared, options), schema, classes_of(schema), records, builder.report, shared)
 
 
 def gathered(
@@ -83,8 +106,7 @@ def gathered(
 
     with spark_failures(lines.name):
         found = map_batches(lines.frame, scan, FOUND)
-        merged = found.groupBy("held", "text").agg(f.sum("times").alias("times"), f.collect_list("part").alias("parts"))
-        table = merged.toArrow()
+        table = found.groupBy("held", "text").agg(f.sum("times").alias("times")).toArrow()
         parts = parts_of(table)
         refuse_broken(parts, lines)
     builder = ForestBuilder(schema)
@@ -97,10 +119,21 @@ def gathered(
     return table, builder, records
 
 
-def encoded(lines: Lines, schema: Schema, options: ReadOptions) -> DataFrame:
-    """The rows of the records, read by a schema whose hierarchies are all known."""
-    shared = lines.frame.sparkSession.sparkContext.broadcast(schema)
-    return map_batches(lines.frame, partial(_encode, form=lines.form, schema=shared, options=options), ROWS)
+def encoded(lines: Lines, shared: Any, options: ReadOptions) -> DataFrame:
+    """Rows of many records, read by a schema, which the workers have, whose hierarchies are all known."""
+    return map_batches(lines.frame, partial(_encode, form=lines.form, schema=shared, options=options), BLOCKS)
+
+
+def outline(schema: Schema) -> Schema:
+    """The schema, for code on the workers that asks it nothing: its hierarchies would be sent along for nothing."""
+    return replace(schema, classes=tuple(replace(one, hierarchy=Flat()) for one in schema.classes))
+
+
+def shared_with(dataset: Dataset, schema: Schema) -> Any:
+    """A schema as the workers have it; most often they have it already."""
+    if schema == dataset.schema:
+        return dataset.shared
+    return dataset.frame.sparkSession.sparkContext.broadcast(schema)
 
 
 def classes_of(schema: Schema) -> Classes:
@@ -113,7 +146,8 @@ def classes_of(schema: Schema) -> Classes:
 def parts_of(table: pa.Table) -> list[Part]:
     """What the partitions tell of themselves."""
     chosen = table.filter(pa.compute.equal(table["held"], -1))
-    return [pickle.loads(blob) for blobs in chosen["parts"].to_pylist() for blob in blobs]
+    told = zip(chosen["text"].to_pylist(), chosen["times"].to_pylist(), strict=True)
+    return [pickle.loads(b64decode(text)) for text, times in told for _ in range(times)]
 
 
 def refuse_broken(parts: list[Part], lines: Lines) -> None:
@@ -131,14 +165,14 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
     made = {}
     for index, published in enumerate(schema.layout.classes):
         held = table.filter(pa.compute.equal(table["held"], index))
-        counts = Counter(dict(zip(held["text"].to_pylist(), held["times"].to_pylist(), strict=True)))
-        texts = sorted(counts)
+        texts = held["text"].to_pylist()
         if isinstance(published.spec.hierarchy, Hierarchy):
             if texts:
+                counts = Counter(dict(zip(texts, held["times"].to_pylist(), strict=True)))
                 builder.meet_unknown(published.spec, counts, show_values=show_values)
             made[published.name] = published.spec.hierarchy
         else:
-            made[published.name] = hierarchy_for(published.spec, [texts])
+            made[published.name] = hierarchy_for(published.spec, [sorted(texts)])
     classes = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
     return replace(schema, classes=tuple(classes))
 
@@ -162,10 +196,12 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
             part.report.add(builder.report)
             part.records += builder.records
             for index, published in enumerate(schema.layout.classes):
-                known = published.spec.hierarchy if isinstance(published.spec.hierarchy, Hierarchy) else None
-                for text, times in builder.held(index).items():
-                    if known is None or known.find(text) is None:
-                        held[index][text] += times
+                known = published.spec.hierarchy
+                if isinstance(known, Hierarchy):
+                    strange = {text: times for text, times in builder.held(index).items() if known.find(text) is None}
+                    held[index].update(strange)
+                else:
+                    held[index].update(dict.fromkeys(builder.different(index), 0))
         if part.wrong:
             break
     yield from told_of(part, held)
@@ -174,11 +210,11 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
 def told_of(part: Part, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch]:
     """What a partition tells, as rows of FOUND: how often each class has each value, and the rest of it."""
     for index, counts in enumerate(held):
-        values = list(counts.items())
-        for i in range(0, len(values), 20_000):
-            some, counted = zip(*values[i : i + 20_000], strict=True)
-            yield rows_of(FOUND, [index] * len(some), some, counted, [None] * len(some))
-    yield rows_of(FOUND, [-1], [None], [0], [pickle.dumps(part)])
+        texts, times = list(counts), list(counts.values())
+        for i in range(0, len(texts), 20_000):
+            some = slice(i, i + 20_000)
+            yield rows_of(FOUND, np.full(len(texts[some]), index), texts[some], times[some])
+    yield rows_of(FOUND, [-1], [b64encode(pickle.dumps(part)).decode()], [1])
 
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -188,7 +224,13 @@ def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> I
         for _, _, texts in stretches(batch):
             _read(builder, texts, form, options)
         if builder.records:
-            yield to_batch(builder.finish())
+            yield to_block(builder.finish())
+
+
+def _each(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
+    """The records of a partition, each as a row."""
+    for forest in forests_of(batches, *shapes.value):
+        yield to_batch(forest)
 
 
 def stretches(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:

@@ -10,19 +10,16 @@ import numpy as np
 
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.engines.spark.reading import Dataset
-from treeanon.engines.spark.records import Batches, to_forest
-from treeanon.forest import Classes, Forest
+from treeanon.engines.spark.records import Batches, forests_of
+from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels.trees import Ints
-from treeanon.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """A solution as arrays: for every label the published one, the relations to end in order, classes to withhold."""
 
-    schema: Schema
-    classes: Classes
     mapping: Ints
     upper: Ints
     lower: Ints
@@ -37,15 +34,35 @@ class Recipe:
         cut: Any = STAR if STAR in (solution.cut or {}) else solution.cut
         upper = np.array([classes.label(*pair[0]) for pair in solution.disassociated], np.int32)
         lower = np.array([classes.label(*pair[1]) for pair in solution.disassociated], np.int32)
-        return cls(dataset.schema, classes, empty.cut_map(cut), upper, lower, solution.withheld)
+        return cls(empty.cut_map(cut), upper, lower, solution.withheld)
 
     def apply(self, forest: Forest) -> Forest:
         """What is published of a forest."""
         projected = forest.without(self.withheld).relabel(self.mapping)
         return projected.disassociate_labels(self.upper, self.lower)
 
-    def forests(self, batches: Batches) -> Iterator[tuple[Forest, Forest]]:
+    def sent(self, dataset: Dataset) -> Sent:
+        """The recipe as the workers have it."""
+        return Sent(dataset.frame.sparkSession.sparkContext.broadcast(self), dataset.shapes)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A recipe, and the classes that it is for, as the workers have them."""
+
+    recipe: Any
+    shapes: Any
+
+    def both(self, batches: Batches) -> Iterator[tuple[Forest, Forest]]:
         """The records of rows, before and after."""
-        for batch in batches:
-            before = to_forest(batch, self.schema, self.classes)
-            yield before, self.apply(before)
+        for before in self.before(batches):
+            yield before, self.recipe.value.apply(before)
+
+    def before(self, batches: Batches) -> Iterator[Forest]:
+        """The records of rows, as they are."""
+        yield from forests_of(batches, *self.shapes.value)
+
+    def after(self, batches: Batches) -> Iterator[Forest]:
+        """The records of rows, as they are published."""
+        for _, after in self.both(batches):
+            yield after

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 
 from treeanon.engines.spark.reading import Dataset
+from treeanon.engines.spark.records import forests_of, to_batch
 from treeanon.forest import Forest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SAMPLE = 500_000
 """Records that the driver searches in, unless told otherwise: of some 20 nodes each they take 80 MB."""
@@ -24,18 +21,23 @@ def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
     from pyspark.sql import functions as f
 
     if dataset.records <= most:
-        return _ordered(dataset, dataset.frame.select("hash", "parent", "label").toArrow(), None)
+        return _whole(dataset)
     share = most / dataset.records
     # A number from 0 to 1 that each kind of tree has of its own makes up for what a share of its count lacks.
     draw = (f.xxhash64(f.col("hash"), f.lit(seed or 0)).bitwiseAND((1 << 53) - 1)).cast("double") / float(1 << 53)
-    kinds = dataset.frame.groupBy("hash").agg(f.count("*").alias("times"))
+    kinds = dataset.rows().select("hash").groupBy("hash").agg(f.count("*").alias("times"))
     taken = kinds.select("hash", f.floor(f.col("times") * share + draw).cast("long").alias("taken")).where("taken > 0")
-    chosen = dataset.frame.join(f.broadcast(taken), "hash").dropDuplicates(["hash"])
+    chosen = dataset.rows().join(f.broadcast(taken), "hash").dropDuplicates(["hash"])
     table = chosen.select("hash", "parent", "label", "taken").toArrow()
-    return _ordered(dataset, table, table.column("taken").to_numpy())
-
-
-def _ordered(dataset: Dataset, table: pa.Table, taken: np.ndarray | None) -> Forest:
-    """The records of rows in the order of their fingerprints, each as often as it was taken."""
+    taken = table.column("taken").to_numpy()
     order = np.argsort(table.column("hash").to_numpy(), kind="stable")
-    return dataset.forest(table).take(order if taken is None else np.repeat(order, taken[order]))
+    return dataset.forest(table).take(np.repeat(order, taken[order]))
+
+
+def _whole(dataset: Dataset) -> Forest:
+    """All records."""
+    found = forests_of(dataset.frame.toArrow().to_batches(), dataset.schema, dataset.classes)
+    tables = [pa.Table.from_batches([to_batch(forest)]) for forest in found]
+    table = pa.concat_tables(tables)
+    order = np.argsort(table.column("hash").to_numpy(), kind="stable")
+    return dataset.forest(table).take(order)

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from treeanon.engines.spark.failures import spark_failures
-from treeanon.engines.spark.reading import Dataset
+from treeanon.engines.spark.reading import Dataset, classes_of, shared_with
 from treeanon.engines.spark.recipe import Recipe
 from treeanon.engines.spark.records import Batches, map_batches, rows_of
 from treeanon.errors import FileError
@@ -34,8 +35,8 @@ def texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema, seed: int
     to the same place: none is lost, and none is written twice.
     """
     secret = secrets.token_bytes(32) if seed is None else str(seed).encode()
-    shared = dataset.frame.sparkSession.sparkContext.broadcast((recipe, form, schema, secret))
-    return map_batches(dataset.frame, partial(_texts, shared=shared), TEXTS)
+    work = partial(_texts, sent=recipe.sent(dataset), form=form, shared=shared_with(dataset, schema), secret=secret)
+    return map_batches(dataset.frame, work, TEXTS)
 
 
 def shuffled(frame: DataFrame, records: int) -> DataFrame:
@@ -43,16 +44,18 @@ def shuffled(frame: DataFrame, records: int) -> DataFrame:
     return frame.repartition(-(-records // _RECORDS_A_FILE), "place").sortWithinPartitions("place", "text")
 
 
-def _texts(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
+def _texts(batches: Batches, sent: Any, form: str, shared: Any, secret: bytes) -> Iterator[pa.RecordBatch]:
     from pyspark import TaskContext
 
-    recipe, form, schema, secret = shared.value
     context = TaskContext.get()
     part = context.partitionId() if context else 0
-    for number, (_, after) in enumerate(recipe.forests(batches)):
+    schema = shared.value
+    classes = classes_of(schema)
+    for number, found in enumerate(sent.after(batches)):
+        after = replace(found, schema=schema, classes=classes)
         stream = hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * len(after))
-        found = document_format(form).texts(after, schema).records(after)
-        yield rows_of(TEXTS, np.frombuffer(stream, np.int64), found)
+        written = document_format(form).texts(after, schema).records(after)
+        yield rows_of(TEXTS, np.frombuffer(stream, np.int64), written)
 
 
 class Target:
