@@ -277,13 +277,11 @@ class _Stream:
     def forget(self) -> None:
         """Frees all that is finished, and now and then what is dropped inside a long record."""
         level, place = self.root, OUTSIDE
-        for name in self.names[1:]:
+        for depth, name in enumerate(self.names[1:], start=1):
             children = list(level) if level is not None else []
             if level is None or not children:
                 return
-            for child in children[:-1]:
-                if child.tag != name:
-                    self.elements.drops.append((place, child.tag))
+            self.leave(level, children[:-1], depth, place)
             del level[: len(children) - 1]
             place += f"{self.elements.qualifier.short(level.tag)}/"
             level = children[-1]
@@ -294,12 +292,23 @@ class _Stream:
             self.since = 0
             self.pruner.record(level)
 
+    def leave(self, level: etree._Element, finished: list[etree._Element], depth: int, place: str) -> None:
+        """Counts the elements outside records among the finished children of an element, and in these."""
+        for child in finished:
+            if child.tag != self.names[depth]:
+                self.elements.drops.append((place, child.tag))
+            elif depth + 1 < len(self.names):
+                below = f"{place}{self.elements.qualifier.short(level.tag)}/"
+                self.leave(child, list(child), depth + 1, below)
+
     def close(self) -> None:
         """Ends the document; whatever is left unfinished is an error."""
         root = self.parser.close()
         refuse_declarations(root)
         if root.tag != self.names[0]:
             raise DataError(f"the root element is not {self.elements.qualifier.short(self.names[0])}")
+        if len(self.names) > 1:
+            self.leave(root, list(root), 1, OUTSIDE)
 
 
 def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
