@@ -267,7 +267,7 @@ def test_models_that_are_not_k_anonymity_are_refused() -> None:
     table = letters(*"abcabc")
     assert is_regular(edges_of(greedy.search(Problem(table, (KAnonymity(2), Wide(3))))), 3)
     for search in SEARCHES.values():
-        with pytest.raises(UsageError, match="k-anonymity alone, not evenness"):
+        with pytest.raises(UsageError, match="k-anonymity alone, not for evenness"):
             search(Problem(table, (KAnonymity(2), Even())))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from treeanon.algorithms.flat.k_asked import k_asked
 from treeanon.algorithms.flat.problem import Problem
-from treeanon.errors import GuaranteeError, UsageError
-from treeanon.privacy.models import KAnonymity
+from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
 
 
@@ -23,19 +23,10 @@ def asked_k(algorithm: str, problem: Problem) -> int:
     """The k that a problem asks for; an error if a freeform release cannot have it, or never of these rows.
 
     >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
     >>> from treeanon.table import Table
     >>> asked_k("ring", Problem(Table.of_texts({"x": ("aab", Hierarchy.flat("ab"))}), (KAnonymity(2),)))
     2
     """
     refuse_sensitive(algorithm, problem.models)
-    k = 1
-    for model in problem.models:
-        if not isinstance(model, KAnonymity):
-            raise UsageError(f"{algorithm} gives k-anonymity alone, not {model.name}")
-        k = max(k, model.k)
-    table = problem.table
-    if table.persons < len(table):
-        raise UsageError("freeform searches are for one row a person; reduce the rows of each person to one first")
-    if 0 < len(table) < k:
-        raise GuaranteeError(f"a table of {len(table):,} persons cannot be {k:,}-anonymous")
-    return k
+    return k_asked(problem, "freeform")

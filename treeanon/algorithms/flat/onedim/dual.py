@@ -12,10 +12,10 @@ from functools import partial
 from typing import Literal
 
 from treeanon.algorithms.flat.found import Found
+from treeanon.algorithms.flat.k_asked import k_asked
 from treeanon.algorithms.flat.mondrian import search as mondrian
 from treeanon.algorithms.flat.onedim.ipcsd import asking, ipcsd, limits
 from treeanon.algorithms.flat.onedim.k_anonymity import search as k_anonymous
-from treeanon.algorithms.flat.onedim.k_anonymity import size_asked
 from treeanon.algorithms.flat.onedim.l_diversity import LOOK_BACK, NEAR, Line, best_of, best_order, grouped, wanted
 from treeanon.algorithms.flat.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.flat.onedim.l_diversity_optimal import Optimal, largest
@@ -84,7 +84,7 @@ def search(
 def _once(problem: Problem, form: Form, style: Style) -> Order:
     """The best order for the least privacy asked for, which every try then takes: to choose costs more than to cut."""
     if isinstance(problem.models[0], KAnonymity):
-        return ordered(problem.table, k=size_asked(problem), form=form, style=style).name
+        return ordered(problem.table, k=k_asked(problem, "1-D"), form=form, style=style).name
     least, column = wanted(problem)
     return best_order(problem.table, column, least, form, style)
 

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treeanon.algorithms.flat.k_asked import k_asked
 from treeanon.algorithms.flat.onedim.costs import table_costs
 from treeanon.algorithms.flat.onedim.cuts import best_cuts, extent_costs, ncp_costs
 from treeanon.algorithms.flat.onedim.orders import Order, ordered
 from treeanon.algorithms.flat.options import Style
 from treeanon.algorithms.flat.partition import Partition
 from treeanon.algorithms.flat.problem import Problem
-from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.onedim import cut_groups
 from treeanon.loss.flat.ncp import Form
-from treeanon.privacy.models import KAnonymity
 
 
 def search(
@@ -39,13 +38,14 @@ def search(
     """The best partition of an order of the rows; no row is left out. See `ordered` for what the options say of orders.
 
     >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
     >>> from treeanon.table import Table
     >>> table = Table.of_texts({"x": (["1", "9", "2", "8"], Hierarchy.flat(["1", "2", "8", "9"]))})
     >>> search(Problem(table, (KAnonymity(2),))).group.tolist() in ([0, 1, 0, 1], [1, 0, 1, 0])
     True
     """
     name = (order if order in ("hilbert", "idistance") else "onedim") + ("-fast" if fast else "")
-    k = size_asked(problem)
+    k = k_asked(problem, "1-D")
     found = ordered(problem.table, order, k=k, form=form, style=style, columns=columns, bits=bits, centres=centres)
     costs = extent_costs(found.places) if fast else ncp_costs(table_costs(problem.table, form, style), found.rows)
     loss, size = best_cuts(costs, len(found.rows), k)
@@ -54,18 +54,3 @@ def search(
     if not fast:
         counts["gcp"] = loss / max(len(found.rows) * len(problem.table.quasi), 1)
     return Partition(name, problem.models, group, 0, counts, style)
-
-
-def size_asked(problem: Problem) -> int:
-    """The k that groups must have; an error if more is asked for than their size, or there are too few rows for it."""
-    k = 1
-    for model in problem.models:
-        if not isinstance(model, KAnonymity):
-            raise UsageError(f"this search is for k-anonymity alone, not for {model.name}; try 'onedim-l'")
-        k = max(k, model.k)
-    rows = len(problem.table)
-    if problem.table.persons < rows:
-        raise UsageError("1-D searches are for one row a person; reduce the rows of each person to one first")
-    if 0 < rows < k:
-        raise GuaranteeError(f"a table of {rows:,} persons cannot be {k:,}-anonymous")
-    return k

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from treeanon.algorithms.flat.k_asked import one_row_each
 from treeanon.algorithms.flat.onedim.l_diversity_costs import Costs, listed
 from treeanon.algorithms.flat.onedim.l_diversity_optimal import Optimal, largest
 from treeanon.algorithms.flat.onedim.orders import Order, ordered
@@ -94,14 +95,8 @@ def wanted(problem: Problem) -> tuple[int, Column]:
     ell = max(int(model.l) for model in diverse)
     if any(model.k > ell for model in sizes):
         raise UsageError("groups of 1-D ℓ-diversity have ℓ rows and more: k must not be more than ℓ")
-    one_row_a_person(problem.table)
+    one_row_each(problem.table, "1-D")
     return ell, next(iter(column.values()))
-
-
-def one_row_a_person(table: Table) -> None:
-    """UsageError where somebody has several rows."""
-    if table.persons < len(table):
-        raise UsageError("1-D searches are for one row a person; reduce the rows of each person to one first")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
