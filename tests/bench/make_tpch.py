@@ -8,6 +8,9 @@ of a larger one.
 
 TPC-H gives a third of its customers no orders: scale factor 10 makes 999,982 records, 18 short of a
 million. A size that is not reached is written short, and standard error says so.
+
+More records than one machine can join are made in parts: `--parts 10` writes DIR/tpch_N_parts/part-01.ndjson and so
+on, each of the largest size, which choose anew (by a seed of their own) which orders and lines a record has.
 """
 
 from __future__ import annotations
@@ -178,6 +181,18 @@ def write_files(people: People, folder: Path, sizes: Sequence[int]) -> None:
             xml.write("</customers>\n")
 
 
+def write_parts(source: Path, folder: Path, size: int, parts: int, seed: int) -> None:
+    """Write a file of records for every seed from `seed` on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in range(parts):
+        people = gather(source, size, seed + part)
+        total = len(people.nation)
+        with (folder / f"part-{part + 1:02}.ndjson").open("w", encoding="utf-8", newline="\n") as file:
+            for start in range(0, total, CUSTOMERS_AT_ONCE):
+                file.writelines(line for line, _ in texts(people, start, min(start + CUSTOMERS_AT_ONCE, total)))
+        print(f"{file.name}: {total} records", flush=True)
+
+
 def main() -> None:
     """Write the files that the command line asks for."""
     parser = argparse.ArgumentParser(description="Make person records out of TPC-H tables.")
@@ -185,8 +200,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="where tpch_N.ndjson and tpch_N.xml go")
     parser.add_argument("--sizes", default="100000,1000000", help="numbers of records, with commas between")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--parts", type=int, help="write so many NDJSON files of the largest size")
     options = parser.parse_args()
     sizes = sorted({int(size) for size in options.sizes.split(",")})
+    if options.parts:
+        folder = options.out / f"tpch_{sizes[-1]}_parts"
+        write_parts(options.parquet, folder, sizes[-1], options.parts, options.seed)
+        return
     people = gather(options.parquet, sizes[-1], options.seed)
     nodes = nodes_per_record(people)
     write_files(people, options.out, sizes)

@@ -101,7 +101,7 @@ def test_a_newer_look_ends_the_older_one(session: Session) -> None:
     while not isinstance(last, Ended):
         last = old.get(timeout=5)
     assert last == Ended(False)
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
 
 
 def test_an_ended_look_tells_nothing_more(session: Session) -> None:
