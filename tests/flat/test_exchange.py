@@ -14,7 +14,7 @@ from slow_freeform import graph_loss, least_loss
 from slow_onedim import random_table
 from strategies import properties
 
-from treeanon.algorithms.flat import local
+from treeanon.algorithms.flat import local, mondrian
 from treeanon.algorithms.flat.freeform.exchange import search
 from treeanon.algorithms.flat.freeform.found import Freeform
 from treeanon.algorithms.flat.onedim import k_anonymity
@@ -97,6 +97,27 @@ def in_any_form_and_style(rnd: Random) -> None:
 
 
 test_any_form, test_any_form_thoroughly = properties(in_any_form_and_style, 40, 1000)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_it_begins_no_worse_than_any_grouping_of_mondrian_and_of_the_orders(seed: int) -> None:
+    rnd = Random(seed)
+    table = random_table(rnd, rnd.choice([8, 14, 20]))
+    k, form, style = rnd.randint(2, 4), rnd.choice(["taxonomy", "set"]), rnd.choice(STYLES)
+    problem = Problem(table, (KAnonymity(k),))
+    begun = search(problem, form=form, style=style, seconds=0).counts["gcp"]
+    groupings = [
+        *(
+            mondrian.search(problem, mode=mode, split=split, style=style)
+            for mode in ("strict", "relaxed")
+            for split in ("median", "ncp")
+        ),
+        *(
+            k_anonymity.search(problem, order=order, form=form, style=style)
+            for order in ("adaptive", "hilbert", "idistance", "lexicographic")
+        ),
+    ]
+    assert begun <= min(gcp(groups.recoded(table)[0], form=form) for groups in groupings) + 1e-9
 
 
 def test_how_far_it_is_is_told() -> None:

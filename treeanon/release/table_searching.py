@@ -8,6 +8,9 @@ from functools import partial
 from typing import Any
 
 from treeanon.algorithms.flat.found import Found
+from treeanon.algorithms.flat.freeform.found import Freeform
+from treeanon.algorithms.flat.freeform.matchings import Randomness
+from treeanon.algorithms.flat.freeform.unordered import unordered_rows
 from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.freeform_check import FreeformVerdict
@@ -43,7 +46,13 @@ def searches(
 
 
 def _found(request: TableRequest, problem: Problem, progress: Progress) -> Found:
-    return request.search.search(replace(problem, progress=progress), **request.options)
+    problem = replace(problem, progress=progress)
+    if not request.search.freeform:
+        return request.search.search(problem, **request.options)
+    rows = unordered_rows(problem.table, Randomness())
+    found = request.search.search(replace(problem, table=problem.table.take(rows)), **request.options)
+    assert isinstance(found, Freeform)
+    return found.as_of(rows)
 
 
 def refuse_too_few(table: Table, models: Sequence[Model]) -> None:

@@ -13,16 +13,20 @@ time is over or nothing is gained. `bound` tells, of a table of few rows, how fa
 
 What somebody learns who knows the program: the search looks at the quasi columns of all rows at once, as every search
 does that makes loss least, and never at sensitive values, nor at which row is behind a tuple. That is drawn afterwards,
-by chance, as in `matchings`. Rows that are alike are dealt out to tuples by their number, which is not published. So
-even who knew the quasi columns of all rows, and could run the search again, has the graph and nothing more: k tuples
-for every row, each equally likely to be its own. That some graphs would have cost more than this one tells of the quasi
-columns what the published values show anyway: that no better was found.
+by chance, as in `matchings`. Nor does the order of the rows in a file matter, which may tell of sensitive values: they
+come sorted by their quasi columns, those that are alike in random order, as in `unordered`. The graph is a function of
+the quasi columns, chance, and the time there was. So even who knew the quasi columns of all rows, and the graph itself,
+has that and nothing more: k tuples for every row, each equally likely to be its own. That some graphs would have cost
+more than this one tells of the quasi columns what the published values show anyway: that no better was found. Who knows
+some of the sensitive values has more than that: what follows from them for other rows is said in `matchings`.
 
 Why models of sensitive values are refused: each of the k candidates of a row is as likely as the others only because
 neither the graph nor the draw depends on sensitive values. Were a graph or a draw rejected because what a row is seen
 among is not diverse, somebody could ask of each way to match all rows whether the program would have come to this
-release from it. Where it would not, that way is ruled out, and a row is left with fewer candidates, perhaps with one. A
-graph that is drawn blindly has no such leak, but whether its candidates are diverse is then left to chance.
+release from it. Where it would not, that way is ruled out, and a row is left with fewer candidates, perhaps with one.
+Nor does it help to draw blindly and only look at what would be published anyway, if it is drawn again where that is
+not diverse: such a draw speaks for those tables of which few draws are diverse, each of which comes up the more often.
+A draw that is given up for good where it fails would tell nothing; but nobody can see that it was not repeated.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,9 @@ from treeanon.kernels.onedim import cut_groups
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.ncp import Form
 
-_TRIED: tuple[Order, ...] = ("adaptive", "lexicographic", "hilbert")
+_TRIED: tuple[Order, ...] = ("adaptive", "lexicographic", "hilbert", "idistance")
+_MODES: tuple[mondrian.Mode, ...] = ("relaxed", "strict")
+_SPLITS: tuple[mondrian.Split, ...] = ("ncp", "median")
 _ORDERS = 12
 
 
@@ -87,9 +90,9 @@ def _groupings(problem: Problem, k: int, form: Form, style: Style, order: Order)
         made = ordered(problem.table, name, k=k, form=form, style=style)
         group, _ = cut_groups(made.rows, best_cuts(ncp_costs(costs, made.rows), len(made.rows), k)[1])
         yield made.name, *_by_group(group, made.rows)
-    for mode in ("relaxed", "strict"):
-        group = mondrian.search(problem, mode=mode, split="ncp", style=style).group
-        yield f"mondrian {mode}", *_by_group(group, np.arange(len(group)))
+    for mode, split in product(_MODES, _SPLITS):
+        group = mondrian.search(problem, mode=mode, split=split, style=style).group
+        yield f"mondrian {mode} {split}", *_by_group(group, np.arange(len(group)))
     group = local.search(replace(problem, max_suppressed=0, progress=None)).group
     yield "local", *_by_group(group, np.arange(len(group)))
 

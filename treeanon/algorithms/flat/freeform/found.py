@@ -58,6 +58,19 @@ class Freeform:
         )
         return Table(tuple(columns), table.person, table.report), rows
 
+    def as_of(self, rows: Longs) -> Freeform:
+        """The same in the numbers that the rows had before they came in another order: row r had rows[r].
+
+        >>> found = Freeform("mine", (), Graph(np.array([[0, 1], [1, 2], [2, 0]], np.int32)), np.array([1, 2, 0]))
+        >>> before = found.as_of(np.array([1, 0, 2]))
+        >>> before.graph.edges.tolist(), before.original.tolist()
+        ([[0, 2], [1, 0], [2, 1]], [2, 0, 1])
+        """
+        numbers = rows.astype(np.int32)
+        edges, original = np.empty_like(self.graph.edges), np.empty_like(self.original)
+        edges[rows], original[rows] = numbers[self.graph.edges], numbers[self.original]
+        return replace(self, graph=Graph(edges), original=original)
+
     def as_dict(self) -> dict[str, Any]:
         """Nothing: a graph is of the rows of one table."""
         return {}

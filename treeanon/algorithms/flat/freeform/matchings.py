@@ -3,9 +3,15 @@
 A regular bipartite graph falls into k perfect matchings without a common edge. One such way to divide it is drawn at
 random, and then one of the k matchings for each connected part of the graph, all equally likely. Every edge of the
 graph is in exactly one of the k: so whatever way it was divided, and even to somebody who knows which, each of the k
-originals of a tuple is its own with probability 1/k, and so is each of the k tuples of an original. That the way is
-random, too, and that connected parts are drawn for apart from each other, is for those who know already whose some
-tuples are: it tells them little of the others.
+originals of a tuple is its own with probability 1/k, and so is each of the k tuples of an original.
+
+That the way is random, too, and that connected parts are drawn for apart from each other, is for those who know already
+whose some tuples are. For k of 3 and more a graph has very many perfect matchings (by Schrijver's bound, 4/3 to the
+power of n and more for k = 3, and 2 to the power of n for k = 5), so that whose one tuple is tells of few others. But
+it tells of these: a tuple has k - 1 originals left at most without that one, and fewer where others cannot give theirs
+up. With k = 2 a connected part has two matchings alone, so that whose one tuple is tells whose all of them are. The
+same goes for those who know how sensitive values go with quasi columns: where two matchings differ in many rows, that
+may be enough to tell which is the true one.
 
 Draws come from the operating system's randomness.
 """
