@@ -107,6 +107,18 @@ def test_parts_are_drawn_for_apart() -> None:
     assert within_chance(drawn, 800, 4)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_how_many_matchings_there_are_for_those_who_know_some_tuples(seed: int) -> None:
+    """By which the docstring says what whose one tuple is tells of others: all of a part for k = 2, not for more."""
+    rnd = Random(seed)
+    for k, rows in ((2, rnd.randint(2, 8)), (3, rnd.randint(3, 8)), (5, rnd.randint(5, 8))):
+        graph = random_graph(rnd, rows, k)
+        found, parts = perfect_matchings(graph.edges.tolist()), drawn_matchings(graph, Randomness()).parts
+        if k == 2:
+            assert len(found) == 2**parts
+        assert len(found) >= ((k - 1) ** (k - 1) / k ** (k - 2)) ** rows
+
+
 def test_few_draws_at_a_time_suffice() -> None:
     """A walk that the draws do not suffice for begins anew with others, and nothing is lost."""
     graph, rows = random_graph(Random(9), 30, 3), 30

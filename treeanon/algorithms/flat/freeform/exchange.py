@@ -16,9 +16,10 @@ does that makes loss least, and never at sensitive values, nor at which row is b
 by chance, as in `matchings`. Nor does the order of the rows in a file matter, which may tell of sensitive values: they
 come sorted by their quasi columns, those that are alike in random order, as in `unordered`. The graph is a function of
 the quasi columns, chance, and the time there was. So even who knew the quasi columns of all rows, and the graph itself,
-has that and nothing more: k tuples for every row, each equally likely to be its own. That some graphs would have cost
-more than this one tells of the quasi columns what the published values show anyway: that no better was found. Who knows
-some of the sensitive values has more than that: what follows from them for other rows is said in `matchings`.
+has that and nothing more: k tuples for every row, each equally likely to be its own. Who knows less believes a mean of
+what could be believed by those who know all, and so is never surer. That some graphs would have cost more than this one
+tells of the quasi columns what the published values show anyway: that no better was found. Who knows some of the
+sensitive values has more than that: what follows from them for other rows is said in `matchings`.
 
 Why models of sensitive values are refused: each of the k candidates of a row is as likely as the others only because
 neither the graph nor the draw depends on sensitive values. Were a graph or a draw rejected because what a row is seen
