@@ -24,7 +24,7 @@ def fulfil_permuted(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> PermutedRelease:
     """The permuted release of a table that a request asks for; `seed` orders its rows and groups, for tests."""
-    for found, models in searches(request, table, progress):
+    for found, models in searches(request, table, progress, seed):
         stage(progress, "checking")
         assert isinstance(found, Partition)
         groups = found

@@ -82,7 +82,7 @@ def fulfil_table(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> TableRelease:
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""
-    for found, models in searches(request, table, progress):
+    for found, models in searches(request, table, progress, seed):
         judged = partial(_judged, request, table, found, models, seed)
         released, verdict = apart(judged, stage(progress, "checking"))
         if not only_closeness_fails(verdict, models):

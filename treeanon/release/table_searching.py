@@ -7,11 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from treeanon.algorithms.flat.found import Found
-from treeanon.algorithms.flat.freeform.found import Freeform
+from treeanon.algorithms.flat.found import Found, OfRows
 from treeanon.algorithms.flat.freeform.matchings import Randomness
-from treeanon.algorithms.flat.freeform.unordered import unordered_rows
 from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.flat.unordered import unordered_rows
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.privacy.models import KAnonymity
@@ -31,27 +30,29 @@ Verdict = TableVerdict | PermutedVerdict | FreeformVerdict
 
 
 def searches(
-    request: TableRequest, table: Table, progress: Progress | None = None
+    request: TableRequest, table: Table, progress: Progress | None = None, seed: int | None = None
 ) -> Iterator[tuple[Found, tuple[Model, ...]]]:
     """What the search finds, and the models that its release is to hold, one after the other until that does.
 
     These are those asked for, or for a search that looks for the strongest that can be had, those that it reached.
+    `seed` is for tests.
     """
     problem = request.problem(table)
     refuse_too_few(table, problem.models)
     for models in _closer(problem):
         asked = replace(problem, models=models)
-        found = apart(partial(_found, request, asked), stage(progress, "searching"))
+        found = apart(partial(_found, request, asked, seed), stage(progress, "searching"))
         yield found, (found.models if request.search.reaches else problem.models)
 
 
-def _found(request: TableRequest, problem: Problem, progress: Progress) -> Found:
+def _found(request: TableRequest, problem: Problem, seed: int | None, progress: Progress) -> Found:
+    """What the search finds of the rows in an order of their own: that of the file may tell of sensitive values."""
     problem = replace(problem, progress=progress)
-    if not request.search.freeform:
+    if not request.search.of_rows:
         return request.search.search(problem, **request.options)
-    rows = unordered_rows(problem.table, Randomness())
+    rows = unordered_rows(problem.table, Randomness(seed))
     found = request.search.search(replace(problem, table=problem.table.take(rows)), **request.options)
-    assert isinstance(found, Freeform)
+    assert isinstance(found, OfRows)
     return found.as_of(rows)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +39,14 @@ class Found(Protocol):
         """How to do the same to other tables, as plain data: this may hold values. Empty if that cannot be."""
 
 
+@runtime_checkable
+class OfRows(Found, Protocol):
+    """What says of each row by its number what becomes of it."""
+
+    def as_of(self, rows: Longs) -> Found:
+        """The same in the numbers that the rows had before they came in another order: row r had rows[r]."""
+
+
 @dataclass(frozen=True, repr=False)
 class Recoding:
     """Rows recoded one by one: `table` has those published, `rows` their numbers in the input."""
@@ -56,6 +64,10 @@ class Recoding:
     def recoded(self, table: Table) -> tuple[Table, Longs]:
         """The rows published: always those of the table that was searched."""
         return self.table, self.rows
+
+    def as_of(self, rows: Longs) -> Recoding:
+        """The same in the numbers that the rows had before they came in another order: row r had rows[r]."""
+        return replace(self, rows=rows[self.rows])
 
     def as_dict(self) -> dict[str, Any]:
         """Nothing: every row was recoded by itself."""

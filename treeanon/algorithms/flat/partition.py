@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,16 @@ class Partition:
             return table.take(rows), rows
         numbers = np.unique(self.group[rows], return_inverse=True)[1].astype(np.int64)
         return recoded_groups(table.take(rows), numbers, self.style), rows
+
+    def as_of(self, rows: Longs) -> Partition:
+        """The same in the numbers that the rows had before they came in another order: row r had rows[r].
+
+        >>> Partition("mine", (), np.array([0, 0, 1])).as_of(np.array([2, 1, 0])).group.tolist()
+        [1, 0, 0]
+        """
+        group = np.empty_like(self.group)
+        group[rows] = self.group
+        return replace(self, group=group)
 
     def as_dict(self) -> dict[str, Any]:
         """Nothing: groups are of the rows of one table."""

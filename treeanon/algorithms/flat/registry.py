@@ -27,6 +27,7 @@ class FlatAlgorithm:
     column too, which can be published as permutations; `reaches` that the models of what it finds are stronger than
     those that it was asked for. `style` is how values are published if nobody says;
     `freeform` that rows hide behind tuples which each stand for k of them, not in groups of rows that look alike.
+    `by_row` is of others that say of each row what becomes of it: rows that are alike may fare differently.
     """
 
     name: str
@@ -39,6 +40,12 @@ class FlatAlgorithm:
     reaches: bool = False
     style: Style = "auto"
     freeform: bool = False
+    by_row: bool = False
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether rows that are alike may fare differently, so that it matters in which order they come."""
+        return self.groups or self.freeform or self.by_row
 
     @property
     def search(self) -> Callable[..., Found]:
@@ -96,7 +103,9 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
         ),
         FlatAlgorithm("suppress-tuples", _FLAT + "tuple_suppression", "leaves out the rows that fail, alters none"),
         FlatAlgorithm("suppress-columns", _FLAT + "attribute_suppression", "suppresses as few columns as possible"),
-        FlatAlgorithm("suppress-cells", _FLAT + "cell_suppression", "suppresses few single values", ("method",)),
+        FlatAlgorithm(
+            "suppress-cells", _FLAT + "cell_suppression", "suppresses few single values", ("method",), by_row=True
+        ),
         FlatAlgorithm(
             "mondrian",
             _FLAT + "mondrian",
@@ -140,6 +149,7 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             _FLAT + "onedim.k_anonymity",
             "puts rows in an order and cuts it best into groups of k and more",
             ("order", "columns", "form", "style"),
+            by_row=True,
         ),
         *(
             FlatAlgorithm(
@@ -148,6 +158,7 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
                 f"onedim {way}" + (", cut where that is short" if fast else ""),
                 (option, "style") if fast else (option, "form", "style"),
                 {"order": order, "fast": fast},
+                by_row=True,
             )
             for order, way, option in (
                 ("hilbert", "along a Hilbert curve", "bits"),

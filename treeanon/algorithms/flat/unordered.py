@@ -3,7 +3,8 @@
 A file's rows may come in an order that tells of what is sensitive: sorted by diagnosis, say. Searches must decide
 between rows that are alike, and between tuples that cost the same, and do so by the numbers of the rows. Who knows both
 could tell which ways to match rows and tuples such a file can not have led to. So rows are sorted by their values
-first, and those that are alike come in random order: then no graph depends on more than the quasi columns and chance.
+first, and those that are alike come in random order: then no graph, and no partition by a search that looks at quasi
+columns alone, depends on more than these and chance.
 """
 
 from __future__ import annotations
