@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
@@ -14,6 +15,9 @@ Progress = Callable[[int, int | None], None]
 
 _LOOK = 0.2
 """Seconds between two looks at work that is done apart."""
+
+_ENDING = 60.0
+"""Seconds that work has to clean up, where it is told to end."""
 
 _NAME = "treeanon: long work"
 
@@ -34,12 +38,13 @@ def stage(progress: Progress | None, name: str) -> Progress | None:
     return progress if named is None else named(name)
 
 
-def apart(work: Callable[[Progress], T], progress: Progress | None = None) -> T:
+def apart(work: Callable[[Progress], T], progress: Progress | None = None, end: Callable[[], None] | None = None) -> T:
     """What the work gives, done in a thread of its own, so that a signal need not wait for the end of a compiled loop.
 
     The work is given what it has to tell how far it is; that is also where it ends if nobody waits for it any more.
-    What draws may have a method `tick`, which is called now and then. Only the main thread gets signals: for others the
-    work is done where they are.
+    What draws may have a method `tick`, which is called now and then. Where `end` is given, it is called after a signal
+    until the work has ended, and so has cleaned up. Only the main thread gets signals: for others the work is done
+    where they are.
 
     >>> apart(lambda progress: 1 + 1)
     2
@@ -70,8 +75,17 @@ def apart(work: Callable[[Progress], T], progress: Progress | None = None) -> T:
                 tick()
     except BaseException:
         is_left.set()
+        if end is not None:
+            _wait_for_end(found, end)
         raise
     return found.result()
+
+
+def _wait_for_end(found: Future[T], end: Callable[[], None]) -> None:
+    """Has work end, and waits for it; not for ever, and not if there is another signal."""
+    until = time.monotonic() + _ENDING
+    while not wait([found], _LOOK).done and time.monotonic() < until:
+        end()
 
 
 def is_left_alone() -> bool:

@@ -42,6 +42,7 @@ def test_options_that_do_not_go_together(place: Path, more: tuple[str, ...], wor
 def test_missing_java_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark", reason="PySpark is not installed: pip install '.[spark]'")
     monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     monkeypatch.setenv("JAVA_HOME", str(place / "nowhere"))
     assert "needs Java 17" in run(place, "-k", "3", "--engine", "spark")
 

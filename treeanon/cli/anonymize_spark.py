@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -11,12 +13,12 @@ import click
 
 from treeanon.cli.anonymize_trees import trees_asked
 from treeanon.cli.asked import Asked
-from treeanon.cli.common import result, say
+from treeanon.cli.common import Bar, progress_bar, result, say
 from treeanon.cli.releasing import check_solution_target, refuse_hierarchies, told_release
 from treeanon.cli.tables import told_table_release
 
 if TYPE_CHECKING:
-    from treeanon.engines.protocol import Job
+    from treeanon.engines.protocol import Job, Published, Told
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,26 @@ def anonymize_spark(asked: Asked, engine: EngineAsked) -> None:
         raise click.UsageError("--html: pages are made in one place, by --engine local")
     if "-" in (asked.source, asked.output):
         raise click.UsageError("--engine spark reads and writes files, not standard input or output")
-    if asked.is_table:
-        _rows(asked, engine)
-    else:
-        _trees(asked, engine)
+    (_rows if asked.is_table else _trees)(asked, engine)
+
+
+@contextmanager
+def _told(quiet: bool) -> Iterator[Told | None]:
+    """Is told in words how far the work is, and draws that on a terminal."""
+    # A call of Java that fails is told of by us; py4j would show where in its own code that was.
+    logging.getLogger().addHandler(logging.NullHandler())
+    with progress_bar("starting Spark", quiet=quiet) as bar:
+        yield None if bar is None else _Stages(bar)
+
+
+class _Stages:
+    """Draws what is being done, and for how long."""
+
+    def __init__(self, bar: Bar) -> None:
+        self.bar, self.tick = bar, bar.tick
+
+    def __call__(self, words: str) -> None:
+        self.bar.stage(words)
 
 
 def _job(asked: Asked, engine: EngineAsked) -> Job:
@@ -91,10 +109,11 @@ def _rows(asked: Asked, engine: EngineAsked) -> None:
 
     quiet = asked.quiet
     work = engine_named(engine.name)
-    release = work.publish_rows(_job(asked, engine), request, lambda words: say(words, quiet=quiet))
+    with _told(quiet) as told:
+        release = work.publish_rows(_job(asked, engine), request, told)
     if asked.solution is not None:
         release.write_solution(asked.solution, force=asked.force)
-    say("\n" + told_table_release(release, asked.output, asked.solution), quiet=quiet)
+    say(told_table_release(release, asked.output, asked.solution), quiet=quiet)
     result({**release.as_dict(), "engine": engine.name, "output": asked.output}, as_json=asked.as_json)
 
 
@@ -107,9 +126,18 @@ def _trees(asked: Asked, engine: EngineAsked) -> None:
 
     quiet = asked.quiet
     work = engine_named(engine.name)
-    published = work.publish(_job(asked, engine), request, lambda words: say(words, quiet=quiet))
+    with _told(quiet) as telling:
+        published = work.publish(_job(asked, engine), request, telling)
     if asked.solution is not None:
         published.write_solution(asked.solution, force=asked.force)
-    say("\n" + told_release(published, asked.output, asked.solution), quiet=quiet)
+    say(told_release(published, asked.output, asked.solution) + "\n\n" + _searched(published), quiet=quiet)
     told = {**published.as_dict(), "losses": losses_data(published.loss, None), "output": asked.output}
     result(told, as_json=asked.as_json)
+
+
+def _searched(published: Published) -> str:
+    """How much of the work was done in one place."""
+    report = published.report
+    rounds = f"{report['rounds']:,} round{'' if report['rounds'] == 1 else 's'}"
+    searched = f"searched in {report['sample']:,} of {published.counts['records']:,} records"
+    return f"{searched}, counted over all of them in {rounds}"

@@ -202,7 +202,12 @@ class Folder:
 
 def holds_parts(folder: Path) -> bool:
     """Whether a folder holds nothing but files of records, as treeanon names them."""
-    return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
+    return all(is_part(path.name) for path in folder.iterdir())
+
+
+def is_part(name: str) -> bool:
+    """Whether a file is named as treeanon names those of a folder."""
+    return _OURS.fullmatch(name) is not None
 
 
 @contextmanager

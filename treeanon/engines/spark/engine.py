@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.reading import Dataset, read_dataset
 from treeanon.engines.spark.session import ARROW, session
 from treeanon.engines.spark.solving import Solved, check_request, release_counts, solve, verified
+from treeanon.engines.spark.watching import Telling, tagged, watched
 from treeanon.engines.spark.writing import Target, shuffled, texts
 from treeanon.io.options import ReadOptions
 from treeanon.privacy.verdict import Verdict
@@ -27,17 +28,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def silent(_: str) -> None:
-    """Says nothing."""
-
-
 @dataclass(frozen=True)
 class SparkEngine:
     """Publishes files that Spark can read, and dataframes of its own."""
 
     def publish(self, job: Job, request: Request, told: Told | None = None) -> Published:
         """The release of a job's input that a request asks for, written as a dataset and checked."""
-        told = told or silent
+        return watched(lambda told: self._publish(job, request, told), told)
+
+    def _publish(self, job: Job, request: Request, told: Telling) -> Published:
         check_request(request, job.schema)
         source = form_of(job.source, job.schema, job.source_format)
         form = target_form(job, source)
@@ -48,7 +47,7 @@ class SparkEngine:
             options = ReadOptions(job.on_error, job.strict)
             lines = source.read(spark, job.source, schema)
             with kept(read_dataset(lines, schema, options, show_values=job.show_values)) as dataset:
-                solved = solve(dataset, request, told, job.sample)
+                solved = solve(dataset, request, told, job.sample, told.progress)
                 verdict = _written(dataset, solved, target, form, request.seed, told)
                 return _published(dataset, solved, verdict)
 
@@ -56,34 +55,37 @@ class SparkEngine:
         """The release of a job's rows that a request asks for, written as a dataset and checked."""
         from treeanon.engines.spark.tables.engine import publish_table
 
-        return publish_table(job, request, told or silent)
+        return watched(lambda told: publish_table(job, request, told), told)
 
     def publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
         """The published rows of a dataframe, by what is asked as of `treeanon.anonymize`."""
+        return watched(lambda told: self._publish_frame(frame, schema, asked, told), None)
+
+    def _publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any], told: Telling) -> DataFrame:
         from treeanon.engines.spark.tables.engine import is_of_rows, publish_table_frame, table_request_of
 
         given = dict(asked)
         sample = given.pop("sample", None)
         if is_of_rows(schema, given):
             seed = given.pop("seed", None)
-            return publish_table_frame(frame, schema, table_request_of(**given), seed, silent, sample)[0]
-        return anonymize_frame(frame, schema, request_of(**given), sample=sample)[0]
+            return publish_table_frame(frame, schema, table_request_of(**given), seed, told, sample)[0]
+        return anonymize_frame(frame, schema, request_of(**given), told, sample)[0]
 
 
 def anonymize_frame(
-    frame: DataFrame, schema: Schema, request: Request, told: Told | None = None, sample: int | None = None
+    frame: DataFrame, schema: Schema, request: Request, told: Telling | None = None, sample: int | None = None
 ) -> tuple[DataFrame, Published]:
     """The published rows of a dataframe, in random order, and what there is to tell of them.
 
     The rows are held by the workers when this returns, as they were checked; what the frame was made of can change.
     """
-    told = told or silent
+    told = told or Telling(None, lambda done, total: None)
     check_request(request, schema)
     form = FORMS["ndjson"]
     with prepared(frame.sparkSession):
         lines = lines_of_frame(frame)
         with kept(read_dataset(lines, schema.for_format("ndjson"), ReadOptions())) as dataset:
-            solved = solve(dataset, request, told, sample)
+            solved = solve(dataset, request, told, sample, told.progress)
             told("writing")
             found = shuffled(texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records)
             rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
@@ -137,14 +139,16 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
     for name, value in ARROW.items():
         spark.conf.set(name, value)
     try:
-        with spark_failures("the engine"):
+        with spark_failures("the engine"), tagged(spark):
             yield spark
     finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+        # Java may be gone, which has been told then.
+        with suppress(Exception):
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)
 
 
 @contextmanager
@@ -156,7 +160,8 @@ def kept(dataset: Dataset) -> Iterator[Dataset]:
     try:
         yield replace(dataset, frame=frame)
     finally:
-        frame.unpersist()
+        with suppress(Exception):
+            frame.unpersist()
 
 
 ENGINE = SparkEngine()

@@ -15,13 +15,17 @@ _KIND = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b")
 @contextmanager
 def spark_failures(what: str) -> Iterator[None]:
     """Turns failures of Spark into a FileError that names what was at work and the kind of failure."""
-    from py4j.protocol import Py4JError
+    from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except TreeanonError:
         raise
+    except (ConnectionError, Py4JNetworkError):
+        raise FileError(
+            f"{what}: Spark's Java process has ended before the work; it may have had too little memory"
+        ) from None
     except (PySparkException, Py4JError) as problem:
         text = str(problem)
         if any(word in text for word in _MISSING):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import UsageError
 
@@ -26,10 +29,15 @@ _LOCAL = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
+    "spark.authenticate": "true",
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
-"""What a session of our own is given, unless the environment says otherwise. Values of data must not reach a log."""
+"""What a session of our own is given, unless the environment says otherwise. Values of data must not reach a log, nor
+another user of the machine: blocks are served to nobody else."""
+
+_PATIENCE = 20.0
+"""Seconds that Java has to end in."""
 
 ARROW = {"spark.sql.execution.arrow.maxRecordsPerBatch": "20000", "spark.sql.session.timeZone": "UTC"}
 """What the work needs of any session; set for its time."""
@@ -41,27 +49,96 @@ def session() -> SparkSession:
     A program that was sent by spark-submit, or that has a session, is used as it is.
     """
     _require_pyspark()
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
     _require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    atexit.register(_Own.end)
     builder = SparkSession.builder
     if not _is_submitted():
         builder = builder.master(os.environ.get("SPARK_MASTER", MASTER))
         for name, value in _LOCAL.items():
             if name != "spark.driver.memory" or "--driver-memory" not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
                 builder = builder.config(name, value)
+        if "SPARK_LOCAL_DIRS" not in os.environ:
+            place = _Own.folder()
+            builder = builder.config("spark.local.dir", place)
+            builder = builder.config("spark.driver.extraJavaOptions", f'"-Djava.io.tmpdir={place}"')
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     try:
         with _silent() if not _is_submitted() else nullcontext():
-            return builder.getOrCreate()
+            made = builder.getOrCreate()
+            if not _is_submitted():
+                _Own.started(made)
+            return made
     except Exception as problem:
+        _Own.end()
         raise UsageError(
             f"Spark could not be started ({type(problem).__name__}); it needs Java 17 or newer, and memory for a driver"
         ) from None
+
+
+class _Own:
+    """What a session of our own leaves unless it is ended: a Java process, and a folder that nobody else can read."""
+
+    java: subprocess.Popen[bytes] | None = None
+    place: str | None = None
+
+    @classmethod
+    def folder(cls) -> str:
+        """The folder for what Spark keeps on disk, which is personal data."""
+        if cls.place is None:
+            cls.place = tempfile.mkdtemp(prefix="treeanon-spark-")
+        return cls.place
+
+    @classmethod
+    def started(cls, spark: Any) -> None:
+        """Keeps the Java process in mind, which removes the folder should Python be killed."""
+        jvm = spark._jvm
+        cls.java = spark.sparkContext._gateway.proc
+        # When Java ends, this is told by the call that it does not answer, not by the server of its counters.
+        spark.sparkContext._accumulatorServer.handle_error = lambda *_: None
+        with suppress(Exception):
+            # Nothing, if the environment has named other folders.
+            hooks = jvm.org.apache.spark.util.ShutdownHookManager
+            hooks.registerShutdownDeleteDir(jvm.java.io.File(cls.place))
+
+    @classmethod
+    def end(cls) -> None:
+        """Stops Spark, waits for the end of Java, and removes the folder."""
+        java, place, cls.java, cls.place = cls.java, cls.place, None, None
+        if java is not None:
+            _end_java(java)
+        if place is not None:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _end_java(java: subprocess.Popen[bytes]) -> None:
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    with suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if java.poll() is None:
+            if context is not None:
+                context.stop()
+            # What Python still holds of Java must not be given back to it when it is gone.
+            gateway: Any = SparkContext._gateway
+            gateway.shutdown()
+    SparkContext._gateway = SparkContext._jvm = None
+    with suppress(OSError, subprocess.TimeoutExpired):
+        if java.stdin is not None:
+            java.stdin.close()
+        java.wait(_PATIENCE)
+    if java.poll() is None:
+        java.kill()
+        java.wait()
 
 
 @contextmanager

@@ -31,6 +31,7 @@ from treeanon.loss import Losses
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.privacy.spread import Spread, refuse_unspreadable
 from treeanon.privacy.verdict import Verdict
+from treeanon.progress import Progress
 from treeanon.release.anonymizing import plain_solution, search
 from treeanon.release.request import Request, persons
 from treeanon.schema import Schema
@@ -64,7 +65,9 @@ def check_request(request: Request, schema: Schema) -> None:
         raise UsageError("max_loss: the engine spark takes a k, and does not look for the largest")
 
 
-def solve(dataset: Dataset, request: Request, told: Told, most: int | None = None) -> Solved:
+def solve(
+    dataset: Dataset, request: Request, told: Told, most: int | None = None, progress: Progress | None = None
+) -> Solved:
     """A solution in which no set is rare over all partitions, by exact counting; GuaranteeError if none is found."""
     guarantee, begun = request.guarantee, time.perf_counter()
     if dataset.records < guarantee.k:
@@ -76,9 +79,9 @@ def solve(dataset: Dataset, request: Request, told: Told, most: int | None = Non
     if len(some) < dataset.records:
         # As many of the sample as k are of all, at least two: what this lets through is counted over all and repaired.
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
-    found = search(replace(request, jobs=request.jobs), some, replace(guarantee, k=k))
+    found = search(request, some, replace(guarantee, k=k), progress)
     own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
-    rounds = _Rounds(dataset, request, told)
+    rounds = _Rounds(dataset, request, told, progress)
     with spark_failures("counting"):
         safe = rounds.safe(_covering(dataset, own))
         recipe = Recipe.of(safe.solution, dataset)
@@ -105,8 +108,8 @@ class _Safe:
 class _Rounds:
     """Solutions for one dataset, made safe by counting over all of it; says how many rounds that takes."""
 
-    def __init__(self, dataset: Dataset, request: Request, told: Told) -> None:
-        self.dataset, self.request, self.told = dataset, request, told
+    def __init__(self, dataset: Dataset, request: Request, told: Told, progress: Progress | None = None) -> None:
+        self.dataset, self.request, self.told, self.progress = dataset, request, told, progress
         self.rounds, self.changes = 0, 0
         self._worth: Worth | None = None
 
@@ -145,7 +148,7 @@ class _Rounds:
             return None
         self.told(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
         records = records.relabel(finest.mapping)
-        found = search(self.request, records, guarantee)
+        found = search(self.request, records, guarantee, self.progress)
         own = plain_solution(self.request, records, replace(found.solution, suppressed=0))
         return _covering(self.dataset, own)
 

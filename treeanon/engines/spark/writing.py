@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +21,7 @@ from treeanon.engines.spark.reading import Dataset, classes_of, shared_with
 from treeanon.engines.spark.recipe import Recipe
 from treeanon.engines.spark.records import Batches, map_batches, rows_of
 from treeanon.errors import FileError
+from treeanon.io.output import is_part
 from treeanon.io.registry import document_format
 from treeanon.schema import Schema
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 TEXTS = "place long, text string"
 _RECORDS_A_FILE = 250_000
+_TASKS_END = 15.0
 
 
 def texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema, seed: int | None) -> DataFrame:
@@ -63,7 +68,7 @@ class Target:
 
     def __init__(self, spark: SparkSession, name: str, ending: str, *, force: bool) -> None:
         session: Any = spark
-        self.name, self.ending, self.force = name, ending, force
+        self.name, self.ending, self.force, self.spark = name, ending, force, spark
         self._path = session._jvm.org.apache.hadoop.fs.Path
         with spark_failures(name):
             path = self._path(name)
@@ -77,8 +82,16 @@ class Target:
             self._refuse_existing()
 
     def _refuse_existing(self) -> None:
-        if not self.force and self.system.exists(self.place):
+        """FileError for a target that is no folder, or that has something in it which is not ours to replace."""
+        if not self.system.exists(self.place):
+            return
+        if not self.system.getFileStatus(self.place).isDirectory():
+            raise FileError(f"{self.name}: is no folder, which is what the engine spark writes")
+        names = [status.getPath().getName() for status in self.system.listStatus(self.place)]
+        if names and not self.force:
             raise FileError(f"{self.name}: exists already; --force replaces it")
+        if not all(map(is_part, names)):
+            raise FileError(f"{self.name}: holds files that are not from treeanon; empty it or name another folder")
 
     def write(self, save: Callable[[str], None], check: Callable[[str], None]) -> None:
         """Has a dataset saved at a hidden place; it appears once `check` has passed what is there."""
@@ -89,7 +102,7 @@ class Target:
             self._commit()
 
     def _cleaning(self) -> Any:
-        return _Cleaning(self.system, self.aside)
+        return _Cleaning(self.spark, self.system, self.aside)
 
     def _rename_files(self) -> None:
         """Gives the files neutral names, and removes all that Spark has put beside them."""
@@ -122,16 +135,32 @@ class Target:
 class _Cleaning:
     """Removes the hidden place, whatever happens."""
 
-    def __init__(self, system: Any, aside: Any) -> None:
-        self.system, self.aside = system, aside
+    def __init__(self, spark: SparkSession, system: Any, aside: Any) -> None:
+        self.spark, self.system, self.aside = spark, system, aside
+        # Said while Java is there to ask.
+        self.local = unquote(aside.toUri().getRawPath()) if _is_local(system) else None
 
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         with suppress(Exception):
+            if kind is not None:
+                _wait_for_tasks(self.spark)
             self.system.delete(self.aside, True)
+        if self.local is not None:
+            shutil.rmtree(self.local, ignore_errors=True)
+
+
+def _wait_for_tasks(spark: SparkSession) -> None:
+    """Waits for the end of tasks whose job has failed: they would write on. Others may have tasks of their own."""
+    context: Any = spark.sparkContext._jsc.sc()
+    until = time.monotonic() + _TASKS_END
+    while time.monotonic() < until:
+        if not sum(one.numRunningTasks() for one in context.statusTracker().getExecutorInfos()):
+            return
+        time.sleep(0.1)
 
 
 def _is_local(system: Any) -> bool:
-    return bool(system.getScheme() == "file")
+    return bool(system.getUri().getScheme() == "file")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
-from treeanon.engines.protocol import Job, Told
+from treeanon.engines.protocol import Job
 from treeanon.engines.spark.session import session
 from treeanon.engines.spark.tables.checking import check_written, print_of
 from treeanon.engines.spark.tables.inputs import Input, flat_format, input_of_files, input_of_frame
@@ -25,6 +25,7 @@ from treeanon.engines.spark.tables.writing import (
     save,
     written_input,
 )
+from treeanon.engines.spark.watching import Telling
 from treeanon.engines.spark.writing import Target
 from treeanon.errors import GuaranteeError
 from treeanon.io.options import ReadOptions
@@ -68,7 +69,7 @@ def table_request_of(
     return TableRequest(found, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
 
 
-def publish_table(job: Job, request: TableRequest, told: Told) -> TableRelease:
+def publish_table(job: Job, request: TableRequest, told: Telling) -> TableRelease:
     """The release of a job's input that a request asks for, written as a folder of files and checked."""
     from treeanon.engines.spark.engine import prepared
 
@@ -95,7 +96,7 @@ def target_format(job: Job, form: str) -> str:
 
 
 def publish_table_frame(
-    frame: DataFrame, schema: Schema, request: TableRequest, seed: int | None, told: Told, most: int | None = None
+    frame: DataFrame, schema: Schema, request: TableRequest, seed: int | None, told: Telling, most: int | None = None
 ) -> tuple[DataFrame, TableRelease]:
     """The published rows of a dataframe, in random order, and what there is to tell of them.
 
@@ -113,13 +114,13 @@ def publish_table_frame(
 
 
 @contextmanager
-def _made(rows: Rows, request: TableRequest, told: Told, most: int | None) -> Iterator[tuple[Rows, Published]]:
+def _made(rows: Rows, request: TableRequest, told: Telling, most: int | None) -> Iterator[tuple[Rows, Published]]:
     """The rows and those published, both kept on the disks of the workers for the time."""
     with _kept(rows.frame) as frame:
         rows = replace(rows, frame=frame)
         if fits_driver(rows, most):
             told(f"searching in {rows.rows:,} rows")
-            published = search_whole(rows, request)
+            published = search_whole(rows, request, told.progress)
             with _kept(published.frame) as found:
                 yield rows, replace(published, frame=found)
             return
@@ -137,11 +138,12 @@ def _kept(frame: DataFrame) -> Iterator[DataFrame]:
     try:
         yield kept
     finally:
-        kept.unpersist()
+        with suppress(Exception):
+            kept.unpersist()
 
 
 def _written(
-    spark: Any, rows: Rows, published: Published, request: TableRequest, target: Target, form: str, told: Told
+    spark: Any, rows: Rows, published: Published, request: TableRequest, target: Target, form: str, told: Telling
 ) -> TableRelease:
     """The release as it was written to a target, which appears as one."""
     told("writing")
@@ -161,7 +163,7 @@ def _written(
 
 
 def _checked(
-    again: Input, rows: Rows, published: Published, request: TableRequest, name: str, told: Told
+    again: Input, rows: Rows, published: Published, request: TableRequest, name: str, told: Telling
 ) -> TableRelease:
     """The release, its verdict on what was written, read again; GuaranteeError unless that is what is published."""
     told("checking what was written")

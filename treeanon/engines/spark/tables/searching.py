@@ -18,6 +18,7 @@ from treeanon.engines.spark.records import Batches, map_batches, rows_of
 from treeanon.engines.spark.tables.reading import Rows
 from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.trees import Ints, Longs
+from treeanon.progress import Progress
 from treeanon.release import TableRelease, fulfil_table
 from treeanon.release.table_request import TableRequest
 from treeanon.table import Column, Table
@@ -49,10 +50,10 @@ def fits_driver(rows: Rows, most: int | None) -> bool:
     return rows.rows <= (MOST_CODES // max(len(rows.coded), 1) if most is None else most)
 
 
-def search_whole(rows: Rows, request: TableRequest) -> Published:
+def search_whole(rows: Rows, request: TableRequest, progress: Progress | None = None) -> Published:
     """The release that a search of all rows finds; GuaranteeError if there is none."""
     table = _table(rows)
-    release = fulfil_table(request, table, seed=0)
+    release = fulfil_table(request, table, seed=0, progress=progress)
     recoded, kept = release.found.recoded(table)
     return Published(_mapped(rows, table, recoded, kept), rows.columns, release)
 
