@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from release_cases import folder_of, write_persons
 
+import treeanon as ta
 from treeanon.cli.main import main
 from treeanon.engines.protocol import engine_named, is_dataframe
 from treeanon.errors import UsageError
@@ -50,6 +51,14 @@ def test_missing_java_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_missing_pyspark_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treeanon.engines.spark.session.importlib.util.find_spec", lambda _: None)
     assert 'pip install "treeanon[spark]"' in run(place, "-k", "3", "--engine", "spark")
+
+
+def test_dataframes_of_spark_connect_are_refused(place: Path) -> None:
+    pytest.importorskip("pyspark", reason="PySpark is not installed: pip install '.[spark]'")
+    kind = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})
+    schema = ta.Schema.load(place / "s.toml")
+    with pytest.raises(UsageError, match="Spark Connect"):
+        ta.anonymize(kind(), schema=schema, k=2)
 
 
 def test_engines_are_known_by_name() -> None:

@@ -13,7 +13,7 @@ from treeanon.engines.spark.forms import FORMS, Form, form_of, target_form
 from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.reading import Dataset, read_dataset
-from treeanon.engines.spark.session import ARROW, session
+from treeanon.engines.spark.session import ARROW, refuse_connected, session
 from treeanon.engines.spark.solving import Solved, check_request, release_counts, solve, verified
 from treeanon.engines.spark.watching import Telling, tagged, watched
 from treeanon.engines.spark.writing import Target, shuffled, texts
@@ -59,6 +59,7 @@ class SparkEngine:
 
     def publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
         """The published rows of a dataframe, by what is asked as of `treeanon.anonymize`."""
+        refuse_connected(frame)
         return watched(lambda told: self._publish_frame(frame, schema, asked, told), None)
 
     def _publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any], told: Telling) -> DataFrame:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from treeanon.engines.spark.session import log_hint
 from treeanon.errors import FileError, TreeanonError
 
 _MISSING = ("PATH_NOT_FOUND", "FileNotFoundException", "Input path does not exist")
@@ -32,4 +33,4 @@ def spark_failures(what: str) -> Iterator[None]:
             raise FileError(f"{what}: there is no such file or folder") from None
         kinds = list(dict.fromkeys(_KIND.findall(text)))
         told = ", ".join(kinds[-2:]) or type(problem).__name__
-        raise FileError(f"{what}: Spark could not finish ({told}); its own log says more") from None
+        raise FileError(f"{what}: Spark could not finish ({told}){log_hint()}") from None

@@ -84,6 +84,20 @@ def session() -> SparkSession:
         ) from None
 
 
+def refuse_connected(frame: Any) -> None:
+    """UsageError for a dataframe of Spark Connect, by which nothing can be sent to the workers once for all tasks."""
+    if any(one.__module__.startswith("pyspark.sql.connect") for one in type(frame).__mro__):
+        raise UsageError(
+            "the engine spark needs a session of its own kind, not one of Spark Connect: use a cluster for one user, or"
+            " spark-submit"
+        )
+
+
+def log_hint() -> str:
+    """Where more is said of a failure: a session of our own writes no log."""
+    return "" if _Own.java is not None else "; its own log says more"
+
+
 class _Own:
     """What a session of our own leaves unless it is ended: a Java process, and a folder that nobody else can read."""
 
