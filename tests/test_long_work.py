@@ -119,3 +119,16 @@ def test_releases_tell_what_is_being_done(tmp_path: Path) -> None:
         assert named.names == ["searching", "checking"]
         made.write(tmp_path / name, progress=named)
         assert named.names[-1] == "checking" and named.names.count("checking") == 2
+
+
+def test_work_that_can_be_ended_has_cleaned_up_before_the_signal_is_met() -> None:
+    ended, done = threading.Event(), []
+
+    def work(progress: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert ended.wait(20)
+        done.append("clean")
+
+    with pytest.raises(KeyboardInterrupt):
+        apart(work, end=ended.set)
+    assert done == ["clean"]
