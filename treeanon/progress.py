@@ -67,15 +67,16 @@ def apart(work: Callable[[Progress], T], progress: Progress | None = None, end: 
         except BaseException as problem:
             found.set_exception(problem)
 
-    threading.Thread(target=run, name=_NAME, daemon=True).start()
+    thread = threading.Thread(target=run, name=_NAME, daemon=True)
     tick: Callable[[], None] | None = getattr(progress, "tick", None)
     try:
+        thread.start()
         while not wait([found], _LOOK).done:
             if tick is not None:
                 tick()
     except BaseException:
         is_left.set()
-        if end is not None:
+        if end is not None and thread.ident is not None:
             _wait_for_end(found, end)
         raise
     return found.result()
