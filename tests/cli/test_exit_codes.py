@@ -153,6 +153,22 @@ def test_a_signal_in_compiled_code(
     assert run(monkeypatch=monkeypatch) == code
 
 
+def test_a_signal_while_packages_are_loaded(tmp_path: Path, place: Path) -> None:
+    """numpy cannot be loaded again where a signal came amid that: what is said then must not need it."""
+    (tmp_path / "numpy.py").write_text(
+        "from pathlib import Path\n"
+        "begun = Path(__file__).with_name('begun')\n"
+        "if begun.exists():\n    raise ImportError('cannot load module more than once per process')\n"
+        "begun.touch()\nraise KeyboardInterrupt\n"
+    )
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-m", "treeanon", "explore", "in.ndjson", "-s", "s.toml"],
+        cwd=place, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.strip()) == (130, "treeanon: interrupted")
+
+
 def shell(line: str, place: Path) -> subprocess.CompletedProcess[str]:
     """Runs a line of sh in which $T is the command."""
     environment = os.environ | {"T": f"{sys.executable} -m treeanon"}

@@ -135,7 +135,7 @@ def _run() -> None:
             sys.stdout.flush()
         sys.exit(result if isinstance(result, int) else 0)
     except click.exceptions.Abort:
-        _say("interrupted")
+        _say_interrupted()
         sys.exit(130)
     except click.ClickException as problem:
         from treeanon.io.tables.urls import without_secrets
@@ -178,7 +178,7 @@ def report(problem: Exception) -> int:
         return exit_code(problem)
     code = _signal_behind(problem)
     if code is not None:
-        _say("interrupted")
+        _say_interrupted()
         return code
     if isinstance(problem, MemoryError):
         _say("error: out of memory")
@@ -187,6 +187,11 @@ def report(problem: Exception) -> int:
     last = traceback.extract_tb(problem.__traceback__)[-1]
     _say(f"internal error: {type(problem).__name__} at {Path(last.filename).name}:{last.lineno}; please report it")
     return 70
+
+
+def _say_interrupted() -> None:
+    # Without any import: the signal may have come amid that of a package which cannot be begun a second time (numpy).
+    click.echo("treeanon: interrupted", err=True)
 
 
 def _say(text: str) -> None:
