@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from release_cases import WORD, folder_of, slow_release, write_persons
 from slow_trees import multiset
@@ -278,23 +279,13 @@ def test_through_pipes(place: Path) -> None:
     assert done.returncode == 1 and done.stdout == b"" and WORD.encode() not in done.stderr
 
 
-def test_the_first_run_is_announced(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernels = tmp_path / "kernels"
-    kernels.mkdir()
-    (kernels / "verify.py").write_text("")
-    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-
-    class Spec:
-        origin = str(kernels / "verify.py")
-
-    monkeypatch.setattr(releasing, "find_spec", lambda name: Spec)
-    assert releasing.compiles_first()
-    (tmp_path / "cache" / "kernels_1").mkdir(parents=True)
-    kept = tmp_path / "cache" / "kernels_1" / "verify.count-1.py311.nbi"
-    kept.write_text("")
-    assert not releasing.compiles_first()
-    os.utime(kept, (0, 0))
-    assert releasing.compiles_first()
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert not releasing.compiles_first()
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
+def test_compiling_is_told_of_when_it_happens_and_once(capsys: pytest.CaptureFixture[str]) -> None:
+    releasing.tell_of_compiling(quiet=False)
+    assert capsys.readouterr().err == ""
+    for _ in range(2):
+        numba.njit(lambda x: x)(1)
+    assert capsys.readouterr().err == "compiling kernels on the first run: this takes some seconds, once\n"
+    releasing.tell_of_compiling(quiet=True)
+    numba.njit(lambda x: x)(1)
+    assert capsys.readouterr().err == ""

@@ -45,7 +45,7 @@ def anonymize_documents(asked: Asked) -> None:
     check_page(asked)
     form = output_format(output, schema, asked.target_format)
     check_form(schema, form, output)
-    tell_of_compiling("tuples", *(() if rest is None else ("verify", "rare_sets")), quiet=quiet)
+    tell_of_compiling(quiet=quiet)
     forest = read_records(asked.source, schema, asked.reading, quiet=quiet)
     check_form(forest.schema, form, output)
     if rest is not None:

@@ -32,7 +32,7 @@ def anonymize_permuted(asked: Asked) -> None:
     check_page(asked)
     refuse_hierarchies(asked.schema, asked.output)
     reductions = reductions_of(asked.options["reduced"])
-    tell_of_compiling("flat_losses", quiet=asked.quiet)
+    tell_of_compiling(quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
         release = fulfil_permuted(request, table, seed=asked.seed, progress=progress)

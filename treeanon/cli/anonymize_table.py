@@ -26,7 +26,7 @@ def anonymize_table(asked: Asked) -> None:
     check_page(asked)
     refuse_hierarchies(asked.schema, asked.output, asked.solution)
     form = table_format(asked.output, asked.target_format)
-    tell_of_compiling("tuples", quiet=asked.quiet)
+    tell_of_compiling(quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
         release = fulfil_table(request, table, seed=asked.seed, progress=progress)

@@ -18,9 +18,6 @@ from treeanon.cli.table_options import asks_for_table
 if TYPE_CHECKING:
     from treeanon.release import Request
 
-KERNELS = {"maximal": "rare_sets", "miracle": "miracle"}
-"""A module of kernels that a search needs; those of TREE share theirs."""
-
 
 def anonymize_trees(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
@@ -40,7 +37,7 @@ def anonymize_trees(asked: Asked) -> None:
     check_page(asked)
     form = output_format(output, schema, asked.target_format)
     check_form(schema, form, output, solution)
-    tell_of_compiling(*kernels_of(request), quiet=quiet)
+    tell_of_compiling(quiet=quiet)
     forest = read_records(asked.source, schema, asked.reading, quiet=quiet)
     check_form(forest.schema, form, output)
     with progress_bar("searching", quiet=quiet) as progress:
@@ -67,11 +64,6 @@ def trees_asked(asked: Asked) -> Request:
         least, diversity, algorithm=asked.algorithm or DEFAULT, max_suppressed=asked.max_suppressed,
         max_loss=asked.options["max_loss"],
     )  # fmt: skip
-
-
-def kernels_of(request: Request) -> tuple[str, str]:
-    """The modules of kernels that a release of trees needs."""
-    return "verify", KERNELS.get(request.algorithm, "structure")
 
 
 def _diversity(given: Mapping[str, Any]) -> tuple[int | None, Any]:

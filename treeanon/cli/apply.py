@@ -92,7 +92,7 @@ def command(
     found = SolutionFile.load(solution).solution
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output)
-    tell_of_compiling("verify", quiet=quiet)
+    tell_of_compiling(quiet=quiet)
     forest = read_records(source, loaded, reading, quiet=quiet)
     check_form(forest.schema, form, output)
     release = apply(found, forest)
@@ -122,7 +122,7 @@ def _apply_to_table(
     found = TableSolution.load(solution)
     refuse_hierarchies(schema, output)
     form = table_format(output, target_format)
-    tell_of_compiling("tuples", quiet=quiet)
+    tell_of_compiling(quiet=quiet)
     table = read_as_table(source, schema, reductions_of(reduced), reading, quiet=quiet)
     release = apply_table(found, table)
     with progress_bar("writing", quiet=quiet) as progress:

@@ -78,7 +78,7 @@ def command(
 
     with contextlib.closing(listening(port)) as found:
         loaded = Schema.load(schema)
-        tell_of_compiling("verify", quiet=quiet)
+        tell_of_compiling(quiet=quiet)
         data = _read(source, loaded, algorithm, reductions_of(reduced), reading, quiet, trees=(start["m"], start["n"]))
         ground = ground_of(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))
         del data

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.anonymize_trees import kernels_of, trees_asked
+from treeanon.cli.anonymize_trees import trees_asked
 from treeanon.cli.asked import Asked
 from treeanon.cli.asking import Asking, Releasing, asking_options
 from treeanon.cli.common import (
@@ -134,7 +134,7 @@ def _of_trees(asked: Asked, sample: int | None, chosen: dict[str, Any]) -> tuple
     from treeanon.previews.preview import previewed
     from treeanon.release import fulfil
 
-    tell_of_compiling(*kernels_of(request), quiet=asked.quiet)
+    tell_of_compiling(quiet=asked.quiet)
     forest = read_records(asked.source, asked.schema, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
         return previewed(forest, lambda part: fulfil(request, part, progress), sample=sample, **chosen)
@@ -148,7 +148,7 @@ def _of_rows(asked: Asked, sample: int | None, chosen: dict[str, Any]) -> tuple[
     from treeanon.previews.preview import previewed
     from treeanon.release import fulfil_permuted, fulfil_table
 
-    tell_of_compiling("tuples", quiet=asked.quiet)
+    tell_of_compiling(quiet=asked.quiet)
     reductions = reductions_of(asked.options["reduced"])
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     release = fulfil_permuted if request.publish == "permuted" else fulfil_table

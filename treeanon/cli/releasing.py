@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import printable, say, told_reading
+from treeanon.cli.common import printable, told_reading
 
 if TYPE_CHECKING:
     from treeanon.engines.protocol import Published
@@ -95,31 +96,32 @@ def check_solution_target(solution: str | None, output: str, *, force: bool, opt
     refuse_existing(solution, force=force)
 
 
-def tell_of_compiling(*kernels: str, quiet: bool) -> None:
-    """Says that the first run takes longer, if one of these modules of kernels will be compiled."""
-    if any(map(compiles_first, kernels)):
-        say("compiling kernels on the first run: this takes some seconds, once", quiet=quiet)
+class _Telling:
+    """Says that kernels are being compiled: when that begins, and once in a command."""
+
+    def __init__(self) -> None:
+        self.waits = False
+
+    def __call__(self, more: int) -> None:
+        if self.waits and more > 0:
+            self.waits = False
+            # A bar may stand in the line.
+            clear = "\r\x1b[K" if sys.stderr.isatty() else ""
+            click.echo(f"{clear}compiling kernels on the first run: this takes some seconds, once", err=True)
 
 
-def compiles_first(kernels: str = "verify") -> bool:
-    """Whether a module of kernels will be compiled."""
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
-        return False
-    found = find_spec(f"treeanon.kernels.{kernels}")
-    if found is None or found.origin is None:
-        return False
-    source = Path(found.origin)
-    folders = [source.parent / "__pycache__"]
-    if "NUMBA_CACHE_DIR" in os.environ:
-        folders.append(Path(os.environ["NUMBA_CACHE_DIR"]))
-    else:
-        folders.append(Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "numba")
-    try:
-        newest = source.stat().st_mtime
-        kept = (path for folder in folders if folder.is_dir() for path in folder.rglob(f"{source.stem}.*.nbi"))
-        return not any(path.stat().st_mtime >= newest for path in kept)
-    except OSError:
-        return False
+@cache
+def _telling() -> _Telling:
+    from treeanon.kernels.compiling import watch
+
+    found = _Telling()
+    watch(found)
+    return found
+
+
+def tell_of_compiling(*, quiet: bool) -> None:
+    """Sees to it that the command says so, should it have to compile kernels: that takes long, once."""
+    _telling().waits = not quiet
 
 
 def told_release(

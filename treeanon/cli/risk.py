@@ -127,7 +127,7 @@ def _of_trees(
     from treeanon.risks import risk_of_trees
     from treeanon.table.compared import as_they_are
 
-    tell_of_compiling("risk", quiet=quiet)
+    tell_of_compiling(quiet=quiet)
     forest = read_records(source, as_they_are(schema), reading, quiet=quiet)
     with progress_bar("looking at persons", quiet=quiet) as progress:
         return risk_of_trees(forest, jobs=reading["jobs"], progress=progress, **asked), forest.report
