@@ -161,3 +161,28 @@ def test_a_seed_repeats_the_page(run: Run, home: Path) -> None:
     run(f"{TREES} --html one.html --seed 3")
     run(f"{TREES} --html two.html --seed 3 --force")
     assert (home / "one.html").read_text() == (home / "two.html").read_text()
+
+
+def test_a_freeform_release_is_not_told_of_by_groups(run: Run, home: Path) -> None:
+    """Its rows need not look alike: groups smaller than k would seem to break what was promised."""
+    _, err = run("people.csv -s table.toml -k 3 --l 1 -a ring -o out.csv --html page.html --audience internal")
+    assert "finds at least 3 rows that can be theirs" in err
+    text = (home / "page.html").read_text()
+    for told in (err, text):
+        assert "rows in a group" not in told and "discernibility" not in told and "\ngroups" not in told
+    assert "Input: singled out" in text and "Release: singled out" not in text
+    assert "each can be that of 3 persons or more" in text
+
+
+def test_what_rows_promise_is_said_for_people(run: Run) -> None:
+    _, err = run("people.csv -s table.toml -k 3 --l 2 -o out.csv")
+    assert err.startswith(
+        "Whoever knows all quasi values of a person finds no person, or at least 3 alike; each group of persons alike"
+        " also satisfies: distinct 2-diversity."
+    )
+
+
+def test_one_person_left_out_is_one_person(run: Run, home: Path) -> None:
+    (home / "one.csv").write_text("age,town,illness\n" + "34,Ulm,A\n" * 9 + "90,Bonn,B\n")
+    _, err = run("one.csv -s table.toml -k 3 --l 1 -a suppress-tuples --max-suppressed 1 -o out.csv")
+    assert "1 person left out" in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,25 @@ def test_nothing_to_choose_from_and_nothing_wanted():
     assert sorted(choose(scores([0.1, 0.1]), 9)) == [0, 1]
     with pytest.raises(UsageError):
         choose(scores([0.1]), 0)
+
+
+def test_where_values_moved_one_of_several_records_shows_that():
+    found = scores([*np.linspace(0, 1, 1001)])
+    assert found.moved is None
+    moved = np.zeros(1001, np.bool_)
+    moved[[3, 5, 990]] = True
+    chosen = choose(replace(found, moved=moved), 3)
+    assert chosen[:2] == choose(found, 3)[:2] and chosen[2] == 5
+    assert choose(replace(found, moved=moved), 1) == choose(found, 1)
+    moved[choose(found, 3)[1]] = True
+    assert choose(replace(found, moved=moved), 3) == choose(found, 3)
+
+
+def test_a_release_with_relations_taken_apart_shows_one_that_moved():
+    forest = ta.read("samples/patients.xml", HOSPITAL)
+    found = ta.preview(forest, k=10)
+    assert found.release.solution.disassociated
+    assert any("moved" in fate.changes for change in found.changes for fate in change.fates)
 
 
 def test_a_hundred_thousand_records_are_chosen_from_in_a_moment():

@@ -145,6 +145,23 @@ def test_there_is_room_on_a_phone(tmp_path: Path) -> None:
         assert regions and all(region.get_attribute("tabindex") == "0" for region in regions)
 
 
+def test_rows_before_and_after_fit_the_page(tmp_path: Path) -> None:
+    """Long values wrap: what a region that scrolls hides would be missing in print."""
+    rows, words = 60, ["of the first kind", "of the second kind", "of the third kind"]
+    columns = {f"column {i}": ([f"value {j % 3} {words[j % 3]}" for j in range(rows)], None) for i in range(6)}
+    flat = {name: (texts, Hierarchy.flat(sorted(set(texts)))) for name, (texts, _) in columns.items()}
+    ill = [f"illness {words[(j * 7 // 3) % 3]}" for j in range(rows)]
+    table = ta.Table.of_texts({**flat, "ill": (ill, Hierarchy.flat(sorted(set(ill))))}, {"ill": "sensitive"})
+    release = ta.anonymize(table, l=2, publish="permuted", algorithm="anatomy")
+    path = tmp_path / "page.html"
+    text = page(release, changes=preview_of(table, release, 3).changes, audience="internal")
+    path.write_text(text, encoding="utf-8")
+    with chromium(1000, 800) as browser:
+        browser.get(path.as_uri())
+        region = browser.find_element("css selector", "#records [role=region]")
+        assert region.get_property("scrollWidth") <= region.get_property("clientWidth")
+
+
 def test_keys_reach_everything(tmp_path: Path) -> None:
     """The tab key goes to the link over the contents first, and a region scrolls with the arrows."""
     from selenium.webdriver.common.keys import Keys

@@ -9,7 +9,7 @@ import click
 from treeanon.cli.asked import Asked
 from treeanon.cli.common import printable, progress_bar, result, say, told_reading
 from treeanon.cli.pages import check_page, write_page_of
-from treeanon.cli.releasing import check_folder, refuse_hierarchies, tell_of_compiling
+from treeanon.cli.releasing import check_folder, counted, refuse_hierarchies, tell_of_compiling
 from treeanon.cli.table_options import reductions_of
 from treeanon.cli.tables import read_as_table
 
@@ -78,7 +78,7 @@ def told_permuted(release: PermutedRelease, output: str) -> str:
         f"{counts['published_rows']:,} of {counts['rows']:,} rows written to {output}",
     ]
     if told["suppressed"]:
-        lines.append(f"{told['suppressed']:,} persons left out as outliers")
+        lines.append(f"{counted(told['suppressed'], 'person')} left out as outliers")
     for role, names in told["published_as_they_are"].items():
         if role != "quasi":
             how = "declared safe by the schema" if role == "keep" else role

@@ -98,6 +98,7 @@ def _originals(asked: Asked, release: AnyRelease, data: Forest | Table) -> dict[
 
 def risks_of(release: AnyRelease, data: Forest | Table, jobs: int, *, quiet: bool) -> tuple[Risk | None, Risk | None]:
     """Who can be singled out in the input and in the release; None where that is not what the release is about."""
+    from treeanon.privacy.table_verdict import TableVerdict
     from treeanon.release import Release, TableRelease
     from treeanon.risks import risk_of_table, risk_of_trees
     from treeanon.table import Table
@@ -112,17 +113,17 @@ def risks_of(release: AnyRelease, data: Forest | Table, jobs: int, *, quiet: boo
                     for one in (data, release.forest)
                 ]
                 return trees[0], trees[1]
-        if isinstance(release, TableRelease) and isinstance(data, Table) and (k := _alike(release)) > 1:
-            rows = [risk_of_table(one, k=k, seconds=SECONDS, progress=progress) for one in (data, release.table)]
-            return rows[0], rows[1]
+        if isinstance(release, TableRelease) and isinstance(data, Table) and (k := _crowd(release)) > 1:
+            before = risk_of_table(data, k=k, seconds=SECONDS, progress=progress)
+            # Rows of a freeform release need not look alike.
+            if not isinstance(release.verdict, TableVerdict):
+                return before, None
+            return before, risk_of_table(release.table, k=k, seconds=SECONDS, progress=progress)
     return None, None
 
 
-def _alike(release: TableRelease) -> int:
-    """How many rows look alike at least, by what was asked for; 1 where they need not (freeform releases)."""
+def _crowd(release: TableRelease) -> int:
+    """Among how many persons everybody is hidden, by what was asked for; 1 if that was not."""
     from treeanon.privacy.models import KAnonymity
-    from treeanon.privacy.table_verdict import TableVerdict
 
-    if not isinstance(release.verdict, TableVerdict):
-        return 1
     return max((model.k for model in release.models if isinstance(model, KAnonymity)), default=1)

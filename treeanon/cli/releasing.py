@@ -136,7 +136,7 @@ def told_release(
     lines = (
         release.solution.guarantee.sentence,
         f"Verified by counting in what was written: {release.verdict.sentence}",
-        f"{counts['published_records']:,} of {_counted(counts['records'], 'record')}, {counts['published_nodes']:,} of"
+        f"{counts['published_records']:,} of {counted(counts['records'], 'record')}, {counts['published_nodes']:,} of"
         f" {counts['nodes']:,} nodes written to {shown(output)}",
         *([f"solution written to {solution}, {_use_of(release)}: not for publishing"] if solution else []),
         *told_sacrifices(told),
@@ -159,11 +159,11 @@ def told_sacrifices(told: Mapping[str, Any]) -> list[str]:
     if told["withheld"]:
         lines.append(f"withheld, as too rare to be published safely: {', '.join(told['withheld'])}")
     if told["suppressed"]:
-        lines.append(f"{_counted(told['suppressed'], 'person')} left out as outliers")
+        lines.append(f"{counted(told['suppressed'], 'person')} left out as outliers")
     if told["disassociated"]:
         total = sum(part["pairs"] for part in told["disassociated"])
         listed = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in told["disassociated"])
-        lines.append(f"{_counted(total, 'relation')} taken apart: {listed}")
+        lines.append(f"{counted(total, 'relation')} taken apart: {listed}")
     for role, names in told["published_as_they_are"].items():
         sensitive = "sensitive, diverse in every group" if told["guarantee"].get("l", 1) > 1 else "sensitive"
         declared = {"keep": "declared safe by the schema", "sensitive": sensitive}.get(role, role)
@@ -171,5 +171,6 @@ def told_sacrifices(told: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _counted(number: int, thing: str) -> str:
+def counted(number: int, thing: str) -> str:
+    """A number of things, in words."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.cli.common import Reading, printable, progress_bar, read_records, told_reading
+from treeanon.cli.releasing import counted
 
 if TYPE_CHECKING:
     from treeanon.release import TableRelease
@@ -41,6 +42,7 @@ def read_as_table(
 
 def told_table_release(release: TableRelease, output: str, solution: str | None = None) -> str:
     """What a release is, what it cost and where it went, in plain words and without a value of the data."""
+    from treeanon.privacy.freeform_check import FreeformVerdict
     from treeanon.report import flat_losses_text
 
     told = release.as_dict()
@@ -59,7 +61,7 @@ def told_table_release(release: TableRelease, output: str, solution: str | None 
     if any(model.sensitive is not None for model in release.models):
         lines += told_general(release.table)
     lines += told_reading(counts)
-    lines += ["", *flat_losses_text(release.loss).splitlines()]
+    lines += ["", *flat_losses_text(release.loss, alike=not isinstance(release.verdict, FreeformVerdict)).splitlines()]
     return "\n".join(map(printable, lines))
 
 
@@ -77,7 +79,7 @@ def told_search(told: Mapping[str, Any]) -> list[str]:
     """Lines that tell what a search of a table did, and what is published as it is."""
     lines = []
     if told["suppressed"]:
-        lines.append(f"{told['suppressed']:,} persons left out as outliers")
+        lines.append(f"{counted(told['suppressed'], 'person')} left out as outliers")
     if "levels" in told:
         lines.append("levels: " + ", ".join(f"{name} {level}" for name, level in told["levels"].items()))
     search = told["search"]

@@ -18,7 +18,8 @@ def choose(scores: Scores, records: int, *, worst: bool = False, classes: Sequen
     """The numbers of so many records: typical ones, or the most changed, the most first.
 
     With `classes` only records count in which one of these changed. Typical are records near the middle in how much
-    they changed and in size, and of those such as differ in what changed. The choice is always the same.
+    they changed and in size, and of those such as differ in what changed; where values moved in some record, the last
+    one shows that. The choice is always the same.
 
     >>> changed = np.array([[0], [1], [1], [2]], np.int32)
     >>> scores = Scores(("age",), np.array([0.0, 0.5, 0.4, 0.9]), np.array([1, 1, 1, 2]), changed)
@@ -31,7 +32,8 @@ def choose(scores: Scores, records: int, *, worst: bool = False, classes: Sequen
     if worst:
         order = np.lexsort((wanted, -scores.change[wanted]))
         return [int(number) for number in wanted[order][:records]]
-    return _varied(scores, _near_middle(scores, wanted, max(records, _NEAR)), records)
+    chosen = _varied(scores, _near_middle(scores, wanted, max(records, _NEAR)), records)
+    return _with_a_move(scores, wanted, chosen)
 
 
 def check_classes(names: Sequence[str], classes: Sequence[str]) -> None:
@@ -58,6 +60,13 @@ def _near_middle(scores: Scores, numbers: Longs, most: int) -> Longs:
         away = np.abs(values - np.median(values))
         distance += away / (np.median(away) or away.max() or 1.0)
     return numbers[np.argsort(distance, kind="stable")[:most]]
+
+
+def _with_a_move(scores: Scores, numbers: Longs, chosen: list[int]) -> list[int]:
+    """The chosen ones, the last of several replaced by a record in which something moved, unless one is there."""
+    if scores.moved is None or len(chosen) < 2 or scores.moved[chosen].any() or not scores.moved[numbers].any():
+        return chosen
+    return [*chosen[:-1], int(_near_middle(scores, numbers[scores.moved[numbers]], 1)[0])]
 
 
 def _varied(scores: Scores, numbers: Longs, records: int) -> list[int]:

@@ -22,29 +22,30 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 class Scores:
     """For every record (or row) its change from 0 to 1, its size, and in how many places each class (column) changed.
 
-    `names` are those of the classes. Where recoding is local, `change` is estimated, and a class counts once for a
-    record that it changed in.
+    `names` are those of the classes; `moved` says in which records a value stands elsewhere than before. Where recoding
+    is local, `change` is estimated, a class counts once for a record that it changed in, and `moved` is not known.
     """
 
     names: tuple[str, ...]
     change: Floats
     size: Longs
     changed: npt.NDArray[np.int32]
+    moved: Flags | None = None
 
 
 def forest_scores(before: Forest, release: Release) -> Scores:
     """The scores of all records of an input; `change` is that of `record_changes`, or near it for local recoding."""
     released = released_as(before, release.forest, release.kept)
-    parts = _local(before, release.forest, released) if release.solution.cut is None else _global(before, release)
-    change, changed = parts
+    is_local = release.solution.cut is None
+    change, changed, moved = (*_local(before, release.forest, released), None) if is_local else _global(before, release)
     sizes = np.diff(before.offsets)
     left_out = released < 0
     change[left_out] = 1.0
     changed[left_out] = _by_class(before, np.ones(before.nodes, np.bool_))[left_out]
-    return Scores(before.classes.names, change, sizes, changed)
+    return Scores(before.classes.names, change, sizes, changed, moved)
 
 
-def _global(before: Forest, release: Release) -> tuple[Floats, npt.NDArray[np.int32]]:
+def _global(before: Forest, release: Release) -> tuple[Floats, npt.NDArray[np.int32], Flags]:
     """Of a solution with a cut: exact, as every node can be followed."""
     recipe = Recipe.of(release.solution, before)
     published = recipe.published[before.label]
@@ -55,7 +56,8 @@ def _global(before: Forest, release: Release) -> tuple[Floats, npt.NDArray[np.in
     kept[gone] = 0.0
     sizes = np.maximum(np.diff(before.offsets), 1)
     change = np.bincount(_records(before), 1 - kept, len(before)) / sizes
-    return change, _by_class(before, general | moved)
+    some = np.bincount(_records(before), moved, len(before)) > 0
+    return change, _by_class(before, general | moved), some
 
 
 def _moved(before: Forest, recipe: Recipe, gone: Flags) -> Flags:

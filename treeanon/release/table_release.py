@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from treeanon.io.tables.dialect import given_delimiter
 from treeanon.io.tables.write_rows import delimiter_for
 from treeanon.loss.flat import FlatLosses
 from treeanon.privacy.freeform_check import FreeformVerdict
+from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.table_verdict import TableVerdict, verify_table
 from treeanon.progress import Progress, apart, stage
@@ -109,13 +110,13 @@ class TableRelease:
     @property
     def sentence(self) -> str:
         """What is promised, for people."""
-        asked = ", ".join(model.name for model in self.models)
         if isinstance(self.verdict, FreeformVerdict):
+            k = self.verdict.k
             return (
-                "Every person can be behind several rows, and every row have several persons behind it, which"
-                f" satisfies {asked}."
+                f"Whoever knows all quasi values of a person finds at least {k:,} rows that can be theirs, and every"
+                f" row can be that of at least {k:,} persons."
             )
-        return f"Rows with the same quasi values form a group, and every group satisfies: {asked}."
+        return promise(self.models)
 
     def unprotected(self) -> dict[str, list[str]]:
         """The columns whose values are published as they are, by their role."""
@@ -141,6 +142,21 @@ class TableRelease:
         from treeanon.release.table_reapply import TableSolution
 
         TableSolution.of(self).write(target, force=force)
+
+
+def promise(models: Sequence[Model]) -> str:
+    """What these models promise together, for people.
+
+    >>> promise([KAnonymity(5)])
+    'Whoever knows all quasi values of a person finds no person, or at least 5 alike.'
+    """
+    others = [model for model in models if not isinstance(model, KAnonymity)]
+    least = max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
+    asked = ", ".join(model.name for model in (models if least < 2 else others))
+    if least < 2:
+        return f"Rows with the same quasi values form a group, and every group satisfies: {asked}."
+    found = f"Whoever knows all quasi values of a person finds no person, or at least {least:,} alike"
+    return f"{found}; each group of persons alike also satisfies: {asked}." if asked else f"{found}."
 
 
 def by_role(columns: Iterable[Column]) -> dict[str, list[str]]:

@@ -97,8 +97,8 @@ def _cell(text: str, most: int) -> str:
     return clean if len(clean) <= most else clean[: most - 1] + "~"
 
 
-def flat_losses_text(losses: FlatLosses) -> str:
-    """The losses of a release of a table: totals, then columns.
+def flat_losses_text(losses: FlatLosses, *, alike: bool = True) -> str:
+    """The losses of a release of a table: totals, then columns; what counts groups only where rows are `alike`.
 
     >>> print(flat_losses_text(FlatLosses(0.5, 0.5, {"sex": 0.5}, {"sex": 0.5}, 8, None, 2.0, 0.5, 1, 2, 4, 0)))
     rows left out                          0  of 4
@@ -113,19 +113,22 @@ def flat_losses_text(losses: FlatLosses) -> str:
     column                            taxonomy       set
     sex                                0.50000   0.50000  ##########..........
     """
-    return "\n".join((*_flat_totals(losses), *_flat_columns(losses)))
+    return "\n".join((*_flat_totals(losses, alike=alike), *_flat_columns(losses)))
 
 
-def _flat_totals(losses: FlatLosses) -> Iterator[str]:
+def _flat_totals(losses: FlatLosses, *, alike: bool) -> Iterator[str]:
     yield f"{'rows left out':{_NAME}}{losses.suppressed:>10,}  of {losses.rows:,}"
-    yield f"{'groups':{_NAME}}{losses.groups:>10,}"
+    if alike:
+        yield f"{'groups':{_NAME}}{losses.groups:>10,}"
     yield f"{'GCP (taxonomy)':{_NAME}}{losses.gcp_taxonomy:>10.5f}  0 as held, 1 lost"
     yield f"{'GCP (set)':{_NAME}}{losses.gcp_set:>10.5f}"
     yield f"{'precision':{_NAME}}{losses.precision:>10.5f}  1 as held"
-    yield f"{'discernibility':{_NAME}}{losses.discernibility:>10,}"
+    if alike:
+        yield f"{'discernibility':{_NAME}}{losses.discernibility:>10,}"
     if losses.classification is not None:
         yield f"{'classification':{_NAME}}{losses.classification:>10.5f}  share of wrong labels"
-    yield f"{'rows in a group / k':{_NAME}}{losses.average_class_size:>10.5f}"
+    if alike:
+        yield f"{'rows in a group / k':{_NAME}}{losses.average_class_size:>10.5f}"
     yield f"{'height':{_NAME}}{losses.height:>10,}"
 
 

@@ -11,7 +11,7 @@ from treeanon.report.preview_text_cells import columns, cut
 LETTER = 7.3
 """The width of a letter of the fixed-width font, at 12 pixels and a little more."""
 
-MOST_LETTERS = 26
+MOST_LETTERS = 32
 ROW, HIGH = 46, 36
 GAP = 34
 LEFT = 28

@@ -12,6 +12,7 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.output import open_output
 from treeanon.previews.model import RecordChange, RowChange
+from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
 from treeanon.release.release import unprotected_classes
 from treeanon.release.solution_file import version
@@ -97,13 +98,16 @@ def internal_sections(release: AnyRelease, before: Forest | None, changes: Chang
         yield internal.losses(release.loss)
     elif isinstance(release, TableRelease):
         yield rows.hierarchies(release.table, _levels(release))
-        yield rows.losses(release.loss)
+        yield rows.losses(release.loss, alike=not isinstance(release.verdict, FreeformVerdict))
     else:
         yield rows.permuted_losses(release.loss)
 
 
 def _promised(release: AnyRelease) -> str:
     """Of which knowledge the guarantee speaks, where that is not all that could be known."""
+    if isinstance(release, TableRelease) and isinstance(release.verdict, FreeformVerdict):
+        k = release.verdict.k
+        return f"In the release rows need not look alike: each can be that of {counted(k, 'person')} or more."
     if not isinstance(release, Release):
         return ""
     asked = release.solution.guarantee

@@ -62,8 +62,8 @@ def _told(content: Cell) -> str | Element | None:
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Element:
     """A table whose first column names the rows, in a region that scrolls where there is no room."""
     found = list(rows)
-    # A head stands over its numbers.
-    numbers = [bool(found) and at > 0 and all(_is_number(row[at]) for row in found) for at in range(len(heads))]
+    # A head stands over its numbers, also where a word stands in place of one.
+    numbers = [at > 0 and 2 * sum(_is_number(row[at]) for row in found) > len(found) for at in range(len(heads))]
     head = [
         el("th", one, scope="col", class_="number" if wide else None) for one, wide in zip(heads, numbers, strict=True)
     ]

@@ -66,20 +66,23 @@ def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
     return Section("hierarchies", "Hierarchies", [el("p", words), *parts])
 
 
-def losses(found: FlatLosses) -> Section:
-    """What was lost, by column."""
+def losses(found: FlatLosses, *, alike: bool = True) -> Section:
+    """What was lost, by column; what counts groups only where rows are `alike`."""
     by_column: list[Sequence[Cell]] = [
         [name, loss, bar(loss), found.ncp_set[name]] for name, loss in found.ncp_taxonomy.items()
     ]
+    groups: list[Sequence[Cell]] = [
+        ["groups", found.groups],
+        ["discernibility", found.discernibility],
+        ["rows in a group / k", found.average_class_size],
+    ]
     totals: list[Sequence[Cell]] = [
         ["rows left out", f"{found.suppressed:,} of {found.rows:,}"],
-        ["groups", found.groups],
         ["GCP (taxonomy), 0 as held, 1 lost", found.gcp_taxonomy],
         ["GCP (set)", found.gcp_set],
         ["precision, 1 as held", found.precision],
-        ["discernibility", found.discernibility],
-        ["rows in a group / k", found.average_class_size],
         ["height", found.height],
+        *(groups if alike else ()),
     ]
     if found.classification is not None:
         totals.append(["classification, share of wrong labels", percent(found.classification)])
