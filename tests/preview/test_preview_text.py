@@ -74,6 +74,21 @@ def test_a_narrow_terminal_has_one_below_the_other():
     ]
 
 
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_long_value_of_several_words_is_whole_in_several_lines(width: int):
+    values = "1 x brewer, 2 x baker of bread, 1 x maker of violins and other instruments"
+    change = RowChange(0, ("work",), ("maker of violins and other instruments, all of them old",), (values,), 1, 0.5)
+    lines = [plain(line) for line in record_lines(change, width)]
+    assert all(len(line) <= width for line in lines)
+    told = " ".join(" ".join(lines).replace("->", " ").split())
+    for word in (*values.split(), "old"):
+        assert word in told
+    assert sum("~" in line for line in lines) == 1
+    # A megabyte is a few lines all the same.
+    many = RowChange(0, ("work",), ("a",), ("many words " * 100_000,), 1, 0.5)
+    assert len(record_lines(many, width)) < 8
+
+
 def test_rows_and_missing_values():
     change = RowChange(4, ("age", "sex"), ("34", None), ("30-39", None), 5, 0.25)
     assert lines_of(change) == [

@@ -130,6 +130,26 @@ def folded(text: str, width: int) -> list[str]:
     return lines
 
 
+MOST_LINES = 4
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A value as a few lines of at most so many columns, cut between words; as one line where some word has no room.
+
+    >>> wrapped("a long value", 8), wrapped("incomprehensibilities", 8), wrapped("a b", 8)
+    (['a long', 'value'], ['incompr…'], ['a b'])
+    """
+    if fits(text, width):
+        return [cut(text, width)]
+    words = cut(text, MOST_LINES * width).split(" ")
+    if width < 1 or not all(fits(word, width) for word in words):
+        return [cut(text, width)]
+    lines = folded(" ".join(words), width)
+    if len(lines) <= MOST_LINES:
+        return lines
+    return [*lines[: MOST_LINES - 1], cut(" ".join(lines[MOST_LINES - 1 :]), width)]
+
+
 _CODES: dict[Style, str] = {
     "title": "1",
     "faint": "2",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treeanon.previews.model import Change, RecordChange, RowChange
-from treeanon.report.preview_text_cells import Line, Span, Style, cell, cut, fits
+from treeanon.report.preview_text_cells import Line, Span, Style, cell, cut, fits, wrapped
 from treeanon.report.preview_text_pairs import Pair, Remark, Side, pairs_of
 
 SIGNS: dict[Change, str] = {"generalised": "~", "moved": ">", "merged": "=", "dropped": "x"}
@@ -42,8 +42,15 @@ def _signs(changes: frozenset[Change]) -> str:
     return "".join(sign for kind, sign in SIGNS.items() if kind in changes)
 
 
-def _shown(side: Side | None, width: int) -> str:
-    return "" if side is None else cut(" " * _indent(side, width) + side.text, width)
+def _shown(side: Side, width: int) -> list[str]:
+    """The lines of a side: more than one where its text has no room in that."""
+    lead = " " * _indent(side, width)
+    whole = lead + side.text
+    lines = [] if fits(whole, width) else wrapped(side.text, width - len(lead) - _INDENT)
+    if len(lines) < 2:
+        return [cut(whole, width)]
+    # What goes on stands further in: it is no value of its own.
+    return [lead + lines[0], *(lead + " " * _INDENT + line for line in lines[1:])]
 
 
 def _indent(side: Side, width: int) -> int:
@@ -61,29 +68,33 @@ def _published(pair: Pair, width: int) -> Iterator[tuple[str, bool]]:
     if pair.after is None:
         yield from ((_told(remark, width), True) for remark in pair.remarks)
         return
-    shown = _shown(pair.after, width)
     whole = f"{' ' * _indent(pair.after, width)}{pair.after.text} ({', '.join(one.text for one in pair.remarks)})"
     if pair.remarks and fits(whole, width):
         yield cut(whole, width), False
         return
-    yield shown, False
+    yield from ((line, False) for line in _shown(pair.after, width))
     lead = " " * (_indent(pair.after, width) + _INDENT)
     yield from ((lead + _told(remark, width - len(lead)), True) for remark in pair.remarks)
 
 
 def _beside(pair: Pair, width: int) -> Iterator[Line]:
     left = (width - _MIDDLE) // 2
-    style, text, signs = _style(pair.changes), _shown(pair.before, left), _signs(pair.changes)
-    for right, is_remark in _published(pair, width - _MIDDLE - left):
-        sign = Span(signs.center(_MIDDLE), style)
+    style, signs = _style(pair.changes), _signs(pair.changes)
+    own = [] if pair.before is None else _shown(pair.before, left)
+    published = list(_published(pair, width - _MIDDLE - left))
+    for i in range(max(len(own), len(published))):
+        text = own[i] if i < len(own) else ""
+        right, is_remark = published[i] if i < len(published) else ("", False)
+        sign = Span((signs if i == 0 else "").center(_MIDDLE), style)
         yield (Span(cell(text, left)), sign, Span(right, "faint" if is_remark else style))
-        text = signs = ""
 
 
 def _stacked(pair: Pair, width: int) -> Iterator[Line]:
     style, signs = _style(pair.changes), _signs(pair.changes).ljust(3) + " "
     if pair.before is not None:
-        yield (Span(signs, style), Span(_shown(pair.before, width - 4)))
+        for line in _shown(pair.before, width - 4):
+            yield (Span(signs, style), Span(line))
+            signs = " " * 4
     if pair.before is None or pair.changes or pair.remarks:
         lead = (signs if pair.before is None else " " * 4) + "-> "
         for text, is_remark in _published(pair, width - 7):

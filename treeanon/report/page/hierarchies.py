@@ -54,6 +54,25 @@ def held_in(column: Column) -> dict[int, int]:
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
+def standing(hierarchy: Hierarchy, cut: Iterable[int | None]) -> list[int]:
+    """The nodes of a cut that some leaf is published as: not those that others of the cut lie below for every leaf.
+
+    >>> lung = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"], ["acne", "*"]])
+    >>> [lung.texts[node] for node in standing(lung, [0, 1, 2, 3])]
+    ['*', 'flu', 'asthma']
+    """
+    left: dict[int, int] = {}
+    above: list[int] = []
+    for node in sorted({node for node in cut if node is not None}):
+        while above and hierarchy.end[above[-1]] <= node:
+            above.pop()
+        left[node] = int(hierarchy.leaf_count[node])
+        if above:
+            left[above[-1]] -= left[node]
+        above.append(node)
+    return [node for node, leaves in left.items() if leaves]
+
+
 def published_alone(name: str, hierarchy: Hierarchy, persons: Mapping[int, int], things: str = "persons") -> Drawn:
     """The hierarchy of the nodes that persons have, and no others; its root is the class itself.
 

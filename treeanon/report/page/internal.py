@@ -12,7 +12,7 @@ from treeanon.loss import Losses
 from treeanon.previews.model import Fate, Node, RecordChange
 from treeanon.release import Release
 from treeanon.report.page.elements import Content, Element, el, value
-from treeanon.report.page.hierarchies import Drawn, held_by_class, hierarchy_svg
+from treeanon.report.page.hierarchies import Drawn, held_by_class, hierarchy_svg, standing
 from treeanon.report.page.parts import Cell, Section, Shaded, bar, counted, matrix, more, percent, scrolled, table
 from treeanon.report.page.supports import Support, relation_supports
 from treeanon.report.page.trees import legend, record_svg
@@ -97,7 +97,7 @@ def hierarchies(release: Release) -> Section:
             parts.append(el("p", el("b", name), " is withheld: too rare to be published safely."))
             continue
         cut = (release.solution.cut or {}).get(name)
-        nodes = persons if cut is None else [code for text in cut if (code := hierarchy.find(text)) is not None]
+        nodes = list(persons) if cut is None else standing(hierarchy, map(hierarchy.find, cut))
         drawn = hierarchy_svg(Drawn(name, hierarchy, frozenset(nodes), persons), line=not local)
         about = f"{len(hierarchy):,} nodes, {len(nodes):,} published"
         parts.append(el("h3", name, el("small", about)))
