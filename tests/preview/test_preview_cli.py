@@ -10,12 +10,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import treeanon as ta
 from treeanon.cli.main import main
 from treeanon.cli.preview import has_colours
 from treeanon.errors import GuaranteeError, UsageError
+from treeanon.report.preview_text import preview_text
 
 SCHEMA = """version = 1
 input = { format = "ndjson" }
@@ -206,3 +209,11 @@ def test_the_name_of_a_page_does_not_steer_the_terminal(home: Path):
     line = [*f"{TREES} --records 1 --html".split(), "page\x1b[31m.html"]
     found = CliRunner().invoke(main, ["preview", *line], color=True)
     assert found.exit_code == 0 and "written to page\\x1b[31m.html" in found.stderr
+
+
+def test_rows_are_told_of_as_by_the_other_commands() -> None:
+    table = ta.read_table("samples/census.csv", ta.Schema.load("schemas/census.toml")).take(np.arange(200))
+    found = ta.preview(table, k=5, l=2)
+    text = preview_text(found, width=200)
+    assert found.release.sentence in text
+    assert f"GCP (taxonomy) {found.release.loss.gcp_taxonomy:.3f}" in text

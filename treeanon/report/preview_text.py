@@ -68,13 +68,15 @@ def told_guarantee(preview: Preview) -> list[str]:
         loss = release.loss
         told.append(f"Value loss {loss.value_loss:.3f}, relations kept {100 * loss.relations_kept:.1f} %.")
     else:
-        told = [f"Asked for: {', '.join(model.name for model in release.models)}."]
+        asked = f"Asked for: {', '.join(model.name for model in release.models)}."
+        told = [asked if isinstance(release, PermutedRelease) else release.sentence]
         told.append(f"Verified by counting: {release.verdict.sentence}")
         if isinstance(release, PermutedRelease):
             hidden = release.made.sensitive.name
             told.append(f"Only {hidden} is hidden, among the values of a group; all else is published as it is.")
         else:
-            told.append(f"GCP {release.loss.gcp_set:.3f}, {release.loss.suppressed:,} rows left out.")
+            left_out = f"{release.loss.suppressed:,} of {release.loss.rows:,} rows left out"
+            told.append(f"GCP (taxonomy) {release.loss.gcp_taxonomy:.3f}, from 0 (as held) to 1 (lost); {left_out}.")
     return [*told, *told_sample(preview)]
 
 
