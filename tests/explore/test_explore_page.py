@@ -134,6 +134,8 @@ def test_the_command_line_follows(explorer: Served) -> None:
     status, text = explorer.post("command", {"k": "9", "m": "3", "n": "2", "weight-1": "4"})
     assert status == 200 and "-k 9 -m 3 -n 2 -a maximal --weight hospital=4 -o" in text
     assert explorer.post("command", {"k": "many"})[0] == 422
+    # What a quick look finds is not what the line's usual effort finds: the page says so.
+    assert "comes to another release" in explorer.ask()[2]
 
 
 def test_hostile_values_are_text(tmp_path: Path) -> None:
@@ -176,6 +178,9 @@ def test_rows_of_a_table() -> None:
         assert "GCP 0." in parts["status"] and "before" in parts["records"] and "svg" in parts["curve"]
         # Diversity may be given up in words alone.
         assert "sensitive" in explorer.look({"k": "3", "l": "1", "algorithm": "local"})["guarantee"]
+        # Nobody is singled out by a freeform row that looks like no other.
+        risk = explorer.look({"k": "3", "l": "1", "algorithm": "ring"})["risk"]
+        assert "Input: singled out" in risk and "Release: singled out" not in risk and "need not look alike" in risk
 
 
 def test_events_without_trees() -> None:

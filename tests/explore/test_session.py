@@ -150,7 +150,7 @@ def test_rows() -> None:
         assert isinstance(found.release, ta.TableRelease) and found.release.verdict.holds
         assert all(isinstance(change, RowChange) for change in found.changes)
         risked = next(event for event in events if isinstance(event, Risked))
-        assert risked.before.kind == "table" and risked.after.at(2).share == 0
+        assert risked.before.kind == "table" and risked.after is not None and risked.after.at(2).share == 0
         # The freeform search has no models of sensitive columns: said in words, and the next look works.
         (problem, _) = looked(session, replace(settings, algorithm="freeform"))
         assert isinstance(problem, Problem) and "k-anonymity alone" in problem.message

@@ -16,6 +16,7 @@ from treeanon.explore.settings import LARGEST_M, LARGEST_N, Settings
 from treeanon.explore.worker import Check
 from treeanon.forest import Forest
 from treeanon.previews.preview import Preview, in_terms_of, preview_of
+from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.release import Release, TableRelease, fulfil, fulfil_table
 from treeanon.risks import Risk
 from treeanon.risks.tables import risk_of_table
@@ -82,9 +83,11 @@ def risk_before(desk: Desk, check: Check, k: int) -> Risk:
     return _risk(desk.ground.data, k, check)
 
 
-def risk_after(desk: Desk, check: Check, settings: Settings) -> Risk:
-    """Who can be singled out in the release of the sample."""
+def risk_after(desk: Desk, check: Check, settings: Settings) -> Risk | None:
+    """Who can be singled out in the release of the sample; None where rows need not look alike for it to hold."""
     release, _ = desk.release(settings, check)
+    if isinstance(release.verdict, FreeformVerdict):
+        return None
     return _risk(release.forest if isinstance(release, Release) else release.table, settings.k, check)
 
 

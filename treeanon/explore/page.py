@@ -77,7 +77,7 @@ def _form(ground: Ground, start: Settings) -> Element:
         _choice("effort", "effort", EFFORTS, start.effort, "effort") if trees else None,
     )
     return el(
-        "form", guarantee, search, _weights(ground, start), _records(ground), _command(), id="settings",
+        "form", guarantee, search, _weights(ground, start), _records(ground), _command(ground), id="settings",
         autocomplete="off", aria_label="Settings",
     )  # fmt: skip
 
@@ -168,13 +168,20 @@ def _records(ground: Ground) -> Element:
     )
 
 
-def _command() -> Element:
+_LINE = {
+    "trees": "For the whole input. Where this page took a quick look, the line asks for the usual effort, and comes to"
+    " another release:",
+    "table": "For the whole input:",
+}
+
+
+def _command(ground: Ground) -> Element:
     return el(
         "div",
         el("button", "Write the command line", type="button", id="write"),
         el(
             "div",
-            el("label", "For the whole input, with the usual effort:", for_="command"),
+            el("label", _LINE[ground.kind], for_="command"),
             el("textarea", id="command", rows="6", readonly="readonly", spellcheck="false"),
             el("button", "Copy", type="button", id="copy"),
             id="command-box",

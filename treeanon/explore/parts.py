@@ -17,7 +17,7 @@ from treeanon.report.page.elements import Content, el, text_of
 from treeanon.report.page.page import internal_sections
 from treeanon.report.page.parts import percent, scrolled
 from treeanon.report.page.reading import as_they_are
-from treeanon.report.page.risks import risks
+from treeanon.report.page.risks import NOT_ALIKE, risks
 from treeanon.report.page.statement import guarantees, statement
 
 Contents = Sequence[Content]
@@ -43,7 +43,7 @@ def _parts(event: Event, ground: Ground) -> Mapping[str, Contents]:
     if isinstance(event, Looked):
         return _looked(event.outcome, ground)
     if isinstance(event, Risked):
-        section = risks(event.before, event.after)
+        section = risks(event.before, event.after, NOT_ALIKE if event.after is None else "")
         return {"risk": section.content if section else ()}
     if isinstance(event, Curved):
         return _curved(event, ground)

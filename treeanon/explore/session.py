@@ -28,10 +28,10 @@ class Looked:
 
 @dataclass(frozen=True)
 class Risked:
-    """Who can be singled out in the sample as it is, and in its release."""
+    """Who can be singled out in the sample as it is, and in its release (None: of that nothing can be said so)."""
 
     before: Risk
-    after: Risk
+    after: Risk | None
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from treeanon.report.page import internal, public, rows
 from treeanon.report.page.elements import Element, el, text_of
 from treeanon.report.page.parts import Section, counted, percent, tiles
 from treeanon.report.page.reading import as_they_are, left_out
-from treeanon.report.page.risks import risks
+from treeanon.report.page.risks import NOT_ALIKE, risks
 from treeanon.report.page.statement import AnyRelease, Audience, banner, guarantees, statement, verdicts
 from treeanon.report.page.style import style
 from treeanon.risks.model import Risk
@@ -106,8 +106,7 @@ def internal_sections(release: AnyRelease, before: Forest | None, changes: Chang
 def _promised(release: AnyRelease) -> str:
     """Of which knowledge the guarantee speaks, where that is not all that could be known."""
     if isinstance(release, TableRelease) and isinstance(release.verdict, FreeformVerdict):
-        k = release.verdict.k
-        return f"In the release rows need not look alike: each can be that of {counted(k, 'person')} or more."
+        return NOT_ALIKE
     if not isinstance(release, Release):
         return ""
     asked = release.solution.guarantee

@@ -9,6 +9,8 @@ from treeanon.report.page.parts import Cell, Section, Shaded, matrix, more, perc
 from treeanon.risks.model import Combination, Risk, RowRisk
 
 MOST_COMBINATIONS = 12
+NOT_ALIKE = "In the release rows need not look alike: each can be that of as many persons as the guarantee says."
+"""Said of freeform releases, in which whoever finds no row alike has singled out nobody."""
 
 
 def risks(before: Risk | None, after: Risk | None, note: str = "") -> Section | None:
