@@ -201,7 +201,7 @@ CASES: dict[str, tuple[int, str]] = {
     "in.ndjson -s s.toml -k 3 -o o.ndjson --solution -": (2, "--solution needs the name of a file"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --to csv": (2, "`treeanon flatten` makes rows"),
     "in.ndjson -s s.toml -k 41 -o o.ndjson": (1, "40 records are fewer than k = 41: nobody can be hidden"),
-    "few.ndjson -s s.toml -k 2 -o o.ndjson": (1, "1 records are fewer than k = 2"),
+    "few.ndjson -s s.toml -k 2 -o o.ndjson": (1, "1 record is fewer than k = 2"),
     "empty.ndjson -s s.toml -k 2 -o o.ndjson": (3, "empty.ndjson: holds no record"),
     "bad.ndjson -s s.toml -k 2 -o o.ndjson": (3, "bad.ndjson, line 41, sex: repeats here"),
     "none.ndjson -s s.toml -k 2 -o o.ndjson": (4, "none.ndjson: there is no such file"),

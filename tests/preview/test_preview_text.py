@@ -15,7 +15,7 @@ from test_record_changes import FOREST, SCHEMA, of, solution, world
 
 import treeanon as ta
 from treeanon.previews.changes import record_change
-from treeanon.previews.model import RecordChange, RowChange
+from treeanon.previews.model import Fate, Node, RecordChange, RowChange
 from treeanon.report.preview_text import preview_lines, preview_text
 from treeanon.report.preview_text_cells import cell, columns, cut, plain
 from treeanon.report.preview_text_lines import record_lines
@@ -72,6 +72,17 @@ def test_a_narrow_terminal_has_one_below_the_other():
         "    -> (not published)",
         "    ->   ill: flu",
     ]
+
+
+def test_deep_nodes_say_how_deep_where_there_is_no_room_to_stand_further_in():
+    fates = tuple(Fate(i, i, frozenset()) for i in range(9))
+    node = None
+    for i in reversed(range(9)):
+        node = Node(i, "c", f"v{i}", (node,) if node else ())
+    change = RecordChange(0, (node,), (node,), fates, 0.0)
+    lines = [plain(line) for line in record_lines(change, 80)]
+    assert lines[6].startswith(" " * 12 + "c: v6  ") and lines[7].startswith(" " * 12 + "[8] c: v7  ")
+    assert lines[8].count("[9] c: v8") == 2
 
 
 @pytest.mark.parametrize("width", [50, 80])

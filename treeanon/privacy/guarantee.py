@@ -128,4 +128,5 @@ def refuse_too_few(forest: Forest, k: int) -> None:
     if not len(forest):
         raise GuaranteeError("there are no records, so there is nothing to publish")
     if len(forest) < k:
-        raise GuaranteeError(f"{len(forest):,} records are fewer than k = {k:,}: nobody can be hidden")
+        many = "1 record is" if len(forest) == 1 else f"{len(forest):,} records are"
+        raise GuaranteeError(f"{many} fewer than k = {k:,}: nobody can be hidden")

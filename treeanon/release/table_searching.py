@@ -63,7 +63,8 @@ def refuse_too_few(table: Table, models: Sequence[Model]) -> None:
     k = largest_k(models)
     if table.persons < k:
         many = f"{table.persons:,} person{'s' if table.persons > 1 else ''}"
-        raise GuaranteeError(f"there are only {many}, fewer than k = {k:,}: nobody can be hidden")
+        verb = "is" if table.persons == 1 else "are"
+        raise GuaranteeError(f"there {verb} only {many}, fewer than k = {k:,}: nobody can be hidden")
 
 
 def largest_k(models: Sequence[Model]) -> int:

@@ -44,9 +44,9 @@ def _signs(changes: frozenset[Change]) -> str:
 
 def _shown(side: Side, width: int) -> list[str]:
     """The lines of a side: more than one where its text has no room in that."""
-    lead = " " * _indent(side, width)
-    whole = lead + side.text
-    lines = [] if fits(whole, width) else wrapped(side.text, width - len(lead) - _INDENT)
+    lead, text = " " * _indent(side, width), _text(side, width)
+    whole = lead + text
+    lines = [] if fits(whole, width) else wrapped(text, width - len(lead) - _INDENT)
     if len(lines) < 2:
         return [cut(whole, width)]
     # What goes on stands further in: it is no value of its own.
@@ -55,6 +55,11 @@ def _shown(side: Side, width: int) -> list[str]:
 
 def _indent(side: Side, width: int) -> int:
     return min(_INDENT * side.depth, width // 3)
+
+
+def _text(side: Side, width: int) -> str:
+    """The text, with its depth where it would have to stand further in than there is room."""
+    return side.text if _INDENT * side.depth <= width // 3 else f"[{side.depth + 1}] {side.text}"
 
 
 def _told(remark: Remark, width: int) -> str:
@@ -68,7 +73,9 @@ def _published(pair: Pair, width: int) -> Iterator[tuple[str, bool]]:
     if pair.after is None:
         yield from ((_told(remark, width), True) for remark in pair.remarks)
         return
-    whole = f"{' ' * _indent(pair.after, width)}{pair.after.text} ({', '.join(one.text for one in pair.remarks)})"
+    whole = (
+        f"{' ' * _indent(pair.after, width)}{_text(pair.after, width)} ({', '.join(one.text for one in pair.remarks)})"
+    )
     if pair.remarks and fits(whole, width):
         yield cut(whole, width), False
         return
