@@ -102,6 +102,9 @@ def test_what_is_wrong_is_said_alone(folder: Path, run: Run, monkeypatch: pytest
             if value:
                 click.echo("compiling kernels", err=True)
 
+        def end(self) -> None:
+            pass
+
     monkeypatch.setattr(releasing, "_telling", Eager)
     for line in (
         "anonymize in.csv -s s.toml -k 2 -o out.csv",

@@ -99,7 +99,10 @@ def check_solution_target(solution: str | None, output: str, *, force: bool, opt
 class _Telling:
     """Says that kernels are being compiled: when that begins, and once in a command."""
 
-    def __init__(self) -> None:
+    waits = False
+
+    def end(self) -> None:
+        """The command is over: the next one of the same process may not want to be told."""
         self.waits = False
 
     def __call__(self, more: int) -> None:
@@ -121,7 +124,10 @@ def _telling() -> _Telling:
 
 def tell_of_compiling(*, quiet: bool) -> None:
     """Sees to it that the command says so, should it have to compile kernels: that takes long, once."""
-    _telling().waits = not quiet
+    telling = _telling()
+    telling.waits = not quiet
+    if (context := click.get_current_context(silent=True)) is not None:
+        context.call_on_close(telling.end)
 
 
 def told_release(
