@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+from fractions import Fraction
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treeanon.hierarchy import Intervals
+from treeanon.forest import Classes
+from treeanon.hierarchy import Hierarchy, Intervals
+from treeanon.hierarchy.decimal_texts import steps_of_text, steps_of_texts, texts_of_steps
 from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.hierarchy.numbers import decimal_text
 
@@ -61,3 +67,47 @@ def test_texts_are_not_made_before_they_are_asked_for() -> None:
     values = NumberTexts(np.arange(0, 50_000, 7), 2, never)
     found = Intervals((1, 10), integer=False).build_numbers(values)
     assert found is not None and found.encode(values).min() > 0 and found.height == 3
+
+
+@given(cases())
+def test_single_texts_and_copies_are_those_of_the_whole(case: tuple[Intervals, NumberTexts]) -> None:
+    builder, values = case
+    plain, late = builder.build(filter(None, values)), builder.build_numbers(values)
+    if late is None:
+        return
+    assert [late.texts[code] for code in range(len(late))] == list(plain.texts)
+    copy = pickle.loads(pickle.dumps(late))
+    assert copy == late and copy == plain and [copy.find(text) for text in plain.texts] == list(range(len(plain)))
+    assert late.encode(plain.texts).tolist() == list(range(len(plain)))
+
+
+@given(st.integers(0, 4), st.lists(st.integers(-(10**17), 10**17)))
+def test_texts_of_numbers_are_read_as_these(decimals: int, steps: list[int]) -> None:
+    texts = [decimal_text(step, decimals) for step in steps]
+    assert texts_of_steps(np.array(steps, np.int64), decimals) == texts
+    found = NumberTexts.read(texts)
+    assert found is not None and list(found) == sorted(set(texts), key=Fraction)
+    assert [steps_of_text(text, decimals) for text in texts] == steps
+    read, known = steps_of_texts(texts, decimals)
+    assert read.tolist() == steps and known.all()
+
+
+@pytest.mark.parametrize(
+    "text", ["-0", "-0.0", "00", "01", "1.", "+1", ".5", "1e5", "1.50", "x", "-", "1,5", "١", " 1", "1\n", "", "9" * 30]
+)
+def test_other_spellings_are_no_numbers_of_a_hierarchy(text: str) -> None:
+    assert steps_of_text(text, 2) is None and not steps_of_texts([text, "7"], 2)[1][0]
+    assert NumberTexts.read([text]) is None
+    late = Intervals((10,), integer=False).build_numbers(NumberTexts(np.array([50, 100, 150]), 2))
+    assert late is not None and late.find(text) is None and late.encode([text, "1"]).tolist()[0] == -1
+
+
+def test_labels_of_very_many_numbers_have_texts_one_by_one() -> None:
+    late = Intervals((10,), integer=False).build_numbers(NumberTexts(np.arange(0, 50_000, 7), 2))
+    assert late is not None
+    classes = Classes(("sex", "pay"), (-1, -1), (Hierarchy.flat("FM"), late))
+    assert classes.decode(2) == ("sex", "F") and classes.decode(len(classes) - 1) == ("pay", late.texts[-1])
+    assert "all_texts" not in vars(late)
+    assert [classes.texts[label] for label in range(len(classes))] == list(classes.texts)
+    few = np.array([5, 4, 90], np.int32)
+    assert classes.texts_of("pay", few) == [classes.texts[label] for label in few.tolist()]

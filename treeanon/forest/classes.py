@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +17,9 @@ from treeanon.kernels.trees import Ints
 
 STAR = "*"
 """Class and value of the one node above all class roots; its label is 0."""
+
+_MANY = 4
+"""One in so many is enough for all texts to be made at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +58,30 @@ class Classes:
         return np.concatenate([[-1], np.repeat(np.arange(len(sizes)), sizes)]).astype(np.int32)
 
     @cached_property
-    def texts(self) -> list[str]:
-        """The value text of every label."""
-        return [STAR, *(text for hierarchy in self.hierarchies for text in hierarchy.texts)]
+    def texts(self) -> Sequence[str]:
+        """The value text of every label; not all at once where a hierarchy makes its own when they are asked for."""
+        if any(not isinstance(hierarchy.texts, tuple) for hierarchy in self.hierarchies):
+            return _Texts(self)
+        return [STAR, *chain.from_iterable(hierarchy.texts for hierarchy in self.hierarchies)]
+
+    def texts_of(self, name: str, labels: Ints) -> list[str]:
+        """The value texts of labels of one class.
+
+        >>> from treeanon.hierarchy import Hierarchy
+        >>> Classes(("sex",), (-1,), (Hierarchy.flat(["F", "M"]),)).texts_of("sex", np.array([3, 2]))
+        ['M', 'F']
+        """
+        held = self.index(name)
+        codes = labels - self.first[held]
+        texts: Sequence[str] = self.hierarchies[held].texts
+        if len(codes) * _MANY > len(texts):
+            texts = tuple(texts)
+        return list(map(texts.__getitem__, codes.tolist()))
 
     @cached_property
     def text_rank(self) -> Ints:
         """The place of every label in the order of (class, value) as texts."""
-        keys = [self.decode(label) for label in range(len(self))]
+        keys = list(zip([STAR, *(self.names[held] for held in self.class_of[1:])], self.texts, strict=True))
         rank = np.empty(len(keys), np.int32)
         rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys), dtype=np.int32)
         return rank
@@ -89,3 +112,26 @@ class Classes:
     def root(self, name: str) -> int:
         """The label of a class's root ("any value")."""
         return int(self.first[self.index(name)])
+
+
+class _Texts(Sequence[str]):
+    """The texts of all labels as they are asked for."""
+
+    def __init__(self, classes: Classes) -> None:
+        self.firsts: list[int] = classes.first.tolist()
+        self.hierarchies = classes.hierarchies
+
+    def __len__(self) -> int:
+        return self.firsts[-1]
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return list(self)[at]
+        label = range(len(self))[at]
+        if not label:
+            return STAR
+        held = bisect_right(self.firsts, label) - 1
+        return self.hierarchies[held].texts[label - self.firsts[held]]
+
+    def __iter__(self) -> Iterator[str]:
+        return chain([STAR], chain.from_iterable(hierarchy.texts for hierarchy in self.hierarchies))

@@ -54,7 +54,7 @@ class Intervals:
         >>> import numpy as np
         >>> values = NumberTexts(np.array([35, 210]), 1, lambda: ["3.5", "21"])
         >>> h = Intervals((10,), min=0, max=20, integer=False).build_numbers(values)
-        >>> h.encode(values).tolist(), h.texts
+        >>> h.encode(values).tolist(), tuple(h.texts)
         ([2, -1], ('*', '[0, 10)', '3.5', '[10, 20]'))
         """
         found = placed_numbers(self._scale(), values)

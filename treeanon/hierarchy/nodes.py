@@ -72,6 +72,16 @@ class Nodes:
         parents[1:] = place[np.concatenate(self._parents)[order]]
         return order + 1, parents
 
+    def inner_texts(self) -> list[str]:
+        """The texts of the root and of all layers but the last, by their ids.
+
+        >>> nodes = Nodes()
+        >>> _ = nodes.add(["a"], [0], [0]), nodes.add(["b"], [0], [1])
+        >>> nodes.inner_texts()
+        ['*', 'a']
+        """
+        return [ROOT, *chain.from_iterable(self._texts[:-1])]
+
     def texts(self, order: Ids) -> tuple[str, ...]:
         """The root's text and those of these ids.
 

@@ -8,14 +8,21 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from treeanon.hierarchy.decimal_texts import steps_of_texts, texts_of_steps
+from treeanon.hierarchy.numbers import decimal_text
+
 SAFE = 2**60
 """Below it numbers, and sums of a few of them, fit into 64 bits."""
+
+_MOST_DECIMALS = 12
 
 
 class NumberTexts(Sequence[str]):
     """The shortest texts of different numbers in ascending order, each steps * 10**-decimals; "" for those left out.
 
-    >>> texts = NumberTexts(np.array([150, 200]), 2, lambda: ["1.5", "2"])
+    Whoever has a quicker way to make them all may give it as `make`.
+
+    >>> texts = NumberTexts(np.array([150, 200]), 2)
     >>> list(texts), list(texts.only(np.array([False, True])))
     (['1.5', '2'], ['', '2'])
     """
@@ -24,12 +31,29 @@ class NumberTexts(Sequence[str]):
         self,
         steps: NDArray[np.int64],
         decimals: int,
-        make: Callable[[], list[str]],
+        make: Callable[[], list[str]] | None = None,
         kept: NDArray[np.bool_] | None = None,
     ) -> None:
         self.steps, self.decimals, self.kept = steps, decimals, kept
         self._make = make
         self._made: list[str] | None = None
+
+    @classmethod
+    def read(cls, texts: Sequence[str]) -> NumberTexts | None:
+        """The different texts as numbers in ascending order; None unless each is the shortest of a number.
+
+        >>> texts = NumberTexts.read(["7", "-0.5"])
+        >>> texts.steps.tolist(), texts.decimals, NumberTexts.read(["7", "07"])
+        ([-5, 70], 1, None)
+        """
+        decimals = max((len(text) - text.find(".") - 1 for text in texts if "." in text), default=0)
+        if decimals > _MOST_DECIMALS:
+            return None
+        steps, found = steps_of_texts(texts, decimals)
+        return cls(np.unique(steps), decimals) if found.all() else None
+
+    def __reduce__(self) -> Any:
+        return NumberTexts, (self.steps, self.decimals, None, self.kept)
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -42,7 +66,9 @@ class NumberTexts(Sequence[str]):
         """A text, or the texts of a slice."""
         if isinstance(at, slice):
             return list(self)[at]
-        return self._all()[at] if self.kept is None or self.kept[at] else ""
+        if self.kept is not None and not self.kept[at]:
+            return ""
+        return decimal_text(int(self.steps[at]), self.decimals) if self._made is None else self._made[at]
 
     def __iter__(self) -> Iterator[str]:
         if self.kept is None:
@@ -78,5 +104,5 @@ class NumberTexts(Sequence[str]):
 
     def _all(self) -> list[str]:
         if self._made is None:
-            self._made = self._make()
+            self._made = texts_of_steps(self.steps, self.decimals) if self._make is None else self._make()
         return self._made

@@ -16,6 +16,9 @@ from treeanon.io.placing import Placed, place
 from treeanon.kernels.trees import Ints
 from treeanon.schema import Layout
 
+_MANY = 4
+"""Where one label in so many is written, an array of all labels is quickest."""
+
 RowFunction = Callable[..., list[str]]
 
 
@@ -45,22 +48,22 @@ class RowWriter:
         self.layout, self.classes, self.dialect = layout, classes, dialect
         self.functions = [dialect.row_function(container.index) for container in layout.containers]
         self.writable = np.ones(len(classes), bool)
+        # For the labels of a class that are written their fragments, and where each has its own; the last is for none.
         self.fragments: list[np.ndarray] = []
-        for held in range(len(layout.classes)):
-            self.fragments.append(np.array(self._fragments(held, used), dtype=object))
+        self.places: list[Callable[[Ints], Ints]] = []
+        for held, published in enumerate(layout.classes):
+            labels, fragments = self._fragments(held, published.name, used)
+            self.fragments.append(np.array([*fragments, ""], dtype=object))
+            self.places.append(_places(labels, int(classes.first[held + 1])))
 
-    def _fragments(self, held: int, used: np.ndarray) -> list[str]:
-        """The fragments of a class's labels that are used, from its first label on; the last stands for none."""
+    def _fragments(self, held: int, name: str, used: np.ndarray) -> tuple[Ints, list[str]]:
+        """The labels of a class that are used and can be written in place, and their fragments."""
         first, stop = self.classes.first[held], self.classes.first[held + 1]
-        out = [""] * (int(stop - first) + 1)
-        labels = (np.flatnonzero(used[first:stop]) + first).tolist()
-        texts = self.classes.texts
-        good = [label for label in labels if self.dialect.writable(texts[label])]
-        self.writable[labels] = False
-        self.writable[good] = True
-        for label, fragment in zip(good, self.dialect.fragments(held, [texts[i] for i in good]), strict=True):
-            out[label - first] = fragment
-        return out
+        labels = (np.flatnonzero(used[first:stop]) + first).astype(np.int32)
+        texts = self.classes.texts_of(name, labels)
+        good = np.array([self.dialect.writable(text) for text in texts], bool)
+        self.writable[labels] = good
+        return labels[good], self.dialect.fragments(held, [text for text, one in zip(texts, good, strict=True) if one])
 
     def records(self, forest: Forest) -> list[str]:
         """The texts of the records of a part of the forest."""
@@ -80,9 +83,7 @@ class RowWriter:
         return texts
 
     def _column(self, held: int, labels: Ints) -> list[str]:
-        fragments = self.fragments[held]
-        shifted = np.where(labels < 0, len(fragments) - 1, labels - self.classes.first[held])
-        texts: list[str] = fragments[shifted].tolist()
+        texts: list[str] = self.fragments[held][self.places[held](labels)].tolist()
         return texts
 
     def _moved(self, placed: Placed, container: int, size: int) -> Any:
@@ -118,6 +119,23 @@ class RowWriter:
             if node > top:
                 below[parents[node] - top].append(text)
         return text
+
+
+def _places(labels: Ints, stop: int) -> Callable[[Ints], Ints]:
+    """Finds the places of labels among some that ascend, all below `stop`; the place after all stands for others."""
+    none = len(labels)
+    first = int(labels[0]) if none else 0
+    if none * _MANY > stop - first:
+        place = np.full(stop - first + 1, none, np.int32)
+        place[labels - first] = np.arange(none, dtype=np.int32)
+        return lambda given: place[np.where(given < first, -1, given - first)]
+    ends = np.append(labels, -1)
+
+    def found(given: Ints) -> Ints:
+        at = np.searchsorted(labels, given)
+        return np.where(ends[at] == given, at, none).astype(np.int32)
+
+    return found
 
 
 def _join_by_owner(texts: list[str], owner: Ints, owners: int) -> list[str]:

@@ -39,6 +39,8 @@ from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.flat import Flat
+from treeanon.hierarchy.intervals import Intervals
+from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
 from treeanon.io.reading import nothing_found
 from treeanon.io.registry import document_format
@@ -172,7 +174,8 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
                 builder.meet_unknown(published.spec, counts, show_values=show_values)
             made[published.name] = published.spec.hierarchy
         else:
-            made[published.name] = hierarchy_for(published.spec, [sorted(texts)])
+            numbers = NumberTexts.read(texts) if isinstance(published.spec.hierarchy, Intervals) else None
+            made[published.name] = hierarchy_for(published.spec, [numbers or sorted(texts)])
     classes = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
     return replace(schema, classes=tuple(classes))
 

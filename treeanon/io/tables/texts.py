@@ -51,7 +51,7 @@ def coded(column: pa.ChunkedArray) -> tuple[Ints, Sequence[str]]:
         kind = column.type
         if len(values) >= _MANY and not of.is_date32(kind):
             decimals = kind.scale if of.is_decimal(kind) else 0
-            return codes, NumberTexts(values, decimals, lambda: _texts(as_array(values, kind)))
+            return codes, NumberTexts(values, decimals)
         texts = _texts(as_array(values, kind))
         if of.is_date32(kind):
             _refuse(as_array(values, kind), texts, codes)
