@@ -13,6 +13,7 @@ from treeanon.engines.spark.forms import FORMS, Form, form_of, target_form
 from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.reading import Dataset, read_dataset
+from treeanon.engines.spark.records import on_disk
 from treeanon.engines.spark.session import ARROW, session
 from treeanon.engines.spark.solving import Solved, check_request, release_counts, solve, verified
 from treeanon.engines.spark.writing import Target, shuffled, texts
@@ -150,13 +151,8 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
 @contextmanager
 def kept(dataset: Dataset) -> Iterator[Dataset]:
     """The dataset, its rows kept on the disks of the workers; what a lost worker had is read again."""
-    from pyspark import StorageLevel
-
-    frame = dataset.frame.persist(StorageLevel.DISK_ONLY)
-    try:
+    with on_disk(dataset.frame) as frame:
         yield replace(dataset, frame=frame)
-    finally:
-        frame.unpersist()
 
 
 ENGINE = SparkEngine()
