@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from treeanon.engines.spark.relations.laying import LOOKED_UP, Work
 from treeanon.engines.spark.relations.numbers import Overview, different, numbers_of, overview, random_order
 from treeanon.engines.spark.relations.parts import parted
 from treeanon.engines.spark.writing import secret_of
-from treeanon.forest import Forest
+from treeanon.forest import Classes, Forest
 from treeanon.io.tables.made_keys import Numbered, all_keys, blocks_of, choose_keys
 from treeanon.io.tables.released import Rows, lay_out
 from treeanon.io.tables.tables_out import TableOut, tables_out
@@ -60,13 +60,13 @@ def spread_tables(
         numbers = numbers_of(looked_up).groupBy("part")
         made = records.groupBy("part").cogroup(numbers)
         with on_disk(made.applyInArrow(lambda part, own: _chunks(part, own, work, found), CHUNKS)) as chunks:
-            yield SpreadTables(_shapes(dataset, work, found), chunks)
+            yield SpreadTables(shapes(dataset.schema, dataset.classes, work, found), chunks)
 
 
-def _shapes(dataset: Dataset, work: Work, found: Overview) -> list[TableOut]:
+def shapes(schema: Schema, classes: Classes, work: Work, found: Overview) -> list[TableOut]:
     """The tables as they are, but without rows."""
     nothing = np.empty(0, np.int32)
-    forest = Forest(dataset.schema, dataset.classes, np.zeros(1, np.int64), nothing, nothing)
+    forest = Forest(schema, classes, np.zeros(1, np.int64), nothing, nothing)
     return _made(forest, lay_out(forest, work.needs), work, found, lambda _, count: np.zeros(count, np.int64))
 
 
@@ -76,18 +76,25 @@ def _made(forest: Forest, rows: Rows, work: Work, found: Overview, numbered: Num
     return tables_out(forest, work.needs.plan, rows, keyed, numbered, found.agreed)
 
 
-def _chunks(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> pa.Table:
-    """The tables of a part, without the looked-up rows that others write, as rows of CHUNKS."""
+def made_part(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> Iterator[TableOut]:
+    """The tables of a part, without the looked-up rows that others write."""
     number = part.column("part")[0].as_py()
     forest, rows = work.laid_out(part)
     numbers = _Numbers(work, number, found.before[number], looked_up, blocks_of(work.needs.plan, rows))
-    batches = [rows_of(CHUNKS, [], [])]
-    for held, table in enumerate(_made(forest, rows, work, found, numbers.numbered)):
-        data = table.data
+    for table in _made(forest, rows, work, found, numbers.numbered):
         if table.name in numbers.others:
             # Rows are in the order of their numbers.
-            data = data.filter(pa.array(~numbers.others[table.name][np.argsort(numbers.serial[table.name])]))
-        for batch in data.combine_chunks().to_batches(max_chunksize=_ROWS_A_CHUNK):
+            others = numbers.others[table.name][np.argsort(numbers.serial[table.name])]
+            yield replace(table, data=table.data.filter(pa.array(~others)))
+        else:
+            yield table
+
+
+def _chunks(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> pa.Table:
+    """The tables of a part as rows of CHUNKS."""
+    batches = [rows_of(CHUNKS, [], [])]
+    for held, table in enumerate(made_part(part, looked_up, work, found)):
+        for batch in table.data.combine_chunks().to_batches(max_chunksize=_ROWS_A_CHUNK):
             batches.append(rows_of(CHUNKS, [held], [_packed(batch)]))
     return pa.Table.from_batches(batches)
 
