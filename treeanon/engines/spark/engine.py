@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from treeanon.engines.protocol import Job, Published, Told
 from treeanon.engines.spark.failures import spark_failures
-from treeanon.engines.spark.forms import FORMS, TABLES, Form, source_form, target_form
+from treeanon.engines.spark.forms import FORMS, TABLES, Form, Readable, source_form, target_form
 from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.engines.spark.joins.reading import lines_of_frames
 from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.reading import Dataset, read_dataset
 from treeanon.engines.spark.records import on_disk
+from treeanon.engines.spark.relations.publishing import tables_target, write_tables
+from treeanon.engines.spark.relations.target import TablesTarget
 from treeanon.engines.spark.session import ARROW, session
 from treeanon.engines.spark.solving import Solved, check_request, release_counts, solve, verified
 from treeanon.engines.spark.writing import Target, shuffled, texts
@@ -46,7 +48,7 @@ class SparkEngine:
         form = target_form(job, source)
         schema = job.schema if source is TABLES else job.schema.for_format(source.document)
         with prepared(session()) as spark:
-            target = Target(spark, job.target, form.ending, force=job.force)
+            target = _target(spark, job, form)
             told("reading")
             options = ReadOptions(job.on_error, job.strict)
             with (
@@ -54,7 +56,11 @@ class SparkEngine:
                 kept(read_dataset(lines, lines.schema or schema, options, show_values=job.show_values)) as dataset,
             ):
                 solved = solve(dataset, request, told, job.sample)
-                verdict = _written(dataset, solved, target, form, request.seed, told)
+                if isinstance(target, TablesTarget):
+                    tables = lines.tables or job.schema
+                    verdict = write_tables(dataset, solved, target, job.schema, tables, request.seed, told)
+                else:
+                    verdict = _written(dataset, solved, target, FORMS[form.name], request.seed, told)
                 return _published(dataset, solved, verdict)
 
     def publish_rows(self, job: Job, request: TableRequest, told: Told | None = None) -> TableRelease:
@@ -128,6 +134,13 @@ def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:
     classes = (negative,) if isinstance(negative, str) else tuple(negative)
     options = {name: value for name, value in asked.items() if name not in own and value is not None}
     return Request(negative=classes, options=options, **{name: asked[name] for name in own if name in asked})
+
+
+def _target(spark: SparkSession, job: Job, form: Readable) -> Target:
+    """The place that a job's output goes to; what cannot be written there is refused."""
+    if isinstance(form, Form):
+        return Target(spark, job.target, form.ending, force=job.force)
+    return tables_target(spark, job)
 
 
 def _written(dataset: Dataset, solved: Solved, target: Target, form: Form, seed: int | None, told: Told) -> Verdict:

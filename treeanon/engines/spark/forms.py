@@ -108,7 +108,7 @@ def source_form(job: Job) -> Readable:
     return _form_named(name, job.schema)
 
 
-def target_form(job: Job, source: Readable) -> Form:
+def target_form(job: Job, source: Readable) -> Readable:
     """The form of a job's output: the one asked for, or that of its input; of tables, what the output's name means."""
     name = job.target_format
     if name is None and isinstance(source, Form):
@@ -116,11 +116,8 @@ def target_form(job: Job, source: Readable) -> Form:
     if name is None:
         meant = format_of_name(job.target)
         name = "parquet" if _is_parquet(job.target) else meant.name if meant is not None else None
-    if not isinstance(source, Form) and name not in FORMS:
-        raise UsageError(
-            "the engine spark writes persons read from tables as documents: name their format, --to ndjson, parquet or"
-            " trees; --engine local writes tables again"
-        )
+    if source is TABLES and name in (None, TABLES.name):
+        return TABLES
     return _checked(_form_named(name or "", job.schema), job.schema)
 
 

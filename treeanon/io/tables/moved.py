@@ -12,14 +12,14 @@ from treeanon.errors import DataError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.tables import BatchWriter, MovedNodes, TextCodes
-from treeanon.io.tables.accounts import numbering
+from treeanon.io.tables.accounts import Numbering, numbering
 from treeanon.io.tables.join import NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.tables.plan import MOVED_TABLE, Plan
-from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.source import KeyedTables, TableSource
 from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.kernels.joins import in_circles
 from treeanon.kernels.trees import Ints
-from treeanon.schema.keys import columns_text
+from treeanon.schema.keys import ForeignKey, columns_text
 
 NODE, ABOVE, UNDER, CLASS, VALUE = "node", "above", "under", "class", "value"
 """Columns of such a table: the number of a node, that of the node above it (null: none), the class that this one lies
@@ -41,8 +41,7 @@ def read_moved(
 
     `fresh` has the key columns that say nothing.
     """
-    tables = dict.fromkeys(stop.table for stop in plan.stops if stop.is_container)
-    held = [table for table in tables if MOVED_TABLE + table in source.tables()]
+    held = holders_of(source, plan)
     if not held:
         return batch
     out = BatchWriter(plan.layout)
@@ -50,10 +49,57 @@ def read_moved(
     for code, texts in zip(codes, batch.texts, strict=True):
         code.texts = [*texts]
     reader = NestedReader(plan.layout, out, codes)
-    for table in held:
-        _Moved(source, plan, table, rows, fresh, report).read(reader)
+    for table, key in held.items():
+        _Moved(source, plan, table, rows, fresh, report).read(reader, list(key))
     moved = MovedNodes(*(np.array(column, np.int32) for column in out.moved))
     return replace(batch, texts=tuple(code.texts for code in codes), moved=moved)
+
+
+def holders_of(source: KeyedTables, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The tables that nodes were moved from, and the columns of their keys by which the nodes name their rows."""
+    tables = source.tables()
+    found = {}
+    for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
+        if MOVED_TABLE + table not in tables:
+            continue
+        columns, place = tables[MOVED_TABLE + table].columns, f"table {MOVED_TABLE + table!r}"
+        key = tuple(name.removeprefix(HOLDER) for name in columns if name.startswith(HOLDER))
+        if missing := [name for name in (NODE, ABOVE, UNDER, CLASS, VALUE) if name not in columns]:
+            raise DataError(f"has no column {', '.join(map(repr, missing))}", source=source.name, place=place)
+        if not key or any(name not in tables[table].columns for name in key):
+            what = f"its columns {HOLDER}… must name the key of table {table!r}"
+            raise DataError(what, source=source.name, place=place)
+        found[table] = key
+    return found
+
+
+def moved_keys(table: str, key: tuple[str, ...]) -> tuple[ForeignKey, ForeignKey]:
+    """The keys by which moved nodes name the nodes above them, and the rows of a table that they belong to."""
+    name = MOVED_TABLE + table
+    holder = tuple(HOLDER + column for column in key)
+    return ForeignKey(name, (ABOVE,), name, (NODE,)), ForeignKey(name, holder, table, key)
+
+
+def account_moved(
+    report: ReadReport,
+    table: str,
+    key: Collection[str],
+    columns: Collection[str],
+    rows: int,
+    nodes: Numbering,
+    fresh: Collection[tuple[str, str]],
+) -> None:
+    """Reports further columns of a table of moved nodes, and keys that are no mere numbers."""
+    name = MOVED_TABLE + table
+    known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + column for column in key)}
+    for column in columns:
+        if column not in known:
+            report.dropped.add(f"{name}.", column, rows)
+    if nodes == "other":
+        report.keys[columns_text(name, [NODE])] = rows
+    for column in key:
+        if (table, column) not in fresh:
+            report.keys[columns_text(name, [HOLDER + column])] = rows
 
 
 class _Moved:
@@ -78,15 +124,8 @@ class _Moved:
         place = self.source.place(self.name, row)
         return DataError(message, source=place.source, place=place.place)
 
-    def read(self, reader: NestedReader) -> None:
+    def read(self, reader: NestedReader, key: list[str]) -> None:
         """Gives the nodes to the reader, the trees that hang on one row together."""
-        columns = self.source.tables()[self.name].columns
-        key = [name.removeprefix(HOLDER) for name in columns if name.startswith(HOLDER)]
-        if missing := [name for name in (NODE, ABOVE, UNDER, CLASS, VALUE) if name not in columns]:
-            raise self.fail(f"has no column {', '.join(map(repr, missing))}")
-        lost = [name for name in key if name not in self.source.tables()[self.table].columns]
-        if lost or not key:
-            raise self.fail(f"its columns {HOLDER}… must name the key of table {self.table!r}")
         found = self.source.read(self.name, [NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)])
         holder = self.source.read(self.table, key)
         try:
@@ -106,20 +145,9 @@ class _Moved:
         other_class = (unders[inner] != "") & (unders[inner] != unders[above[inner]])
         if len(strange := inner[other_row | other_class]):
             raise self.fail("must name the row and the class of the node above it, or none", int(strange[0]))
-        self.account(found, key)
+        columns, nodes = self.source.tables()[self.name].columns, numbering(found.column(NODE))
+        account_moved(self.report, self.table, key, columns, found.num_rows, nodes, self.fresh)
         self.give(reader, above.tolist(), row, texts)
-
-    def account(self, found: Any, key: list[str]) -> None:
-        """Reports further columns, and keys that are no mere numbers."""
-        known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)}
-        for name in self.source.tables()[self.name].columns:
-            if name not in known:
-                self.report.dropped.add(f"{self.name}.", name, found.num_rows)
-        if numbering(found.column(NODE)) == "other":
-            self.report.keys[columns_text(self.name, [NODE])] = found.num_rows
-        for name in key:
-            if (self.table, name) not in self.fresh:
-                self.report.keys[columns_text(self.name, [HOLDER + name])] = found.num_rows
 
     def texts(self, column: Any) -> list[str]:
         codes, texts = coded(column)

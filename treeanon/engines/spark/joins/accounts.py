@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -12,15 +12,19 @@ import pyarrow.types as of
 from treeanon.engines.spark.joins.columns import Seen
 from treeanon.engines.spark.joins.keys import equal
 from treeanon.engines.spark.joins.loading import Loaded, united
+from treeanon.engines.spark.joins.moved import lost_nodes
 from treeanon.engines.spark.joins.reaching import Reached, reached
+from treeanon.errors import DataError
 from treeanon.forest import ReadReport
 from treeanon.io.tables.accounts import Accounting, Numbering
-from treeanon.io.tables.plan import Stop
+from treeanon.io.tables.moved import NODE, account_moved
+from treeanon.io.tables.plan import MOVED_TABLE, Stop
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Counts = Mapping[Hashable, int]
+What = tuple[str | int, ...]
+Counts = Mapping[What, int]
 
 
 def account(loaded: Loaded, report: ReadReport) -> int:
@@ -30,10 +34,22 @@ def account(loaded: Loaded, report: ReadReport) -> int:
     report.is_relational = True
     report.left_out += loaded.source.left_out
     found.give(report)
+    _account_moved(loaded, found, report)
     for table in loaded.sizes:
         if ("ownerless", table) in counts:
             report.ownerless[table] += counts["ownerless", table]
     return found.present(loaded.plan.stops[0])
+
+
+def _account_moved(loaded: Loaded, found: SparkAccounts, report: ReadReport) -> None:
+    """Tells of tables of moved nodes; DataError where these belong to rows that nobody has."""
+    for table, key in loaded.holders.items():
+        name = MOVED_TABLE + table
+        if any(times for what, times in found.counts.items() if what[:2] == ("lost", table)):
+            what = "refers to a row that is not there, or that no person has"
+            raise DataError(what, source=loaded.source.name, place=f"table {name!r}")
+        own = found.infos[name].columns, loaded.sizes[name], found.numberings[name, NODE]
+        account_moved(report, table, key, *own, found.fresh())
 
 
 @dataclass(frozen=True)
@@ -70,24 +86,26 @@ def _counts(found: Reached) -> Counts:
     wanted = [(frame, _of_table(found, table)) for table, frame in found.frames.items()]
     wanted += _unmerged(found)
     wanted += _repeated_numbers(found)
+    lost = enumerate(lost_nodes(found))
+    wanted += [(frame, {("lost", table, number): f.count("*")}) for number, (table, frame) in lost]
     rows = []
     for number, (frame, columns) in enumerate(wanted):
         counted = (f.coalesce(column.cast("long"), f.lit(0).cast("long")) for column in columns.values())
         rows.append(frame.agg(f.array(*counted).alias("counts")).select(f.lit(number).alias("number"), "counts"))
-    out: dict[Hashable, int] = {}
+    out: dict[What, int] = {}
     for row in united(rows).collect():
         out.update(zip(wanted[row["number"]][1], row["counts"], strict=True))
     return out
 
 
-def _of_table(found: Reached, table: str) -> dict[Hashable, Column]:
+def _of_table(found: Reached, table: str) -> dict[What, Column]:
     """What is counted of the rows of a table."""
     from pyspark.sql import functions as f
 
     loaded = found.loaded
     stops = [stop for stop in loaded.plan.stops if stop.table == table]
     values = {name: loaded.value(table, name) for name in loaded.plan.valued(table)}
-    out: dict[Hashable, Column] = {}
+    out: dict[What, Column] = {}
     for stop in stops:
         had = found.had(stop)
         out["present", stop.index] = f.sum(had)
@@ -108,11 +126,11 @@ def _any(columns: list[Column]) -> Column:
     return reduce(lambda a, b: a | b, columns, f.lit(False))
 
 
-def _unmerged(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
+def _unmerged(found: Reached) -> list[tuple[DataFrame, dict[What, Column]]]:
     """Of stops that look rows up: how many of these are equal to others."""
     from pyspark.sql import functions as f
 
-    out: list[tuple[DataFrame, dict[Hashable, Column]]] = []
+    out: list[tuple[DataFrame, dict[What, Column]]] = []
     for stop in found.loaded.plan.stops:
         if stop.is_container:
             continue
@@ -146,12 +164,12 @@ def _identities(found: Reached, stop: Stop, accounts: Accounting) -> DataFrame:
     return frame.select(*keys, f.struct(f.lit(1), *parts).alias("identity"))
 
 
-def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
+def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[What, Column]]]:
     """Of key columns that may number their rows: how many different numbers they have."""
     from pyspark.sql import functions as f
 
     loaded = found.loaded
-    out: list[tuple[DataFrame, dict[Hashable, Column]]] = []
+    out: list[tuple[DataFrame, dict[What, Column]]] = []
     for (table, name), seen in _keys(loaded).items():
         if _may_number(seen, loaded.sizes[table]):
             (column,) = loaded.key_names(table, (name,))

@@ -87,6 +87,10 @@ class FolderTables:
         """The foreign keys of datapackage.json."""
         return self._source.keys()
 
+    def close(self) -> None:
+        """Deletes what was copied."""
+        self._source.close()
+
     def frame(self, spark: SparkSession, asked: Asked) -> DataFrame:
         """The rows of a table; see `Tables`."""
         pieces = self._pieces(asked.table)

@@ -22,7 +22,7 @@ _NONE = Seen()
 def check_keys(loaded: Loaded, options: ReadOptions, report: ReadReport) -> None:
     """Refuses keys that cannot be followed; rows in circles and keys that name no row are counted, if that will do."""
     followed = loaded.plan.followed()
-    for key in followed:
+    for key in loaded.ties():
         _check_types(loaded, key)
     with spark_failures(loaded.source.name):
         _check_unique(loaded)
@@ -51,7 +51,7 @@ def _check_unique(loaded: Loaded) -> None:
     from pyspark.sql import functions as f
 
     reasons: dict[tuple[str, tuple[str, ...]], ForeignKey | None] = {}
-    for key in loaded.plan.followed():
+    for key in loaded.ties():
         reasons.setdefault((key.target, key.target_columns), key)
     for table, asked in loaded.asked.items():
         primary = loaded.source.tables()[asked.table].primary

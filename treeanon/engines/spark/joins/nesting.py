@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from treeanon.engines.spark.frames import opened
 from treeanon.engines.spark.joins.keys import equal
 from treeanon.engines.spark.joins.loading import Loaded, filled
+from treeanon.engines.spark.joins.moved import with_moved
+from treeanon.engines.spark.records import map_batches
 from treeanon.io.tables.plan import Stop
+from treeanon.schema.layout import MOVED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +28,8 @@ def documents(loaded: Loaded) -> DataFrame:
 
     found = _nested(loaded, ()).where(loaded.fits(loaded.plan.stops[0]))
     texts = found.select(f.to_json("document").alias("text"))
+    if loaded.moved:
+        texts = map_batches(texts, opened, "text string")
     return texts.repartition("text").sortWithinPartitions("text")
 
 
@@ -36,6 +42,9 @@ def _nested(loaded: Loaded, labels: Labels) -> DataFrame:
     frame = loaded.frames[table]
     names = [name for stop in stops for name in (*stop.columns.values(), *(stop.fixed or ())[:1])]
     fields = [loaded.value(table, name).alias(name) for name in dict.fromkeys(names)]
+    if stops[0].is_container and table in loaded.moved:
+        frame = with_moved(loaded, frame, stops[0])
+        fields.append(f.col("moved").alias(MOVED))
     for number, below in enumerate(_below(loaded, labels)):
         frame = _with(loaded, frame, below, f"d{number}")
         fields.append(f.col(f"d{number}").alias(below.labels[-1]))

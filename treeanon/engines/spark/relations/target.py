@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treeanon.engines.spark.relations.release import SpreadTables
 from treeanon.engines.spark.relations.saving import folders_of, save_tables
 from treeanon.engines.spark.writing import Target
-from treeanon.errors import FileError
+from treeanon.errors import FileError, UsageError
 from treeanon.io.tables.shelf import PACKAGE
 from treeanon.io.tables.tables_out import TableOut
 from treeanon.io.tables.write_folder import is_package, package_of
@@ -24,6 +24,9 @@ class TablesTarget(Target):
         self.files = files
         self.tables: list[TableOut] = []
         super().__init__(spark, name, f".{files}", force=force)
+        if self.place.toUri().getScheme() != "file":
+            # What was written is read again by its path, as anybody would.
+            raise UsageError(f"{name}: tables go to a folder that driver and workers share by its path (file:///…)")
 
     def refuse_existing(self) -> None:
         """Refuses a place that is not to be replaced."""
