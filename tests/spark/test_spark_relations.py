@@ -12,17 +12,20 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from spark_relations import ROOT, dataset_of, read_tables, rows_of_files, write_orders
 
 import treeanon as ta
 from treeanon.algorithms.tree.solution import Solution
-from treeanon.engines.spark.engine import prepared
+from treeanon.cli.main import main
+from treeanon.engines.protocol import Job, engine_named
+from treeanon.engines.spark.engine import prepared, request_of
 from treeanon.engines.spark.recipe import Recipe
 from treeanon.engines.spark.relations import release as relations
 from treeanon.engines.spark.relations.laying import Work
 from treeanon.engines.spark.relations.release import spread_tables
 from treeanon.engines.spark.relations.target import TablesTarget
-from treeanon.errors import FileError, GuaranteeError
+from treeanon.errors import FileError, GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.schema import Schema
 
@@ -185,3 +188,38 @@ def test_only_releases_of_tables_are_replaced(spark: Any, tmp_path: Path, shop: 
     (out / "datapackage.json").write_text(json.dumps({**package, "generator": "me"}))
     with pytest.raises(FileError, match="not from treeanon"):
         shop.write(spark, out, force=True)
+
+
+def test_the_engine_publishes_tables_that_verify(spark: Any, tmp_path: Path) -> None:
+    folder, schema = write_orders(tmp_path / "in", 4, 80), ROOT / "schemas" / "tpch.toml"
+    asked = ["anonymize", str(folder), "-s", str(schema), "-k", "4", "--engine", "spark", "-o", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [*asked, "--json"], standalone_mode=False)
+    assert done.exception is None, done.exception
+    assert json.loads(done.stdout)["counts"]["published_records"] == 80
+    verified = ["verify", str(tmp_path / "out"), "-s", str(schema), "-k", "4"]
+    assert CliRunner().invoke(main, verified, standalone_mode=False).return_value == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+def test_what_cannot_be_written_is_refused_before_any_work(spark: Any, tmp_path: Path) -> None:
+    folder = write_orders(tmp_path / "in", 5, 10)
+    schema = ta.Schema.load(ROOT / "schemas" / "tpch.toml")
+    told: list[str] = []
+
+    def publish(target: str, schema: Schema = schema, **more: Any) -> None:
+        job = Job(str(folder), schema, str(tmp_path / target), **more)
+        engine_named("spark").publish(job, request_of(k=2), told.append)
+
+    for target in ("out.zip", "out.csv", "datapackage.json"):
+        with pytest.raises(UsageError, match="folder"):
+            publish(target)
+    with pytest.raises(UsageError, match="reads and writes"):
+        publish("out", target_format="sqlite")
+    (folder / "treeanon_moved_orders.csv").write_text("a,b\n1,2\n")
+    odd = (ROOT / "schemas" / "tpch.toml").read_text()
+    odd = odd.replace("key = [", 'key = ["treeanon_moved_orders.a -> orders.o_orderkey",')
+    odd += '[[class]]\nname = "b"\npath = "orders.treeanon_moved_orders.b"\n'
+    with pytest.raises(UsageError, match="--to ndjson"):
+        publish("out", ta.Schema.loads(odd, folder=ROOT / "schemas"))
+    assert not told
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]

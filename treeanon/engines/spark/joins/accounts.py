@@ -11,7 +11,7 @@ import pyarrow.types as of
 
 from treeanon.engines.spark.joins.columns import Seen
 from treeanon.engines.spark.joins.keys import equal
-from treeanon.engines.spark.joins.loading import Loaded, united
+from treeanon.engines.spark.joins.loading import Loaded, keys_of, united
 from treeanon.engines.spark.joins.moved import lost_nodes
 from treeanon.engines.spark.joins.reaching import Reached, reached
 from treeanon.errors import DataError
@@ -179,7 +179,8 @@ def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[What, Column
 
 def _keys(loaded: Loaded) -> dict[tuple[str, str], Seen]:
     """What was seen of columns of keys."""
-    keys = ((table, name) for table, asked in loaded.asked.items() for name in asked.keys)
+    keys = [(table, name) for table in loaded.plan.tables() for name in keys_of(loaded, table)]
+    keys += [(MOVED_TABLE + table, NODE) for table in loaded.holders]
     return {at: loaded.seen.get(at, Seen()) for at in keys}
 
 

@@ -100,18 +100,22 @@ def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
     return loaded
 
 
-def _asked(loaded: Loaded, table: str) -> Asked:
-    """What is wanted of a table."""
-    source, plan = loaded.source, loaded.plan
-    info = source.tables()[table]
-    followed = plan.followed()
+def keys_of(loaded: Loaded, table: str) -> list[str]:
+    """The columns of a table that are its primary key, or of keys that are followed."""
+    followed = loaded.plan.followed()
     keys = [name for key in followed for name in key.columns if key.table == table]
     keys += [name for key in followed for name in key.target_columns if key.target == table]
+    return list(dict.fromkeys([*keys, *loaded.source.tables()[table].primary]))
+
+
+def _asked(loaded: Loaded, table: str) -> Asked:
+    """What is wanted of a table."""
+    plan, info = loaded.plan, loaded.source.tables()[table]
     values = list(plan.valued(table))
     is_marked = table == plan.stops[0].table and plan.record_column in info.columns
     if is_marked and plan.record_column not in values:
         values.append(plan.record_column)
-    keys += [*info.primary, *loaded.holders.get(table, ())]
+    keys = [*keys_of(loaded, table), *loaded.holders.get(table, ())]
     return Asked(table, tuple(dict.fromkeys(keys)), tuple(values), plan.record_column if is_marked else "")
 
 
