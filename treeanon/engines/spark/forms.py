@@ -18,7 +18,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format
 from treeanon.io.registry import format_of_name
 from treeanon.schema import Schema
-from treeanon.schema.model import RELATIONAL
+from treeanon.schema.model import FLAT, RELATIONAL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -116,14 +116,14 @@ def target_form(job: Job, source: Readable) -> Readable:
     if name is None:
         meant = format_of_name(job.target)
         name = "parquet" if _is_parquet(job.target) else meant.name if meant is not None else None
-    if source is TABLES and name in (None, TABLES.name):
+    if source is TABLES and (name in (None, TABLES.name) or (job.target_format is None and name in FLAT)):
         return TABLES
     return _checked(_form_named(name or "", job.schema), job.schema)
 
 
 def _form_named(name: str, schema: Schema) -> Form:
     if name not in FORMS or schema.input.is_flat:
-        raise UsageError(f"the engine spark reads and writes records as {', '.join(FORMS)}")
+        raise UsageError(f"the engine spark reads and writes records as {', '.join(FORMS)}, and folders of tables")
     return FORMS[name]
 
 
