@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from spark_relations import ROOT, dataset_of, read_tables, rows_of_files, write_orders
@@ -88,6 +89,45 @@ def test_a_clinic_is_what_one_machine_publishes(
 def test_orders_are_what_one_machine_publishes(spark: Any, tmp_path: Path, shop: Case, parts: int) -> None:
     shop.write(spark, tmp_path / "out", parts=parts)
     shop.check(tmp_path / "out")
+
+
+ODD = """
+version = 1
+[input]
+format = "tables"
+record = "per/son"
+key = ["'x, y'.p -> per/son.id", "per/son.'b oss' -> per/son.id"]
+[[class]]
+name = "age"
+path = "per/son.age"
+[[class]]
+name = "AGE"
+path = "AGE"
+[[class]]
+name = "boss"
+path = "per/son('b oss').'ö;='"
+[[class]]
+name = "note"
+path = "'x, y'.a"
+"""
+
+
+@pytest.mark.parametrize("files", ["csv", "parquet"])
+def test_odd_names_and_rows_that_are_no_persons(spark: Any, tmp_path: Path, files: str) -> None:
+    folder, schema = tmp_path / "in", tmp_path / "s.toml"
+    schema.write_text(ODD.replace('path = "per/son.age"', 'path = "age"'))
+    persons = [{"id": n, "b oss": n // 5 or None, "age": n % 2, "AGE": n % 3, "ö;=": f"é{n % 2}"} for n in range(60)]
+    notes = [{"p": n % 50, "a": 'a,"b"\n' if n % 2 else "'"} for n in range(90)]
+    folder.mkdir()
+    for name, rows in (("per%2Fson", persons), ("x, y", notes)):
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{name}.parquet")
+    package = [{"name": name, "path": f"{file}.parquet"} for name, file in (("per/son", "per%2Fson"), ("x, y", "x, y"))]
+    (folder / "datapackage.json").write_text(json.dumps({"resources": package}))
+    case = Case(schema, folder)
+    case.write(spark, tmp_path / "out", files=files)
+    case.check(tmp_path / "out")
+    (marked,) = (tmp_path / "out").glob("per%2Fson/part-00001.*")
+    assert b"treeanon_record" in marked.read_bytes()
 
 
 def test_no_two_rows_have_one_key_and_equal_looked_up_rows_are_one(spark: Any, tmp_path: Path, shop: Case) -> None:

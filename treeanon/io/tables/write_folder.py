@@ -88,10 +88,14 @@ def is_release(folder: Path) -> bool:
     Other packages are not ours to replace: they may be somebody's only copy of the data.
     """
     try:
+        # What is no release of ours may be large: it is not looked through.
+        description = (folder / PACKAGE).read_bytes()
+        if not is_package(description, (), ()):
+            return False
         inside = list(folder.rglob("*"))
         folders = {path.relative_to(folder).as_posix() for path in inside if path.is_dir() and not path.is_symlink()}
         files = {path.relative_to(folder).as_posix() for path in inside} - folders
-        return is_package((folder / PACKAGE).read_bytes(), files, folders)
+        return is_package(description, files, folders)
     except OSError:
         return False
 

@@ -55,11 +55,16 @@ class TablesTarget(Target):
         """Whether the place holds nothing, or nothing but a release of tables."""
         if not self.system.getFileStatus(self.place).isDirectory():
             return False
+        package = self.path(self.place, PACKAGE)
+        if not self.system.exists(package):
+            return not len(self.system.listStatus(self.place))
+        # What is no release of ours may be large: it is not looked through.
+        description = self._read(package)
+        if not is_package(description, (), ()):
+            return False
         names: dict[bool, list[str]] = {True: [], False: []}
         self._list(self.place, "", names)
-        if PACKAGE not in names[False]:
-            return not names[True] and not names[False]
-        return is_package(self._read(self.path(self.place, PACKAGE)), names[False], names[True])
+        return is_package(description, names[False], names[True])
 
     def _list(self, folder: Any, above: str, names: dict[bool, list[str]]) -> None:
         """Adds the names of what is in a folder: of folders, and of files."""
