@@ -24,6 +24,7 @@ from joined_worlds import (
     write_folder,
 )
 from slow_trees import multiset
+from test_table_round_trip import draw_release
 
 import treeanon as ta
 from treeanon.cli.main import main
@@ -187,6 +188,32 @@ def test_dataframes(spark: Any, tmp_path: Path) -> None:
         ta.anonymize(frames, schema=schema.for_format("ndjson"), k=3)
 
 
+# --- releases --------------------------------------------------------------------------------------------------------
+
+
+def check_release(spark: Any, folder: Path, seed: int) -> None:
+    """What was published as tables, with what was moved, is read as on one machine."""
+    rnd = Random(seed)
+    found, forest = draw_release(rnd, rnd.choice(["csv", "parquet"]))
+    ta.write(forest, folder)
+    records, report = by_spark(spark, FolderTables(str(folder)), found.case.schema)
+    expected = ta.read(folder, found.case.schema)
+    assert expected.report is not None
+    assert multiset(records) == multiset(expected.records())
+    assert said(report) == said(expected.report)
+
+
+@pytest.mark.parametrize("seed", [4, 20, 24])
+def test_releases_are_read_again(spark: Any, tmp_path: Path, seed: int) -> None:
+    check_release(spark, tmp_path / "tables", seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 250))
+def test_many_releases_are_read_again(spark: Any, tmp_path: Path, seed: int) -> None:
+    check_release(spark, tmp_path / "tables", seed)
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 TABLES = {
@@ -205,6 +232,14 @@ def write_tables(folder: Path, tables: dict[str, str]) -> Path:
     return folder
 
 
+MOVED = [
+    f"1,,note,note,{SECRET},1\n1,,note,note,{SECRET},1\n",
+    f"1,,note,note,{SECRET},9\n",
+    f"1,9,note,note,{SECRET},1\n",
+    f"1,,note,note,{SECRET},1\n2,1,note,note,{SECRET},2\n",
+    f"1,,note,note,{SECRET},1\n2,3,note,note,{SECRET},1\n3,2,note,note,{SECRET},1\n",
+    f"1,,age,note,{SECRET},1\n",
+]
 BROKEN: list[dict[str, str]] = [
     {"home": f"name,town\na,x\n{SECRET},y\nb,y\n{SECRET},z\n"},
     {"person": f"id,boss,age,home\n1,3,34,a\n2,1,35,b\n3,2,{SECRET},a\n"},
@@ -213,6 +248,7 @@ BROKEN: list[dict[str, str]] = [
     {"note": f"person,text\n1,x\n2,{SECRET},y\n"},
     {"home": f"named,town\n{SECRET},y\n"},
     {"person": "id,boss,age,home\n"},
+    *({"treeanon_moved_note": f"node,above,under,class,value,of_person\n{rows}"} for rows in MOVED),
 ]
 
 
@@ -246,9 +282,7 @@ def test_keys_of_two_types_are_refused(spark: Any) -> None:
 
 def test_inputs_that_the_engine_cannot_read(spark: Any, tmp_path: Path) -> None:
     schema = ta.Schema.loads(toml_of("person", PATHS, TIES))
-    folder = write_tables(tmp_path / "tables", {"treeanon_moved_note": "node,above,under,class,value,of_person\n"})
-    with pytest.raises(UsageError, match="--engine local"):
-        by_spark(spark, FolderTables(str(folder)), schema)
+    folder = write_tables(tmp_path / "tables", {})
     for source, words in ((f"{folder}.zip", "unpack the zip"), ("s3://bucket/tables", "as dataframes")):
         with pytest.raises(UsageError, match=words):
             FolderTables(source)

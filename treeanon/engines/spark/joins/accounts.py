@@ -12,10 +12,11 @@ import pyarrow.types as of
 from treeanon.engines.spark.joins.columns import Seen
 from treeanon.engines.spark.joins.keys import equal
 from treeanon.engines.spark.joins.loading import Loaded, united
-from treeanon.engines.spark.joins.reaching import Reached, reached
+from treeanon.engines.spark.joins.reaching import Reached
 from treeanon.forest import ReadReport
 from treeanon.io.tables.accounts import Accounting, Numbering
-from treeanon.io.tables.plan import Stop
+from treeanon.io.tables.moved import NODE, account_moved
+from treeanon.io.tables.plan import MOVED_TABLE, Stop
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 Counts = Mapping[Hashable, int]
 
 
-def account(loaded: Loaded, report: ReadReport) -> int:
+def account(reached: Reached, report: ReadReport) -> int:
     """The number of persons; what there is to tell beside is put into the report."""
-    counts = _counts(reached(loaded))
+    loaded = reached.loaded
+    counts = _counts(reached)
     found = SparkAccounts(loaded.source.tables(), loaded.plan, _numberings(loaded, counts), loaded.sizes, counts)
     report.is_relational = True
     report.left_out += loaded.source.left_out
@@ -33,6 +35,13 @@ def account(loaded: Loaded, report: ReadReport) -> int:
     for table in loaded.sizes:
         if ("ownerless", table) in counts:
             report.ownerless[table] += counts["ownerless", table]
+    fresh = found.fresh()
+    for table, asked in loaded.asked.items():
+        name = MOVED_TABLE + table
+        if name in loaded.asked:
+            is_numbered = found.numberings[name, NODE] != "other"
+            columns, size = loaded.source.tables()[name].columns, loaded.sizes[name]
+            account_moved(table, columns, asked.holder, size, fresh, report, is_numbered=is_numbered)
     return found.present(loaded.plan.stops[0])
 
 
@@ -52,7 +61,7 @@ class SparkAccounts(Accounting):
 
     def unreached(self, report: ReadReport) -> None:
         """Counts rows that hold values, but that no person has by any path."""
-        for table in self.sizes:
+        for table in self.plan.tables():
             if times := self.counts["unreached", table]:
                 report.unreached[table] += times
 

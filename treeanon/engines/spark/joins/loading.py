@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.joins.columns import ROW, TOLD, Asked, Seen
 from treeanon.engines.spark.joins.inputs import Tables, What
 from treeanon.errors import DataError
-from treeanon.io.tables.plan import Plan, Stop
+from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, holder_key
+from treeanon.io.tables.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Loaded:
 
 def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
     """The tables of a plan, read; DataError for the first row that cannot be."""
-    loaded = Loaded(source, plan, {})
+    loaded = Loaded(source, plan, _all_asked(source, plan))
     try:
         with spark_failures(source.name):
             _load(spark, loaded)
@@ -89,6 +90,18 @@ def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
         loaded.close()
         raise
     return loaded
+
+
+def _all_asked(source: Tables, plan: Plan) -> dict[str, Asked]:
+    """What is wanted of all tables of a plan, and of those of what was moved from their rows."""
+    out = {table: _asked(source, plan, table) for table in plan.tables()}
+    for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
+        name = MOVED_TABLE + table
+        if name in source.tables():
+            key = holder_key(source, table)
+            out[table] = replace(out[table], holder=tuple(key))
+            out[name] = Asked(name, (NODE, ABOVE, *(HOLDER + column for column in key)), (UNDER, CLASS, VALUE))
+    return out
 
 
 def _asked(source: Tables, plan: Plan, table: str) -> Asked:
@@ -110,8 +123,7 @@ def _load(spark: SparkSession, loaded: Loaded) -> None:
     from pyspark.sql import functions as f
 
     contents: list[DataFrame] = []
-    for table in loaded.plan.tables():
-        asked = loaded.asked[table] = _asked(loaded.source, loaded.plan, table)
+    for table, asked in loaded.asked.items():
         frame = loaded.keep(loaded.source.frame(spark, asked))
         contents.append(frame.where(f.col(TOLD).isNotNull()).select(f.lit(len(contents)).alias("number"), TOLD))
         loaded.frames[table] = frame.where(f.col(ROW).isNotNull()).drop(TOLD)

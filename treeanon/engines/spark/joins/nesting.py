@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from treeanon.engines.spark.frames import with_moved
 from treeanon.engines.spark.joins.keys import equal
 from treeanon.engines.spark.joins.loading import Loaded, filled
-from treeanon.io.tables.plan import Stop
+from treeanon.engines.spark.joins.moved import moved_at
+from treeanon.io.tables.plan import MOVED_TABLE, Stop
+from treeanon.schema.layout import MOVED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +27,8 @@ def documents(loaded: Loaded) -> DataFrame:
 
     found = _nested(loaded, ()).where(loaded.fits(loaded.plan.stops[0]))
     texts = found.select(f.to_json("document").alias("text"))
+    if any(MOVED_TABLE + table in loaded.asked for table in loaded.asked):
+        texts = with_moved(texts)
     return texts.repartition("text").sortWithinPartitions("text")
 
 
@@ -39,6 +44,10 @@ def _nested(loaded: Loaded, labels: Labels) -> DataFrame:
     for number, below in enumerate(_below(loaded, labels)):
         frame = _with(loaded, frame, below, f"d{number}")
         fields.append(f.col(f"d{number}").alias(below.labels[-1]))
+    moved = moved_at(loaded, stops)
+    if moved is not None:
+        frame = _joined(frame, moved, loaded.key_names(table, loaded.asked[table].holder))
+        fields.append(f.col("moved").alias(MOVED))
     return frame.withColumn("document", f.struct(*fields))
 
 
@@ -61,4 +70,10 @@ def _with(loaded: Loaded, frame: DataFrame, stop: Stop, name: str) -> DataFrame:
     found = found.select(*(f.col(a).alias(b) for a, b in zip(there, at, strict=True)), f.col("document").alias(name))
     if stop.link.down:
         found = found.groupBy(*at).agg(f.sort_array(f.collect_list(name)).alias(name))
+    return _joined(frame, found, here)
+
+
+def _joined(frame: DataFrame, found: DataFrame, here: Sequence[str]) -> DataFrame:
+    """The rows of a frame with what was found for their columns `here`, which are a0, … there."""
+    at = [f"a{number}" for number in range(len(here))]
     return frame.join(found, equal(here, at), "left").drop(*at)

@@ -10,13 +10,15 @@ from treeanon.engines.spark.joins.accounts import account
 from treeanon.engines.spark.joins.inputs import FolderTables, FrameTables, Tables
 from treeanon.engines.spark.joins.keys import check_keys
 from treeanon.engines.spark.joins.loading import load
+from treeanon.engines.spark.joins.moved import check_moved
 from treeanon.engines.spark.joins.nesting import documents
+from treeanon.engines.spark.joins.reaching import reached
 from treeanon.engines.spark.lines import Lines
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import ReadReport
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import nothing_found
-from treeanon.io.tables.plan import MOVED_TABLE, Plan, make_plan
+from treeanon.io.tables.plan import make_plan
 from treeanon.io.tables.reading import resolved
 from treeanon.schema import Schema
 from treeanon.schema.relational import nested
@@ -44,15 +46,15 @@ def joined(spark: SparkSession, source: Tables, schema: Schema, options: ReadOpt
     """
     schema = resolved(schema, source)
     plan = make_plan(schema)
-    _refuse_moved(source, plan)
     report = ReadReport()
     loaded = load(spark, source, plan)
     try:
         check_keys(loaded, options, report)
-        persons = account(loaded, report)
-        if not persons:
-            raise DataError(nothing_found(schema, "tables"), source=source.name)
         with spark_failures(source.name):
+            found = reached(loaded)
+            if not account(found, report):
+                raise DataError(nothing_found(schema, "tables"), source=source.name)
+            check_moved(found)
             texts = loaded.keep(documents(loaded))
     except BaseException:
         loaded.close()
@@ -67,14 +69,3 @@ def _placed(texts: DataFrame) -> DataFrame:
 
     where: Any = (f.lit(-1).cast("long").alias("file"), f.spark_partition_id().cast("long").alias("start"))
     return texts.select(*where, f.col("text").cast("binary").alias("line"))
-
-
-def _refuse_moved(source: Tables, plan: Plan) -> None:
-    """UsageError where the input is a release that holds what was disassociated."""
-    for stop in plan.stops:
-        name = MOVED_TABLE + stop.table
-        if stop.is_container and name in source.tables():
-            raise UsageError(
-                f"{source.name}: has a table {name!r}, so it is a release with nodes that were moved; these are read"
-                " by --engine local only"
-            )
