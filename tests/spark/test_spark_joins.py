@@ -24,6 +24,7 @@ from joined_worlds import (
     write_folder,
 )
 from slow_trees import multiset
+from test_table_round_trip import draw_release
 
 import treeanon as ta
 from treeanon.cli.main import main
@@ -138,6 +139,19 @@ def test_files_in_parts(spark: Any, tmp_path: Path) -> None:
     assert said(report) == said(forest.report)
 
 
+@pytest.mark.parametrize("form", ["parquet", "trees", "xml"])
+def test_other_documents(spark: Any, tmp_path: Path, form: str) -> None:
+    folder = write_tables(tmp_path / "tables", {"home": "name,Town,town\na,x,1\nb,y,2\n"})
+    schema = ta.Schema.loads(toml_of("person", {"Town": "home.Town", "town": "home.town"}, TIES))
+    target = f"{tmp_path / 'out'}{'.parquet' if form == 'parquet' else ''}"
+    job = Job(str(folder), schema, target, target_format=None if form == "parquet" else form)
+    published = engine_named("spark").publish(job, request_of(k=1, m=1, n=0, seed=1))
+    assert published.verdict.holds and published.counts["records"] == 3
+    if form != "parquet":
+        written = ta.read(target, schema, format=form)
+        assert multiset(written.records()) == multiset(ta.read(folder, schema).records())
+
+
 def run(folder: Path, schema: Path, *more: str) -> Any:
     given = ["anonymize", str(folder), "-s", str(schema), "-k", "3", "-m", "1", "--engine", "spark", *more]
     return CliRunner().invoke(main, given)
@@ -185,6 +199,32 @@ def test_dataframes(spark: Any, tmp_path: Path) -> None:
         ta.anonymize(frames, schema=schema.for_format("ndjson"), k=3)
 
 
+# --- releases --------------------------------------------------------------------------------------------------------
+
+
+def check_release(spark: Any, folder: Path, seed: int) -> None:
+    """What was published as tables, with what was moved, is read as on one machine."""
+    rnd = Random(seed)
+    found, forest = draw_release(rnd, rnd.choice(["csv", "parquet"]))
+    ta.write(forest, folder)
+    records, report = by_spark(spark, FolderTables(str(folder)), found.case.schema)
+    expected = ta.read(folder, found.case.schema)
+    assert expected.report is not None
+    assert multiset(records) == multiset(expected.records())
+    assert said(report) == said(expected.report)
+
+
+@pytest.mark.parametrize("seed", [4, 20, 24])
+def test_releases_are_read_again(spark: Any, tmp_path: Path, seed: int) -> None:
+    check_release(spark, tmp_path / "tables", seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 250))
+def test_many_releases_are_read_again(spark: Any, tmp_path: Path, seed: int) -> None:
+    check_release(spark, tmp_path / "tables", seed)
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 TABLES = {
@@ -203,6 +243,14 @@ def write_tables(folder: Path, tables: dict[str, str]) -> Path:
     return folder
 
 
+MOVED = [
+    f"1,,note,note,{SECRET},1\n1,,note,note,{SECRET},1\n",
+    f"1,,note,note,{SECRET},9\n",
+    f"1,9,note,note,{SECRET},1\n",
+    f"1,,note,note,{SECRET},1\n2,1,note,note,{SECRET},2\n",
+    f"1,,note,note,{SECRET},1\n2,3,note,note,{SECRET},1\n3,2,note,note,{SECRET},1\n",
+    f"1,,age,note,{SECRET},1\n",
+]
 BROKEN: list[dict[str, str]] = [
     {"home": f"name,town\na,x\n{SECRET},y\nb,y\n{SECRET},z\n"},
     {"person": f"id,boss,age,home\n1,3,34,a\n2,1,35,b\n3,2,{SECRET},a\n"},
@@ -211,6 +259,7 @@ BROKEN: list[dict[str, str]] = [
     {"note": f"person,text\n1,x\n2,{SECRET},y\n"},
     {"home": f"named,town\n{SECRET},y\n"},
     {"person": "id,boss,age,home\n"},
+    *({"treeanon_moved_note": f"node,above,under,class,value,of_person\n{rows}"} for rows in MOVED),
 ]
 
 

@@ -31,7 +31,12 @@ _LOCAL = {
 }
 """What a session of our own is given, unless the environment says otherwise. Values of data must not reach a log."""
 
-ARROW = {"spark.sql.execution.arrow.maxRecordsPerBatch": "20000", "spark.sql.session.timeZone": "UTC"}
+ARROW = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.session.timeZone": "UTC",
+    # Fields of documents, and columns, may differ in nothing but their case.
+    "spark.sql.caseSensitive": "true",
+}
 """What the work needs of any session; set for its time."""
 
 

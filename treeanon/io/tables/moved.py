@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +12,14 @@ from treeanon.errors import DataError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.tables import BatchWriter, MovedNodes, TextCodes
-from treeanon.io.tables.accounts import Numbering, numbering
+from treeanon.io.tables.accounts import numbering
 from treeanon.io.tables.join import NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.tables.plan import MOVED_TABLE, Plan
 from treeanon.io.tables.source import KeyedTables, TableSource
 from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.kernels.joins import in_circles
 from treeanon.kernels.trees import Ints
-from treeanon.schema.keys import ForeignKey, columns_text
+from treeanon.schema.keys import columns_text
 
 NODE, ABOVE, UNDER, CLASS, VALUE = "node", "above", "under", "class", "value"
 """Columns of such a table: the number of a node, that of the node above it (null: none), the class that this one lies
@@ -27,6 +27,51 @@ under in the holding row ("/": the person), its own class, and its value."""
 
 HOLDER = "of_"
 """Begins the names of the columns that hold the key of the holding row."""
+
+
+BROKEN_KEYS = "holds keys that are not unique, or not of the type of those they refer to"
+NO_ROW = "refers to a row that is not there"
+CIRCLE = "leads back to itself"
+OTHER_ROW = "must name the row and the class of the node above it, or none"
+MISPLACED = "a node must lie under a class of the row that it belongs to"
+
+
+def holder_key(source: KeyedTables, table: str) -> list[str]:
+    """The columns of a table by which the table of what was moved from its rows names them."""
+    name = MOVED_TABLE + table
+    columns = source.tables()[name].columns
+    key = [column.removeprefix(HOLDER) for column in columns if column.startswith(HOLDER)]
+    wrong = ""
+    if missing := [column for column in (NODE, ABOVE, UNDER, CLASS, VALUE) if column not in columns]:
+        wrong = f"has no column {', '.join(map(repr, missing))}"
+    elif not key or any(column not in source.tables()[table].columns for column in key):
+        wrong = f"its columns {HOLDER}… must name the key of table {table!r}"
+    if wrong:
+        raise DataError(wrong, source=source.name, place=f"table {name!r}")
+    return key
+
+
+def account_moved(
+    table: str,
+    columns: Sequence[str],
+    key: Sequence[str],
+    rows: int,
+    fresh: Collection[tuple[str, str]],
+    report: ReadReport,
+    *,
+    is_numbered: bool,
+) -> None:
+    """Reports further columns of a table of what was moved from rows of another, and keys that are no mere numbers."""
+    name = MOVED_TABLE + table
+    known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + column for column in key)}
+    for column in columns:
+        if column not in known:
+            report.dropped.add(f"{name}.", column, rows)
+    if not is_numbered:
+        report.keys[columns_text(name, [NODE])] = rows
+    for column in key:
+        if (table, column) not in fresh:
+            report.keys[columns_text(name, [HOLDER + column])] = rows
 
 
 def read_moved(
@@ -41,7 +86,8 @@ def read_moved(
 
     `fresh` has the key columns that say nothing.
     """
-    held = holders_of(source, plan)
+    tables = dict.fromkeys(stop.table for stop in plan.stops if stop.is_container)
+    held = [table for table in tables if MOVED_TABLE + table in source.tables()]
     if not held:
         return batch
     out = BatchWriter(plan.layout)
@@ -49,57 +95,10 @@ def read_moved(
     for code, texts in zip(codes, batch.texts, strict=True):
         code.texts = [*texts]
     reader = NestedReader(plan.layout, out, codes)
-    for table, key in held.items():
-        _Moved(source, plan, table, rows, fresh, report).read(reader, list(key))
+    for table in held:
+        _Moved(source, plan, table, rows, fresh, report).read(reader)
     moved = MovedNodes(*(np.array(column, np.int32) for column in out.moved))
     return replace(batch, texts=tuple(code.texts for code in codes), moved=moved)
-
-
-def holders_of(source: KeyedTables, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The tables that nodes were moved from, and the columns of their keys by which the nodes name their rows."""
-    tables = source.tables()
-    found = {}
-    for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
-        if MOVED_TABLE + table not in tables:
-            continue
-        columns, place = tables[MOVED_TABLE + table].columns, f"table {MOVED_TABLE + table!r}"
-        key = tuple(name.removeprefix(HOLDER) for name in columns if name.startswith(HOLDER))
-        if missing := [name for name in (NODE, ABOVE, UNDER, CLASS, VALUE) if name not in columns]:
-            raise DataError(f"has no column {', '.join(map(repr, missing))}", source=source.name, place=place)
-        if not key or any(name not in tables[table].columns for name in key):
-            what = f"its columns {HOLDER}… must name the key of table {table!r}"
-            raise DataError(what, source=source.name, place=place)
-        found[table] = key
-    return found
-
-
-def moved_keys(table: str, key: tuple[str, ...]) -> tuple[ForeignKey, ForeignKey]:
-    """The keys by which moved nodes name the nodes above them, and the rows of a table that they belong to."""
-    name = MOVED_TABLE + table
-    holder = tuple(HOLDER + column for column in key)
-    return ForeignKey(name, (ABOVE,), name, (NODE,)), ForeignKey(name, holder, table, key)
-
-
-def account_moved(
-    report: ReadReport,
-    table: str,
-    key: Collection[str],
-    columns: Collection[str],
-    rows: int,
-    nodes: Numbering,
-    fresh: Collection[tuple[str, str]],
-) -> None:
-    """Reports further columns of a table of moved nodes, and keys that are no mere numbers."""
-    name = MOVED_TABLE + table
-    known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + column for column in key)}
-    for column in columns:
-        if column not in known:
-            report.dropped.add(f"{name}.", column, rows)
-    if nodes == "other":
-        report.keys[columns_text(name, [NODE])] = rows
-    for column in key:
-        if (table, column) not in fresh:
-            report.keys[columns_text(name, [HOLDER + column])] = rows
 
 
 class _Moved:
@@ -124,8 +123,9 @@ class _Moved:
         place = self.source.place(self.name, row)
         return DataError(message, source=place.source, place=place.place)
 
-    def read(self, reader: NestedReader, key: list[str]) -> None:
+    def read(self, reader: NestedReader) -> None:
         """Gives the nodes to the reader, the trees that hang on one row together."""
+        key = holder_key(self.source, self.table)
         found = self.source.read(self.name, [NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)])
         holder = self.source.read(self.table, key)
         try:
@@ -133,21 +133,26 @@ class _Moved:
             row = find_targets([found.column(HOLDER + name) for name in key], [holder.column(name) for name in key])
             texts = [self.texts(found.column(name)) for name in (UNDER, CLASS, VALUE)]
         except (KeyClash, RepeatedKey, Unreadable):
-            raise self.fail("holds keys that are not unique, or not of the type of those they refer to") from None
+            raise self.fail(BROKEN_KEYS) from None
         wrong = np.flatnonzero((above < -1) | ((above < 0) & (row < 0)))
         if len(wrong):
-            raise self.fail("refers to a row that is not there", int(wrong[0]))
+            raise self.fail(NO_ROW, int(wrong[0]))
         if len(circle := in_circles(above)):
-            raise self.fail("leads back to itself", int(circle.min()))
+            raise self.fail(CIRCLE, int(circle.min()))
         inner = np.flatnonzero(above >= 0)
         unders = np.array(texts[0], dtype=object)
         other_row = (row[inner] != NULL) & (row[inner] != row[above[inner]])
         other_class = (unders[inner] != "") & (unders[inner] != unders[above[inner]])
         if len(strange := inner[other_row | other_class]):
-            raise self.fail("must name the row and the class of the node above it, or none", int(strange[0]))
-        columns, nodes = self.source.tables()[self.name].columns, numbering(found.column(NODE))
-        account_moved(self.report, self.table, key, columns, found.num_rows, nodes, self.fresh)
+            raise self.fail(OTHER_ROW, int(strange[0]))
+        self.account(found, key)
         self.give(reader, above.tolist(), row, texts)
+
+    def account(self, found: Any, key: list[str]) -> None:
+        """Reports further columns, and keys that are no mere numbers."""
+        is_numbered = numbering(found.column(NODE)) != "other"
+        columns = self.source.tables()[self.name].columns
+        account_moved(self.table, columns, key, found.num_rows, self.fresh, self.report, is_numbered=is_numbered)
 
     def texts(self, column: Any) -> list[str]:
         codes, texts = coded(column)
@@ -189,5 +194,5 @@ class _Moved:
                 home = published.container
         place = places.get(home, np.empty(0, np.int32))
         if row >= len(place) or place[row] < 0:
-            raise Malformed("a node must lie under a class of the row that it belongs to")
+            raise Malformed(MISPLACED)
         reader.add_moved({under: [node]}, int(place[row]), home)

@@ -11,7 +11,7 @@ import numpy as np
 from treeanon.forest import Forest
 from treeanon.io.tables.agreed import Agreed
 from treeanon.io.tables.made_keys import KeyedTable, Numbered, moved_from, moved_tables, whole_keys
-from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, moved_keys
+from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE
 from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop
 from treeanon.io.tables.released import MovedRows, Rows
 from treeanon.io.tables.value_columns import Kind, kinds_of, text_array, values_of
@@ -180,4 +180,8 @@ def _moved_table(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, numb
     for column in keyed.primary:
         columns[HOLDER + column] = pa.array(keyed.columns[column][holder][order])
     kinds: dict[str, Kind] = {column: "text" if column in (UNDER, CLASS, VALUE) else "integer" for column in columns}
-    return TableOut(name, pa.table(columns), kinds, (NODE,), (), moved_keys(keyed.name, keyed.primary))
+    foreign = (
+        ForeignKey(name, (ABOVE,), name, (NODE,)),
+        ForeignKey(name, tuple(HOLDER + column for column in keyed.primary), keyed.name, keyed.primary),
+    )
+    return TableOut(name, pa.table(columns), kinds, (NODE,), (), foreign)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -11,10 +11,8 @@ import pyarrow.types as of
 
 from treeanon.engines.spark.joins.columns import Seen
 from treeanon.engines.spark.joins.keys import equal
-from treeanon.engines.spark.joins.loading import Loaded, keys_of, united
-from treeanon.engines.spark.joins.moved import lost_nodes
-from treeanon.engines.spark.joins.reaching import Reached, reached
-from treeanon.errors import DataError
+from treeanon.engines.spark.joins.loading import Loaded, united
+from treeanon.engines.spark.joins.reaching import Reached
 from treeanon.forest import ReadReport
 from treeanon.io.tables.accounts import Accounting, Numbering
 from treeanon.io.tables.moved import NODE, account_moved
@@ -23,33 +21,28 @@ from treeanon.io.tables.plan import MOVED_TABLE, Stop
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-What = tuple[str | int, ...]
-Counts = Mapping[What, int]
+Counts = Mapping[Hashable, int]
 
 
-def account(loaded: Loaded, report: ReadReport) -> int:
+def account(reached: Reached, report: ReadReport) -> int:
     """The number of persons; what there is to tell beside is put into the report."""
-    counts = _counts(reached(loaded))
+    loaded = reached.loaded
+    counts = _counts(reached)
     found = SparkAccounts(loaded.source.tables(), loaded.plan, _numberings(loaded, counts), loaded.sizes, counts)
     report.is_relational = True
     report.left_out += loaded.source.left_out
     found.give(report)
-    _account_moved(loaded, found, report)
     for table in loaded.sizes:
         if ("ownerless", table) in counts:
             report.ownerless[table] += counts["ownerless", table]
-    return found.present(loaded.plan.stops[0])
-
-
-def _account_moved(loaded: Loaded, found: SparkAccounts, report: ReadReport) -> None:
-    """Tells of tables of moved nodes; DataError where these belong to rows that nobody has."""
-    for table, key in loaded.holders.items():
+    fresh = found.fresh()
+    for table, asked in loaded.asked.items():
         name = MOVED_TABLE + table
-        if any(times for what, times in found.counts.items() if what[:2] == ("lost", table)):
-            what = "refers to a row that is not there, or that no person has"
-            raise DataError(what, source=loaded.source.name, place=f"table {name!r}")
-        own = found.infos[name].columns, loaded.sizes[name], found.numberings[name, NODE]
-        account_moved(report, table, key, *own, found.fresh())
+        if name in loaded.asked:
+            is_numbered = found.numberings[name, NODE] != "other"
+            columns, size = loaded.source.tables()[name].columns, loaded.sizes[name]
+            account_moved(table, columns, asked.holder, size, fresh, report, is_numbered=is_numbered)
+    return found.present(loaded.plan.stops[0])
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,7 @@ class SparkAccounts(Accounting):
 
     def unreached(self, report: ReadReport) -> None:
         """Counts rows that hold values, but that no person has by any path."""
-        for table in self.sizes:
+        for table in self.plan.tables():
             if times := self.counts["unreached", table]:
                 report.unreached[table] += times
 
@@ -86,26 +79,24 @@ def _counts(found: Reached) -> Counts:
     wanted = [(frame, _of_table(found, table)) for table, frame in found.frames.items()]
     wanted += _unmerged(found)
     wanted += _repeated_numbers(found)
-    lost = enumerate(lost_nodes(found))
-    wanted += [(frame, {("lost", table, number): f.count("*")}) for number, (table, frame) in lost]
     rows = []
     for number, (frame, columns) in enumerate(wanted):
         counted = (f.coalesce(column.cast("long"), f.lit(0).cast("long")) for column in columns.values())
         rows.append(frame.agg(f.array(*counted).alias("counts")).select(f.lit(number).alias("number"), "counts"))
-    out: dict[What, int] = {}
+    out: dict[Hashable, int] = {}
     for row in united(rows).collect():
         out.update(zip(wanted[row["number"]][1], row["counts"], strict=True))
     return out
 
 
-def _of_table(found: Reached, table: str) -> dict[What, Column]:
+def _of_table(found: Reached, table: str) -> dict[Hashable, Column]:
     """What is counted of the rows of a table."""
     from pyspark.sql import functions as f
 
     loaded = found.loaded
     stops = [stop for stop in loaded.plan.stops if stop.table == table]
     values = {name: loaded.value(table, name) for name in loaded.plan.valued(table)}
-    out: dict[What, Column] = {}
+    out: dict[Hashable, Column] = {}
     for stop in stops:
         had = found.had(stop)
         out["present", stop.index] = f.sum(had)
@@ -126,11 +117,11 @@ def _any(columns: list[Column]) -> Column:
     return reduce(lambda a, b: a | b, columns, f.lit(False))
 
 
-def _unmerged(found: Reached) -> list[tuple[DataFrame, dict[What, Column]]]:
+def _unmerged(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
     """Of stops that look rows up: how many of these are equal to others."""
     from pyspark.sql import functions as f
 
-    out: list[tuple[DataFrame, dict[What, Column]]] = []
+    out: list[tuple[DataFrame, dict[Hashable, Column]]] = []
     for stop in found.loaded.plan.stops:
         if stop.is_container:
             continue
@@ -164,12 +155,12 @@ def _identities(found: Reached, stop: Stop, accounts: Accounting) -> DataFrame:
     return frame.select(*keys, f.struct(f.lit(1), *parts).alias("identity"))
 
 
-def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[What, Column]]]:
+def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
     """Of key columns that may number their rows: how many different numbers they have."""
     from pyspark.sql import functions as f
 
     loaded = found.loaded
-    out: list[tuple[DataFrame, dict[What, Column]]] = []
+    out: list[tuple[DataFrame, dict[Hashable, Column]]] = []
     for (table, name), seen in _keys(loaded).items():
         if _may_number(seen, loaded.sizes[table]):
             (column,) = loaded.key_names(table, (name,))
@@ -179,8 +170,7 @@ def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[What, Column
 
 def _keys(loaded: Loaded) -> dict[tuple[str, str], Seen]:
     """What was seen of columns of keys."""
-    keys = [(table, name) for table in loaded.plan.tables() for name in keys_of(loaded, table)]
-    keys += [(MOVED_TABLE + table, NODE) for table in loaded.holders]
+    keys = ((table, name) for table, asked in loaded.asked.items() for name in asked.keys)
     return {at: loaded.seen.get(at, Seen()) for at in keys}
 
 

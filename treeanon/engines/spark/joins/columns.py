@@ -25,22 +25,26 @@ _EXACT = 1 << 53
 
 @dataclass(frozen=True)
 class Asked:
-    """What is wanted of a table: columns of keys, columns of values, and the one that says which rows are persons."""
+    """What is wanted of a table: columns of keys, columns of values, and the one that says which rows are persons.
+
+    By the columns of `holder` the table of what was moved from its rows names them.
+    """
 
     table: str
     keys: tuple[str, ...]
     values: tuple[str, ...]
     mark: str = ""
+    holder: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns to read, each once."""
-        return tuple(dict.fromkeys((*self.keys, *self.values)))
+        return tuple(dict.fromkeys((*self.keys, *self.holder, *self.values)))
 
     @property
     def names(self) -> dict[tuple[str, str], str]:
         """The name that each has in the joins, by what it is and its own name: these can be anything."""
-        keys = {("key", name): f"k{number}" for number, name in enumerate(self.keys)}
+        keys = {("key", name): f"k{number}" for number, name in enumerate(dict.fromkeys((*self.keys, *self.holder)))}
         return keys | {("value", name): f"v{number}" for number, name in enumerate(self.values)}
 
     @property

@@ -22,7 +22,7 @@ _NONE = Seen()
 def check_keys(loaded: Loaded, options: ReadOptions, report: ReadReport) -> None:
     """Refuses keys that cannot be followed; rows in circles and keys that name no row are counted, if that will do."""
     followed = loaded.plan.followed()
-    for key in loaded.ties():
+    for key in followed:
         _check_types(loaded, key)
     with spark_failures(loaded.source.name):
         _check_unique(loaded)
@@ -32,9 +32,11 @@ def check_keys(loaded: Loaded, options: ReadOptions, report: ReadReport) -> None
         _check_dangling(loaded, followed, options, report)
 
 
-def _refuse(loaded: Loaded, what: str, table: str, row: int, names: Sequence[str]) -> NoReturn:
+def refuse(loaded: Loaded, what: str, table: str, row: int, names: Sequence[str] = ()) -> NoReturn:
+    """DataError about one row."""
     place = loaded.source.place(table, row)
-    raise DataError(what, source=place.source, place=place.place, path=columns_text(table, names)) from None
+    path = columns_text(table, names) if names else ""
+    raise DataError(what, source=place.source, place=place.place, path=path) from None
 
 
 def _check_types(loaded: Loaded, key: ForeignKey) -> None:
@@ -51,10 +53,10 @@ def _check_unique(loaded: Loaded) -> None:
     from pyspark.sql import functions as f
 
     reasons: dict[tuple[str, tuple[str, ...]], ForeignKey | None] = {}
-    for key in loaded.ties():
+    for key in loaded.plan.followed():
         reasons.setdefault((key.target, key.target_columns), key)
-    for table, asked in loaded.asked.items():
-        primary = loaded.source.tables()[asked.table].primary
+    for table in loaded.plan.tables():
+        primary = loaded.source.tables()[table].primary
         if primary:
             reasons.setdefault((table, primary), None)
     counts = {}
@@ -62,7 +64,7 @@ def _check_unique(loaded: Loaded) -> None:
         names = loaded.key_names(table, columns)
         groups = loaded.frames[table].where(filled(names)).groupBy(*names).agg(f.count("*").alias("times"))
         counts[number] = groups.where(f.col("times") > 1).agg(f.count("*").alias("times"), f.lit(None).cast("long"))
-    found = _counted(counts)
+    found = counted(counts)
     for number, ((table, columns), reason) in enumerate(reasons.items()):
         if found[number][0]:
             first, second = _repeated(loaded, table, columns)
@@ -70,7 +72,7 @@ def _check_unique(loaded: Loaded) -> None:
             what = f"has the same key as {place}; {reason} needs it to be unique"
             if reason is None:
                 what = f"has the same primary key as {place}"
-            _refuse(loaded, what, table, second, columns)
+            refuse(loaded, what, table, second, columns)
 
 
 def _repeated(loaded: Loaded, table: str, columns: tuple[str, ...]) -> tuple[int, int]:
@@ -95,11 +97,11 @@ def _check_dangling(loaded: Loaded, keys: Sequence[ForeignKey], options: ReadOpt
         targets = targets_of(loaded, key)
         lost = rows.join(targets, equal(own, targets.columns), "left_anti")
         counts[number] = lost.agg(f.count("*").alias("times"), f.min(ROW))
-    for number, (times, row) in _counted(counts).items():
+    for number, (times, row) in counted(counts).items():
         key = keys[number]
         if times and options.strict:
             what = f"refers to a row of {key.target!r} that is not there ({times:,} rows do)"
-            _refuse(loaded, what, key.table, row, key.columns)
+            refuse(loaded, what, key.table, row, key.columns)
         if times:
             report.dangling[str(key)] += times
 
@@ -119,7 +121,7 @@ def equal(own: Sequence[str], targets: Sequence[str]) -> list[Column]:
     return [f.col(a) == f.col(b) for a, b in zip(own, targets, strict=True)]
 
 
-def _counted(counts: Mapping[int, DataFrame]) -> dict[int, tuple[int, int]]:
+def counted(counts: Mapping[int, DataFrame]) -> dict[int, tuple[int, int]]:
     """Frames of one row with a count and the number of a row, counted at once."""
     from pyspark.sql import functions as f
 
@@ -136,7 +138,7 @@ def _leave_circles(loaded: Loaded, key: ForeignKey, options: ReadOptions, report
     """Has rows refer to none where they would come back to themselves; DataError if that is asked for."""
     from pyspark.sql import functions as f
 
-    circle = _circle(loaded, key)
+    circle = circle_of(loaded, key)
     if circle is None:
         return
     own, target = loaded.own_names(key), loaded.target_names(key)
@@ -145,7 +147,7 @@ def _leave_circles(loaded: Loaded, key: ForeignKey, options: ReadOptions, report
     times, row = marked.where("circled is not null").agg(f.count("*"), f.min(ROW)).collect()[0]
     if options.on_error == "error":
         what = f"leads back to itself by {key}: {times:,} rows refer to each other in a circle"
-        _refuse(loaded, what, key.table, row, key.columns)
+        refuse(loaded, what, key.table, row, key.columns)
     report.circles[str(key)] += times
     names = [f"x{len(loaded.own)}_{name}" for name in own]
     columns = (f.when(f.col("circled").isNull(), f.col(a)).alias(b) for a, b in zip(own, names, strict=True))
@@ -153,7 +155,7 @@ def _leave_circles(loaded: Loaded, key: ForeignKey, options: ReadOptions, report
     loaded.own[key] = names
 
 
-def _circle(loaded: Loaded, key: ForeignKey) -> DataFrame | None:
+def circle_of(loaded: Loaded, key: ForeignKey) -> DataFrame | None:
     """The keys of the rows that lead back to themselves, in the column `circled`; None where there are none.
 
     Who is reached in 2, 4, 8 … steps is known from who is reached in half as many. After more steps than there are

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.joins.columns import ROW, TOLD, Asked, Seen
 from treeanon.engines.spark.joins.inputs import Tables, What
 from treeanon.errors import DataError
-from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, holders_of, moved_keys
+from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, holder_key
 from treeanon.io.tables.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey
 
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 class Loaded:
     """The tables of a plan. `frames` has their rows, `sizes` how many, `seen` what was seen of their columns.
 
-    `own` has the columns by which rows refer to others, where these are not those that were read. `holders` has, for
-    tables that nodes were `moved` from, the key by which these name their rows. What is `kept` on disks is to be given
-    up in the end.
+    `own` has the columns by which rows refer to others, where these are not those that were read. What is `kept` on
+    disks is to be given up in the end.
     """
 
     source: Tables
@@ -36,8 +35,6 @@ class Loaded:
     sizes: dict[str, int] = field(default_factory=dict)
     seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
     own: dict[ForeignKey, list[str]] = field(default_factory=dict)
-    holders: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    moved: dict[str, DataFrame] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, frame: DataFrame) -> DataFrame:
@@ -67,11 +64,6 @@ class Loaded:
         """The columns by which rows of a key's table refer to others."""
         return self.own.get(key) or self.key_names(key.table, key.columns)
 
-    def ties(self) -> list[ForeignKey]:
-        """The keys that are followed, and those of moved nodes."""
-        own = (key for table, columns in self.holders.items() for key in moved_keys(table, columns))
-        return [*self.plan.followed(), *own]
-
     def target_names(self, key: ForeignKey) -> list[str]:
         """The columns that a key refers to."""
         return self.key_names(key.target, key.target_columns)
@@ -90,7 +82,7 @@ class Loaded:
 
 def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
     """The tables of a plan, read; DataError for the first row that cannot be."""
-    loaded = Loaded(source, plan, {}, holders=holders_of(source, plan))
+    loaded = Loaded(source, plan, _all_asked(source, plan))
     try:
         with spark_failures(source.name):
             _load(spark, loaded)
@@ -100,22 +92,29 @@ def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
     return loaded
 
 
-def keys_of(loaded: Loaded, table: str) -> list[str]:
-    """The columns of a table that are its primary key, or of keys that are followed."""
-    followed = loaded.plan.followed()
+def _all_asked(source: Tables, plan: Plan) -> dict[str, Asked]:
+    """What is wanted of all tables of a plan, and of those of what was moved from their rows."""
+    out = {table: _asked(source, plan, table) for table in plan.tables()}
+    for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
+        name = MOVED_TABLE + table
+        if name in source.tables():
+            key = holder_key(source, table)
+            out[table] = replace(out[table], holder=tuple(key))
+            out[name] = Asked(name, (NODE, ABOVE, *(HOLDER + column for column in key)), (UNDER, CLASS, VALUE))
+    return out
+
+
+def _asked(source: Tables, plan: Plan, table: str) -> Asked:
+    """What is wanted of a table."""
+    info = source.tables()[table]
+    followed = plan.followed()
     keys = [name for key in followed for name in key.columns if key.table == table]
     keys += [name for key in followed for name in key.target_columns if key.target == table]
-    return list(dict.fromkeys([*keys, *loaded.source.tables()[table].primary]))
-
-
-def _asked(loaded: Loaded, table: str) -> Asked:
-    """What is wanted of a table."""
-    plan, info = loaded.plan, loaded.source.tables()[table]
     values = list(plan.valued(table))
     is_marked = table == plan.stops[0].table and plan.record_column in info.columns
     if is_marked and plan.record_column not in values:
         values.append(plan.record_column)
-    keys = [*keys_of(loaded, table), *loaded.holders.get(table, ())]
+    keys += info.primary
     return Asked(table, tuple(dict.fromkeys(keys)), tuple(values), plan.record_column if is_marked else "")
 
 
@@ -124,11 +123,6 @@ def _load(spark: SparkSession, loaded: Loaded) -> None:
     from pyspark.sql import functions as f
 
     contents: list[DataFrame] = []
-    for table in loaded.plan.tables():
-        loaded.asked[table] = _asked(loaded, table)
-    for table, key in loaded.holders.items():
-        name, columns = MOVED_TABLE + table, (HOLDER + column for column in key)
-        loaded.asked[name] = Asked(name, (NODE, ABOVE, *columns), (UNDER, CLASS, VALUE))
     for table, asked in loaded.asked.items():
         frame = loaded.keep(loaded.source.frame(spark, asked))
         contents.append(frame.where(f.col(TOLD).isNotNull()).select(f.lit(len(contents)).alias("number"), TOLD))

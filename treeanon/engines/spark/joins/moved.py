@@ -1,177 +1,174 @@
-"""What releases hold in tables of moved nodes, as texts that go into the documents of the rows that nodes belong to."""
+"""Tables of a release that hold what was disassociated from rows of others: put into the documents of these rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from functools import partial
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from treeanon.engines.spark.joins.columns import ROW
-from treeanon.engines.spark.joins.keys import equal
-from treeanon.engines.spark.joins.loading import Loaded
+from treeanon.engines.spark.joins.keys import circle_of, counted, equal, refuse
+from treeanon.engines.spark.joins.loading import Loaded, filled
 from treeanon.engines.spark.joins.reaching import Reached
-from treeanon.engines.spark.records import Batches, map_batches, rows_of
-from treeanon.errors import DataError
-from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE
+from treeanon.engines.spark.records import Batches, map_batches
+from treeanon.errors import DataError, UsageError
+from treeanon.io.tables.moved import (
+    ABOVE,
+    BROKEN_KEYS,
+    CIRCLE,
+    CLASS,
+    HOLDER,
+    MISPLACED,
+    NO_ROW,
+    NODE,
+    OTHER_ROW,
+    UNDER,
+    VALUE,
+)
 from treeanon.io.tables.plan import MOVED_TABLE, Plan, Stop
+from treeanon.schema.keys import ForeignKey
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_AT_ONCE = 10_000
+    from pyspark.sql import Column, DataFrame
 
 
-def read_moved(loaded: Loaded) -> None:
-    """Has the moved nodes ready for the documents; DataError for the first that belongs nowhere."""
-    from pyspark.sql import functions as f
-
-    for table, key in loaded.holders.items():
-        found = loaded.keep(_trees(loaded, table, key))
-        wrong = found.where(f.col("wrong").isNotNull()).orderBy(ROW).limit(1).collect()
-        if wrong:
-            place = loaded.source.place(MOVED_TABLE + table, wrong[0][ROW])
-            raise DataError(wrong[0]["wrong"], source=place.source, place=place.place)
-        loaded.moved[table] = found
-
-
-def with_moved(loaded: Loaded, frame: DataFrame, stop: Stop) -> DataFrame:
-    """Rows of the table of a stop with a column `moved`: the nodes that belong to each, as a JSON text, or null."""
-    from pyspark.sql import functions as f
-
-    key = _key_of(loaded, stop.table)
-    at = [f"h{number}" for number in range(len(key))]
-    found = loaded.moved[stop.table].where(f.col("place") == _place(loaded.plan, stop)).select(*at, "moved")
-    return frame.join(found, equal(key, at), "left").drop(*at)
-
-
-def lost_nodes(found: Reached) -> Iterator[tuple[str, DataFrame]]:
-    """For every table that nodes were moved from, the nodes of rows that are not there, or that no person has."""
-    from pyspark.sql import functions as f
-
+def check_moved(found: Reached) -> None:
+    """Refuses moved nodes without a place; and those that only one machine reads, as no release of ours has them."""
     loaded = found.loaded
-    for table, moved in loaded.moved.items():
-        at = [f"h{number}" for number in range(len(loaded.holders[table]))]
-        for place in _places(loaded.plan, table):
-            had = [found.rows(stop) for stop in loaded.plan.stops if _is_at(loaded.plan, stop, place)]
-            left = moved.where(f.col("place") == place)
-            for rows in had:
-                names = [f"g{number}" for number in range(len(at))]
-                there = rows.select(*(f.col(a).alias(b) for a, b in zip(_key_of(loaded, table), names, strict=True)))
-                left = left.join(there, equal(at, names), "left_anti")
-            yield table, left
+    for table, asked in loaded.asked.items():
+        name = MOVED_TABLE + table
+        if name not in loaded.asked:
+            continue
+        above = ForeignKey(name, (ABOVE,), name, (NODE,))
+        row = ForeignKey(name, tuple(HOLDER + column for column in asked.holder), table, asked.holder)
+        _check_keys(loaded, above, row)
+        _check_places(found, above, row)
 
 
-def _key_of(loaded: Loaded, table: str) -> list[str]:
-    return loaded.key_names(table, loaded.holders[table])
+def _check_keys(loaded: Loaded, *keys: ForeignKey) -> None:
+    from pyspark.sql import functions as f
+
+    counts = {}
+    broken = False
+    for number, key in enumerate(keys):
+        own = [loaded.seen.get((key.table, name)) for name in key.columns]
+        target = [loaded.seen.get((key.target, name)) for name in key.target_columns]
+        broken |= any(a and b and a.clash(b) for a, b in zip(own, target, strict=True))
+        names = loaded.target_names(key)
+        groups = loaded.frames[key.target].where(filled(names)).groupBy(*names).agg(f.count("*").alias("times"))
+        counts[number] = groups.where(f.col("times") > 1).agg(f.count("*"), f.lit(None).cast("long"))
+    if broken or any(times for times, _ in counted(counts).values()):
+        raise DataError(BROKEN_KEYS, source=loaded.source.name, place=f"table {keys[0].table!r}")
 
 
-def _place(plan: Plan, stop: Stop) -> int:
-    """One number for all stops that differ in their predicates only: their rows have one form of document."""
-    return min(other.index for other in plan.stops if other.labels == stop.labels)
+def _check_places(found: Reached, above: ForeignKey, row: ForeignKey) -> None:
+    from pyspark.sql import functions as f
+
+    loaded, name = found.loaded, above.table
+    node, own = loaded.target_names(above)[0], loaded.own_names(above)[0]
+    holder, under = loaded.own_names(row), loaded.value(name, UNDER)
+    nodes = loaded.frames[name].withColumn("under", under)
+    upper = nodes.select(
+        f.col(node).alias("p"),
+        f.col("under").alias("pu"),
+        *(f.col(one).alias(f"p{at}") for at, one in enumerate(holder)),
+    )
+    inner = nodes.where(filled([own])).join(upper, f.col(own) == f.col("p"), "left")
+    is_same = reduce(
+        lambda a, b: a & b,
+        (f.col(one).eqNullSafe(f.col(f"p{at}")) for at, one in enumerate(holder)),
+        f.col("under").eqNullSafe(f.col("pu")),
+    )
+    tops = nodes.where(f.col(own).isNull())
+    at = [f"a{number}" for number in range(len(holder))]
+    here = found.frames[row.target]
+    is_held, is_shared = _held(found, row.target)
+    keys = (f.col(a).alias(b) for a, b in zip(loaded.target_names(row), at, strict=True))
+    # The names of columns are the same in all tables.
+    rows = here.select(*keys, is_held.alias("held"), is_shared.alias("shared"))
+    tops = tops.join(rows, equal(holder, at), "left")
+    is_there, is_silent = f.col("p").isNotNull(), ~filled([*holder, "under"])
+    is_met = f.coalesce(f.array_contains("held", f.col("under")), f.lit(False))
+    wrong = [
+        (NO_ROW, inner.where(~is_there)),
+        (NO_ROW, tops.where(f.col("held").isNull())),
+        (OTHER_ROW, inner.where(is_there & ~is_silent & ~is_same)),
+        ("", inner.where(is_there & is_silent)),
+        ("", tops.where(is_met & f.array_contains("shared", f.col("under")))),
+        (MISPLACED, tops.where(f.col("held").isNotNull() & ~is_met)),
+    ]
+    counts = counted({number: frame.agg(f.count("*"), f.min(ROW)) for number, (_, frame) in enumerate(wrong)})
+    for number, (what, _) in enumerate(wrong):
+        if counts[number][0] and not what:
+            raise UsageError(f"{loaded.source.name}: table {name!r} has a form that only --engine local reads")
+        if counts[number][0]:
+            refuse(loaded, what, name, counts[number][1])
+    if (circle := circle_of(loaded, above)) is not None:
+        lost = loaded.frames[name].join(circle, f.struct(node) == f.col("circled")).agg(f.min(ROW)).collect()
+        refuse(loaded, CIRCLE, name, lost[0][0])
 
 
-def _is_at(plan: Plan, stop: Stop, place: int) -> bool:
-    return stop.is_container and _place(plan, stop) == place
+def _held(found: Reached, table: str) -> tuple[Column, Column]:
+    """The classes that moved nodes may lie under in a row of a table, and those for which several have the row."""
+    from pyspark.sql import functions as f
+
+    plan = found.loaded.plan
+    held, shared = f.array().cast("array<string>"), f.array().cast("array<string>")
+    for stop in plan.stops:
+        if stop.is_container and stop.table == table:
+            names = f.array(*map(f.lit, _names(plan, stop))).cast("array<string>")
+            none = f.array().cast("array<string>")
+            held = f.concat(held, f.when(found.had(stop) > 0, names).otherwise(none))
+            shared = f.concat(shared, f.when(found.had(stop) > 1, names).otherwise(none))
+    return held, shared
 
 
-def _places(plan: Plan, table: str) -> dict[int, None]:
-    return dict.fromkeys(_place(plan, stop) for stop in plan.stops if stop.is_container and stop.table == table)
+def _names(plan: Plan, stop: Stop) -> list[str]:
+    """The classes that moved nodes may lie under in rows at a stop."""
+    names = [published.name for published in plan.layout.classes if published.container == stop.container]
+    return ["/", *names] if stop.container == 0 else names
 
 
-def _homes(plan: Plan, table: str) -> dict[str, int]:
-    """The place of the rows to which nodes belong that lie under a class, or under the person ("/")."""
-    places = {stop.container: _place(plan, stop) for stop in plan.stops if stop.is_container and stop.table == table}
-    homes = {c.name: places[c.container] for c in plan.layout.classes if c.container in places}
-    return homes | ({"/": places[0]} if 0 in places else {})
+def moved_at(loaded: Loaded, stops: Sequence[Stop]) -> DataFrame | None:
+    """What was moved from the rows that are containers at these stops, by the key of the row (a0, …), as JSON texts."""
+    from pyspark.sql import functions as f
+
+    name = MOVED_TABLE + stops[0].table
+    names = [one for stop in stops if stop.is_container for one in _names(loaded.plan, stop)]
+    if name not in loaded.asked or not names:
+        return None
+    holder = loaded.key_names(name, tuple(HOLDER + one for one in loaded.asked[stops[0].table].holder))
+    columns = loaded.key_names(name, (NODE, ABOVE))
+    columns += [loaded.asked[name].names["value", one] for one in (UNDER, CLASS, VALUE)]
+    nodes = loaded.frames[name].where(loaded.value(name, UNDER).isin(names))
+    at = [f"a{number}" for number in range(len(holder))]
+    held = nodes.groupBy(*(f.col(a).alias(b) for a, b in zip(holder, at, strict=True)))
+    lists = held.agg(f.sort_array(f.collect_list(f.array(*columns))).alias("nodes"))
+    kind = ", ".join(f"{one} string" for one in (*at, "moved"))
+    return map_batches(lists, partial(_trees, keys=len(at)), kind)
 
 
-def _trees(loaded: Loaded, table: str, key: tuple[str, ...]) -> DataFrame:
-    """The nodes of each row of a table, as a text for each of the places where the table stands."""
-    name = MOVED_TABLE + table
-    columns = [ROW, *loaded.key_names(name, (NODE, ABOVE)), *(_value(loaded, name, c) for c in (UNDER, CLASS, VALUE))]
-    holder = loaded.key_names(name, tuple(HOLDER + column for column in key))
-    rows = loaded.frames[name].select(*holder, *columns).repartition(*holder).sortWithinPartitions(*holder, ROW)
-    kind = ", ".join([*(f"h{number} string" for number in range(len(key))), _TEXTS])
-    return map_batches(rows, partial(_grown, kind=kind, homes=_homes(loaded.plan, table), width=len(key)), kind)
-
-
-_TEXTS = "place int, moved string, wrong string, row long"
-
-
-def _value(loaded: Loaded, table: str, column: str) -> str:
-    return loaded.asked[table].names["value", column]
-
-
-def _grown(batches: Batches, kind: str, homes: Mapping[str, int], width: int) -> Iterator[pa.RecordBatch]:
-    """The texts of rows that follow each other in the order of the rows that they belong to."""
-    waiting: list[tuple[Any, ...]] = []
-    for holder, rows in groupby(_each(batches), key=lambda row: row[:width]):
-        found = _Trees([row[width:] for row in rows], homes, has_holder=None not in holder)
-        waiting += [(*holder, *told) for told in found.texts()]
-        if len(waiting) >= _AT_ONCE:
-            yield rows_of(kind, *zip(*waiting, strict=True))
-            waiting.clear()
-    if waiting:
-        yield rows_of(kind, *zip(*waiting, strict=True))
-
-
-def _each(batches: Batches) -> Iterator[tuple[Any, ...]]:
+def _trees(batches: Batches, keys: int) -> Iterator[pa.RecordBatch]:
+    """The nodes of rows as the JSON texts of trees."""
     for batch in batches:
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        texts = [json.dumps(_grouped(nodes), ensure_ascii=False) for nodes in batch.column(keys).to_pylist()]
+        columns = [*batch.columns[:keys], pa.array(texts, pa.string())]
+        names = [*batch.schema.names[:keys], "moved"]
+        yield pa.RecordBatch.from_arrays(columns, names=names)
 
 
-class _Wrong(Exception):
-    """What is wrong with a row, and its number."""
+def _grouped(nodes: list[list[str | None]]) -> dict[str, list[Any]]:
+    """Nodes as trees, grouped by the class that they lie under.
 
-
-class _Trees:
-    """The nodes that belong to one row: (row, node, above, under, class, value)."""
-
-    def __init__(self, rows: list[tuple[Any, ...]], homes: Mapping[str, int], *, has_holder: bool) -> None:
-        self.rows, self.homes, self.has_holder = rows, homes, has_holder
-
-    def texts(self) -> Iterator[tuple[int | None, str | None, str | None, int | None]]:
-        """For each place its number and text, or what is wrong and with which row."""
-        try:
-            found = self.grown()
-        except _Wrong as problem:
-            yield (None, None, *problem.args)
-            return
-        for place, groups in found.items():
-            yield place, json.dumps(groups, ensure_ascii=False), None, None
-
-    def grown(self) -> dict[int, dict[str, list[Any]]]:
-        """For each place the trees by the class that they lie under."""
-        nodes: dict[str, list[Any]] = {row[1]: [row[4] or "", row[5] or "", []] for row in self.rows}
-        classes = {row[1]: row[3] or "" for row in self.rows}
-        found: dict[int, dict[str, list[Any]]] = {}
-        for row, node, above, under, *_ in self.rows:
-            if not self.has_holder or (above is not None and above not in nodes):
-                raise _Wrong("must name the row and the class of the node above it, or none", row)
-            if above is not None:
-                if under and under != classes[above]:
-                    raise _Wrong("must name the row and the class of the node above it, or none", row)
-                nodes[above][2].append(nodes[node])
-            elif under not in self.homes:
-                raise _Wrong("a node must lie under a class of the row that it belongs to", row)
-            else:
-                found.setdefault(self.homes[under], {}).setdefault(under, []).append(nodes[node])
-        self.refuse_circles()
-        return found
-
-    def refuse_circles(self) -> None:
-        """Refuses nodes that lie below themselves."""
-        above = {row[1]: row[2] for row in self.rows}
-        safe: set[Any] = {None}
-        for row, node, *_ in self.rows:
-            way: dict[Any, None] = {}
-            while node not in safe:
-                if node in way:
-                    raise _Wrong("leads back to itself", row)
-                way[node] = None
-                node = above[node]
-            safe |= way.keys()
+    >>> _grouped([["1", None, "ill", "drug", "x"], ["2", "1", "ill", "dose", "5"]])
+    {'ill': [['drug', 'x', [['dose', '5', []]]]]}
+    """
+    made: dict[str | None, list[Any]] = {one[0]: [one[3] or "", one[4] or "", []] for one in nodes}
+    out: dict[str, list[Any]] = {}
+    for node, above, under, _, _ in nodes:
+        children = out.setdefault(under or "", []) if above is None else made[above][2]
+        children.append(made[node])
+    return out

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treeanon.engines.spark.frames import opened
+from treeanon.engines.spark.frames import with_moved
 from treeanon.engines.spark.joins.keys import equal
 from treeanon.engines.spark.joins.loading import Loaded, filled
-from treeanon.engines.spark.joins.moved import with_moved
-from treeanon.engines.spark.records import map_batches
-from treeanon.io.tables.plan import Stop
+from treeanon.engines.spark.joins.moved import moved_at
+from treeanon.io.tables.plan import MOVED_TABLE, Stop
 from treeanon.schema.layout import MOVED
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ def documents(loaded: Loaded) -> DataFrame:
 
     found = _nested(loaded, ()).where(loaded.fits(loaded.plan.stops[0]))
     texts = found.select(f.to_json("document").alias("text"))
-    if loaded.moved:
-        texts = map_batches(texts, opened, "text string")
+    if any(MOVED_TABLE + table in loaded.asked for table in loaded.asked):
+        texts = with_moved(texts)
     return texts.repartition("text").sortWithinPartitions("text")
 
 
@@ -42,12 +41,13 @@ def _nested(loaded: Loaded, labels: Labels) -> DataFrame:
     frame = loaded.frames[table]
     names = [name for stop in stops for name in (*stop.columns.values(), *(stop.fixed or ())[:1])]
     fields = [loaded.value(table, name).alias(name) for name in dict.fromkeys(names)]
-    if stops[0].is_container and table in loaded.moved:
-        frame = with_moved(loaded, frame, stops[0])
-        fields.append(f.col("moved").alias(MOVED))
     for number, below in enumerate(_below(loaded, labels)):
         frame = _with(loaded, frame, below, f"d{number}")
         fields.append(f.col(f"d{number}").alias(below.labels[-1]))
+    moved = moved_at(loaded, stops)
+    if moved is not None:
+        frame = _joined(frame, moved, loaded.key_names(table, loaded.asked[table].holder))
+        fields.append(f.col("moved").alias(MOVED))
     return frame.withColumn("document", f.struct(*fields))
 
 
@@ -70,4 +70,10 @@ def _with(loaded: Loaded, frame: DataFrame, stop: Stop, name: str) -> DataFrame:
     found = found.select(*(f.col(a).alias(b) for a, b in zip(there, at, strict=True)), f.col("document").alias(name))
     if stop.link.down:
         found = found.groupBy(*at).agg(f.sort_array(f.collect_list(name)).alias(name))
+    return _joined(frame, found, here)
+
+
+def _joined(frame: DataFrame, found: DataFrame, here: Sequence[str]) -> DataFrame:
+    """The rows of a frame with what was found for their columns `here`, which are a0, … there."""
+    at = [f"a{number}" for number in range(len(here))]
     return frame.join(found, equal(here, at), "left").drop(*at)

@@ -44,7 +44,7 @@ def reached(loaded: Loaded) -> Reached:
     """How often persons have rows, worked out from the first stop on."""
     from pyspark.sql import functions as f
 
-    found = Reached(loaded, dict(loaded.frames))
+    found = Reached(loaded, {table: loaded.frames[table] for table in loaded.plan.tables()})
     for stop in loaded.plan.stops:
         name, frame = f"m{stop.index}", found.frames[stop.table]
         if stop.link is None:

@@ -10,8 +10,9 @@ from treeanon.engines.spark.joins.accounts import account
 from treeanon.engines.spark.joins.inputs import FolderTables, FrameTables, Tables
 from treeanon.engines.spark.joins.keys import check_keys
 from treeanon.engines.spark.joins.loading import load
-from treeanon.engines.spark.joins.moved import read_moved
+from treeanon.engines.spark.joins.moved import check_moved
 from treeanon.engines.spark.joins.nesting import documents
+from treeanon.engines.spark.joins.reaching import reached
 from treeanon.engines.spark.lines import Lines
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import ReadReport
@@ -50,11 +51,10 @@ def joined(spark: SparkSession, source: Tables, schema: Schema, options: ReadOpt
     try:
         check_keys(loaded, options, report)
         with spark_failures(source.name):
-            read_moved(loaded)
-        persons = account(loaded, report)
-        if not persons:
-            raise DataError(nothing_found(schema, "tables"), source=source.name)
-        with spark_failures(source.name):
+            found = reached(loaded)
+            if not account(found, report):
+                raise DataError(nothing_found(schema, "tables"), source=source.name)
+            check_moved(found)
             texts = loaded.keep(documents(loaded))
     except BaseException:
         loaded.close()
