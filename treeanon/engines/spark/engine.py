@@ -17,7 +17,7 @@ from treeanon.engines.spark.reading import Dataset, read_dataset
 from treeanon.engines.spark.records import on_disk
 from treeanon.engines.spark.relations.publishing import tables_target, write_tables
 from treeanon.engines.spark.relations.target import TablesTarget
-from treeanon.engines.spark.session import ARROW, session, with_settings
+from treeanon.engines.spark.session import ARROW, session
 from treeanon.engines.spark.solving import Solved, check_request, release_counts, solve, verified
 from treeanon.engines.spark.writing import Target, shuffled, texts
 from treeanon.errors import UsageError
@@ -176,8 +176,18 @@ def _published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
 @contextmanager
 def prepared(spark: SparkSession) -> Iterator[SparkSession]:
     """A session with what the work needs set, and put back afterwards."""
-    with with_settings(spark, ARROW), spark_failures("the engine"):
-        yield spark
+    before = {name: spark.conf.get(name, None) for name in ARROW}
+    for name, value in ARROW.items():
+        spark.conf.set(name, value)
+    try:
+        with spark_failures("the engine"):
+            yield spark
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
 
 
 @contextmanager

@@ -11,13 +11,9 @@ import pyarrow as pa
 
 from treeanon.engines.spark.records import Batches, map_batches, rows_of
 from treeanon.engines.spark.relations.release import SpreadTables
-from treeanon.engines.spark.session import with_settings
 from treeanon.io.tables.tables_out import TableOut
 from treeanon.io.tables.write_folder import delimiter_of, file_names
 from treeanon.io.tables.write_rows import write_lines
-
-_CASES = {"spark.sql.caseSensitive": "true"}
-"""Names of columns may differ in nothing but their case."""
 
 
 def folders_of(tables: list[TableOut]) -> list[str]:
@@ -30,8 +26,7 @@ def save_tables(spread: SpreadTables, files: str, place: str) -> None:
     for held, (table, folder) in enumerate(zip(spread.tables, folders_of(spread.tables), strict=True)):
         chunks = spread.frame.where(f"held = {held}").select("rows")
         if files == "parquet":
-            with with_settings(chunks.sparkSession, _CASES):
-                map_batches(chunks, _rows, _type(table)).write.parquet(f"{place}/{folder}")
+            map_batches(chunks, _rows, _type(table)).write.parquet(f"{place}/{folder}")
             continue
         work = partial(_lines, header=_written(table.data, files), files=files)
         lines = map_batches(chunks, work, "text string")
