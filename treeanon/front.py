@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
 from treeanon.algorithms.registry import ALGORITHMS, DEFAULT
 from treeanon.algorithms.tree.solution import Solution
-from treeanon.engines.protocol import engine_named, is_dataframe
+from treeanon.engines.protocol import are_dataframes, engine_named, is_dataframe
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.privacy.freeform_check import verify_freeform
@@ -52,7 +52,8 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
     - A frame of pandas, polars, pyarrow or DuckDB, with its schema, gives the published rows as a frame of that kind,
       in random order; permuted, two such frames.
     - A dataframe of Spark, with the schema of its columns, gives the published persons as such a dataframe: trees, or
-      rows if the schema is one of rows or the search one of tables. See `treeanon.engines.spark`.
+      rows if the schema is one of rows or the search one of tables. Several, as {table: dataframe}, with a schema of
+      tables that has their keys, give persons as rows with nested columns. See `treeanon.engines.spark`.
 
     >>> import pyarrow as pa, treeanon as ta
     >>> schema = '''
@@ -73,7 +74,7 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
         if algorithm in FLAT_ALGORITHMS:
             raise UsageError(f"{algorithm} is a search of tables: anonymize(forest.flatten(), …), a row a person")
         return anonymize_forest(data, **named, **asked)
-    if schema is not None and is_dataframe(data):
+    if schema is not None and (is_dataframe(data) or are_dataframes(data)):
         return engine_named("spark").publish_frame(data, schema, {**named, **asked})
     if algorithm in ALGORITHMS:
         raise UsageError(

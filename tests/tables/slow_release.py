@@ -7,17 +7,18 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
-from strategies import FOLDER, Case, Field, _type_and_hierarchy
+from strategies import FOLDER, Case, Field, _type_and_hierarchy, released
 from strategies import make_records as make_records
 
 import treeanon as ta
-from treeanon.errors import SchemaError
+from treeanon.errors import SchemaError, UsageError
+from treeanon.io.tables.writing import plan_of
 from treeanon.schema import Schema
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.model import Link
@@ -171,6 +172,27 @@ def draw_schema(rnd: Random, files: str = "") -> Release:
         return Release(design, Case("tables", tuple(fields), None, text, schema, parents), resolved)
 
 
+def as_kind(schema: Schema, kind: str) -> Schema:
+    """The resolved schema as if its input had been of that kind."""
+    assert schema.input.relations is not None
+    files = kind if kind in ("csv", "tsv", "parquet") else "csv"
+    relations = replace(schema.input.relations, files=files)
+    return replace(schema, input=replace(schema.input, relations=relations))
+
+
+def draw_release(rnd: Random, kind: str, count: int = 6) -> tuple[Release, ta.Forest]:
+    """A schema that can be written, and a forest of it: any trees, or trees that were generalised too."""
+    while True:
+        found = draw_schema(rnd)
+        try:
+            plan_of(found.resolved)
+        except UsageError:
+            continue
+        schema = as_kind(found.resolved, kind)
+        forest = ta.Forest.from_records(schema, make_records(rnd, found.case, count=count))
+        return found, released(rnd, forest) if rnd.random() < 0.5 else forest
+
+
 def quoted(name: str) -> str:
     return f'"{name}"' if "'" in name else f"'{name}'"
 
@@ -224,7 +246,8 @@ def load_package(folder: Path, database: sqlite3.Connection) -> None:
             lines.append(f"FOREIGN KEY ({sql_names(key['fields'])}) REFERENCES {sql_name(goal)} ({to})")
         statements.append(f"CREATE TABLE {sql_name(resource['name'])} ({', '.join(lines)})")
         names = [f["name"] for f in schema["fields"]]
-        rows[resource["name"]] = list(file_rows(folder / resource["path"], resource, names))
+        paths = resource["path"] if isinstance(resource["path"], list) else [resource["path"]]
+        rows[resource["name"]] = [row for path in paths for row in file_rows(folder / path, resource, names)]
     fill(database, statements, rows)
 
 

@@ -35,7 +35,19 @@ def a_file(data: str | bytes, dialect: Dialect | None = None, name: str = "t.csv
 
 
 def rows(file: DelimitedFile) -> list[tuple[object, ...]]:
-    table = file.read(file.columns)
+    """The rows of a file, read at once; block by block they are the same, or wrong in the same way."""
+    try:
+        found = tuples(file.read(file.columns))
+    except DataError as problem:
+        with pytest.raises(DataError) as caught:
+            list(file.blocks(file.columns))
+        assert str(caught.value) == str(problem)
+        raise
+    assert [row for block in file.blocks(file.columns) for row in tuples(block)] == found
+    return found
+
+
+def tuples(table: pa.Table) -> list[tuple[object, ...]]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 

@@ -5,45 +5,21 @@ from __future__ import annotations
 import secrets
 import shutil
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from unittest.mock import patch
 
-from slow_release import Release, check_package, check_sqlite, draw_schema
-from strategies import FOLDER, make_records, properties, released
+from slow_release import check_package, check_sqlite, draw_release
+from strategies import FOLDER, properties
 
 import treeanon as ta
-from treeanon.errors import UsageError
 from treeanon.io.tables import released as released_rows
-from treeanon.io.tables.writing import plan_of
 
 KINDS = ["sqlite", "csv", "tsv", "parquet", "zip"]
 
 
 def fresh(ending: str) -> Path:
     return FOLDER / f"tables-{secrets.token_hex(6)}{ending}"
-
-
-def as_kind(schema: ta.Schema, kind: str) -> ta.Schema:
-    """The resolved schema as if its input had been of that kind."""
-    assert schema.input.relations is not None
-    files = kind if kind in ("csv", "tsv", "parquet") else "csv"
-    relations = replace(schema.input.relations, files=files)
-    return replace(schema, input=replace(schema.input, relations=relations))
-
-
-def draw_release(rnd: Random, kind: str) -> tuple[Release, ta.Forest]:
-    """A schema that can be written, and a forest of it: any trees, or trees that were generalised too."""
-    while True:
-        found = draw_schema(rnd)
-        try:
-            plan_of(found.resolved)
-        except UsageError:
-            continue
-        schema = as_kind(found.resolved, kind)
-        forest = ta.Forest.from_records(schema, make_records(rnd, found.case))
-        return found, released(rnd, forest) if rnd.random() < 0.5 else forest
 
 
 def check_files(path: Path, kind: str) -> None:

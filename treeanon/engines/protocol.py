@@ -68,6 +68,11 @@ def is_dataframe(data: object) -> bool:
     return any(one.__module__.startswith("pyspark.sql.") and one.__name__ == "DataFrame" for one in type(data).__mro__)
 
 
+def are_dataframes(data: object) -> bool:
+    """Whether an object has dataframes of an engine by the names of tables."""
+    return isinstance(data, Mapping) and bool(data) and all(map(is_dataframe, data.values()))
+
+
 class Engine(Protocol):
     """Publishes a dataset."""
 
@@ -78,7 +83,7 @@ class Engine(Protocol):
         """The release of a job's input that a request asks for, written and checked."""
 
     def publish_frame(self, frame: Any, schema: Schema, asked: Mapping[str, Any]) -> Any:
-        """The published rows of a dataframe of the engine, as another one."""
+        """The published rows of a dataframe of the engine, or of several that are tables, as another one."""
 
 
 ENGINES = {"spark": "treeanon.engines.spark.engine"}

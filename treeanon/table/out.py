@@ -11,7 +11,8 @@ import numpy as np
 from treeanon.errors import UsageError
 from treeanon.io.output import Check, open_output
 from treeanon.io.registry import FORMATS, format_named, format_of_name
-from treeanon.io.tables.tables_out import Kind, TableOut, value_column
+from treeanon.io.tables.tables_out import TableOut
+from treeanon.io.tables.value_columns import Kind, value_column
 from treeanon.io.tables.write_rows import delimiter_for, write_rows
 from treeanon.io.writing import shuffled
 from treeanon.kernels.trees import Longs

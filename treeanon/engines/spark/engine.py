@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.engines.protocol import Job, Published, Told
 from treeanon.engines.spark.failures import spark_failures
-from treeanon.engines.spark.forms import FORMS, Form, form_of, target_form
+from treeanon.engines.spark.forms import FORMS, TABLES, Form, Readable, source_form, target_form
 from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
+from treeanon.engines.spark.joins.reading import lines_of_frames
 from treeanon.engines.spark.lines import Lines
 from treeanon.engines.spark.reading import Dataset, read_dataset
+from treeanon.engines.spark.records import on_disk
+from treeanon.engines.spark.relations.publishing import tables_target, write_tables
+from treeanon.engines.spark.relations.target import TablesTarget
 from treeanon.engines.spark.session import ARROW, refuse_connected, session
 from treeanon.engines.spark.solving import Solved, check_request, release_counts, solve, verified
 from treeanon.engines.spark.watching import Telling, tagged, watched
 from treeanon.engines.spark.writing import Target, shuffled, texts
+from treeanon.errors import UsageError
 from treeanon.io.options import ReadOptions
 from treeanon.privacy.verdict import Verdict
 from treeanon.release.request import Request
@@ -26,6 +31,8 @@ from treeanon.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    Frames = DataFrame | Mapping[str, DataFrame]
 
 
 @dataclass(frozen=True)
@@ -38,17 +45,23 @@ class SparkEngine:
 
     def _publish(self, job: Job, request: Request, told: Telling) -> Published:
         check_request(request, job.schema)
-        source = form_of(job.source, job.schema, job.source_format)
+        source = source_form(job)
         form = target_form(job, source)
-        schema = job.schema.for_format(source.document)
+        schema = job.schema if source is TABLES else job.schema.for_format(source.document)
         with prepared(session()) as spark:
-            target = Target(spark, job.target, form.ending, force=job.force)
+            target = _target(spark, job, form)
             told("reading")
             options = ReadOptions(job.on_error, job.strict)
-            lines = source.read(spark, job.source, schema)
-            with kept(read_dataset(lines, schema, options, show_values=job.show_values)) as dataset:
+            with (
+                closing(source.read(spark, job.source, schema, options)) as lines,
+                kept(read_dataset(lines, lines.schema or schema, options, show_values=job.show_values)) as dataset,
+            ):
                 solved = solve(dataset, request, told, job.sample, told.progress)
-                verdict = _written(dataset, solved, target, form, request.seed, told)
+                if isinstance(target, TablesTarget):
+                    tables = lines.tables or job.schema
+                    verdict = write_tables(dataset, solved, target, job.schema, tables, request.seed, told)
+                else:
+                    verdict = _written(dataset, solved, target, FORMS[form.name], request.seed, told)
                 return _published(dataset, solved, verdict)
 
     def publish_rows(self, job: Job, request: TableRequest, told: Told | None = None) -> TableRelease:
@@ -57,42 +70,62 @@ class SparkEngine:
 
         return watched(lambda told: publish_table(job, request, told), told)
 
-    def publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
-        """The published rows of a dataframe, by what is asked as of `treeanon.anonymize`."""
-        refuse_connected(frame)
+    def publish_frame(self, frame: Frames, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
+        """The published rows of a dataframe, or of several that are tables, asked for as of `treeanon.anonymize`."""
+        for one in frame.values() if isinstance(frame, Mapping) else [frame]:
+            refuse_connected(one)
         return watched(lambda told: self._publish_frame(frame, schema, asked, told), None)
 
-    def _publish_frame(self, frame: DataFrame, schema: Schema, asked: Mapping[str, Any], told: Telling) -> DataFrame:
+    def _publish_frame(self, frame: Frames, schema: Schema, asked: Mapping[str, Any], told: Telling) -> DataFrame:
         from treeanon.engines.spark.tables.engine import is_of_rows, publish_table_frame, table_request_of
 
         given = dict(asked)
         sample = given.pop("sample", None)
         if is_of_rows(schema, given):
             seed = given.pop("seed", None)
+            if isinstance(frame, Mapping):
+                raise UsageError("several dataframes hold persons in tables tied by keys, not one row for each person")
             return publish_table_frame(frame, schema, table_request_of(**given), seed, told, sample)[0]
         return anonymize_frame(frame, schema, request_of(**given), told, sample)[0]
 
 
 def anonymize_frame(
-    frame: DataFrame, schema: Schema, request: Request, told: Telling | None = None, sample: int | None = None
+    frame: Frames, schema: Schema, request: Request, told: Telling | None = None, sample: int | None = None
 ) -> tuple[DataFrame, Published]:
     """The published rows of a dataframe, in random order, and what there is to tell of them.
+
+    Several dataframes, by the names of tables that the keys of the schema tie, give rows with nested columns too.
 
     The rows are held by the workers when this returns, as they were checked; what the frame was made of can change.
     """
     told = told or Telling(None, lambda done, total: None)
     check_request(request, schema)
     form = FORMS["ndjson"]
-    with prepared(frame.sparkSession):
-        lines = lines_of_frame(frame)
-        with kept(read_dataset(lines, schema.for_format("ndjson"), ReadOptions())) as dataset:
-            solved = solve(dataset, request, told, sample, told.progress)
-            told("writing")
-            found = shuffled(texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records)
-            rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
-            told("checking what was written")
-            verdict = verified(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
-            return rows, _published(dataset, solved, verdict)
+    with (
+        prepared(_session_of(frame)),
+        closing(_lines_of(frame, schema)) as lines,
+        kept(read_dataset(lines, lines.schema or schema.for_format("ndjson"), ReadOptions())) as dataset,
+    ):
+        solved = solve(dataset, request, told, sample, told.progress)
+        told("writing")
+        found = shuffled(texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records)
+        rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
+        told("checking what was written")
+        verdict = verified(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
+        return rows, _published(dataset, solved, verdict)
+
+
+def _session_of(frame: Frames) -> SparkSession:
+    return next(iter(frame.values())).sparkSession if isinstance(frame, Mapping) else frame.sparkSession
+
+
+def _lines_of(frame: Frames, schema: Schema) -> Lines:
+    """The persons of a dataframe, or of several."""
+    if not isinstance(frame, Mapping):
+        return lines_of_frame(frame)
+    if not schema.input.is_relational:
+        raise UsageError('several dataframes are tables tied by keys: the schema must say format = "tables"')
+    return lines_of_frames(frame, schema, ReadOptions())
 
 
 def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:
@@ -101,6 +134,13 @@ def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:
     classes = (negative,) if isinstance(negative, str) else tuple(negative)
     options = {name: value for name, value in asked.items() if name not in own and value is not None}
     return Request(negative=classes, options=options, **{name: asked[name] for name in own if name in asked})
+
+
+def _target(spark: SparkSession, job: Job, form: Readable) -> Target:
+    """The place that a job's output goes to; what cannot be written there is refused."""
+    if isinstance(form, Form):
+        return Target(spark, job.target, form.ending, force=job.force)
+    return tables_target(spark, job)
 
 
 def _written(dataset: Dataset, solved: Solved, target: Target, form: Form, seed: int | None, told: Told) -> Verdict:
@@ -115,7 +155,7 @@ def _written(dataset: Dataset, solved: Solved, target: Target, form: Form, seed:
 
     def check(place: str) -> None:
         told("checking what was written")
-        again: Lines = replace(form.read(dataset.frame.sparkSession, place, schema), name=target.name)
+        again: Lines = replace(form.read(dataset.frame.sparkSession, place, schema, ReadOptions()), name=target.name)
         verdicts.append(verified(again, schema, dataset, solved))
 
     target.write(save, check)
@@ -155,14 +195,8 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
 @contextmanager
 def kept(dataset: Dataset) -> Iterator[Dataset]:
     """The dataset, its rows kept on the disks of the workers; what a lost worker had is read again."""
-    from pyspark import StorageLevel
-
-    frame = dataset.frame.persist(StorageLevel.DISK_ONLY)
-    try:
+    with on_disk(dataset.frame) as frame:
         yield replace(dataset, frame=frame)
-    finally:
-        with suppress(Exception):
-            frame.unpersist()
 
 
 ENGINE = SparkEngine()

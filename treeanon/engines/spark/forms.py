@@ -10,27 +10,37 @@ from typing import TYPE_CHECKING
 from treeanon.engines.protocol import Job
 from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.frames import frame_of_lines, lines_of_frame
+from treeanon.engines.spark.joins.reading import lines_of_folder
 from treeanon.engines.spark.lines import Lines, lines_of_files
 from treeanon.engines.spark.xml_files import ranges_of_files, save_documents
 from treeanon.errors import UsageError
+from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format
+from treeanon.io.registry import format_of_name
 from treeanon.schema import Schema
+from treeanon.schema.model import FLAT, RELATIONAL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True)
-class Form:
-    """One form. `document` is the format of its records' texts, `ending` that of its files.
+class Readable:
+    """A form of inputs. `document` is the format of its records' texts."""
+
+    name: str
+    document: str
+    read: Callable[[SparkSession, str, Schema, ReadOptions], Lines]
+
+
+@dataclass(frozen=True)
+class Form(Readable):
+    """A form of inputs and outputs. `ending` is that of its files.
 
     `lines` makes the column `text` of what is written; `save` writes it to a place.
     """
 
-    name: str
-    document: str
     ending: str
-    read: Callable[[SparkSession, str, Schema], Lines]
     lines: Callable[[DataFrame], DataFrame]
     save: Callable[[DataFrame, Schema, str], None]
 
@@ -51,11 +61,15 @@ def _numbered(frame: DataFrame) -> DataFrame:
     return frame.select(f.concat(f.lit('{"id":'), number, f.lit(',"tree":'), f.col("text"), f.lit("}")).alias("text"))
 
 
-def _read_lines(spark: SparkSession, source: str, schema: Schema, form: str) -> Lines:
+def _read_lines(spark: SparkSession, source: str, schema: Schema, options: ReadOptions, form: str) -> Lines:
     return lines_of_files(spark, source, form)
 
 
-def _read_parquet(spark: SparkSession, source: str, schema: Schema) -> Lines:
+def _read_xml(spark: SparkSession, source: str, schema: Schema, options: ReadOptions) -> Lines:
+    return ranges_of_files(spark, source, schema)
+
+
+def _read_parquet(spark: SparkSession, source: str, schema: Schema, options: ReadOptions) -> Lines:
     with spark_failures(source):
         return lines_of_frame(spark.read.parquet(source), source)
 
@@ -67,37 +81,58 @@ def _save_parquet(lines: DataFrame, schema: Schema, place: str) -> None:
 FORMS = {
     form.name: form
     for form in (
-        Form("ndjson", "ndjson", ".ndjson", partial(_read_lines, form="ndjson"), _plain, _save_text),
-        Form(
-            "trees",
-            "trees",
-            ".trees.jsonl",
-            partial(_read_lines, form="trees"),
-            _numbered,
-            _save_text,
-        ),
-        Form("xml", "xml", ".xml", ranges_of_files, _plain, save_documents),
-        Form("parquet", "ndjson", ".parquet", _read_parquet, _plain, _save_parquet),
+        Form("ndjson", "ndjson", partial(_read_lines, form="ndjson"), ".ndjson", _plain, _save_text),
+        Form("trees", "trees", partial(_read_lines, form="trees"), ".trees.jsonl", _numbered, _save_text),
+        Form("xml", "xml", _read_xml, ".xml", _plain, save_documents),
+        Form("parquet", "ndjson", _read_parquet, ".parquet", _plain, _save_parquet),
     )
 }
 
+TABLES = Readable("tables", "ndjson", lines_of_folder)
+"""Tables tied by keys, whose lines are documents that have a schema of their own."""
 
-def form_of(place: str, schema: Schema, name: str | None) -> Form:
-    """The form of an input or output: the one asked for, Parquet by its name, or what the schema says."""
-    if name is None and place.rstrip("/").endswith(".parquet"):
+
+def source_form(job: Job) -> Readable:
+    """The form of a job's input: the one asked for, Parquet by its name, or what the schema says."""
+    name = job.source_format
+    if name is None and not job.schema.input.is_relational and _is_parquet(job.source):
         name = "parquet"
-    name = name or input_format(place, schema).name
-    if schema.input.is_relational:
-        raise UsageError("the engine spark reads tables tied by keys once `treeanon convert` has made ndjson of them")
+    name = name or input_format(job.source, job.schema).name
+    if name in RELATIONAL and name != TABLES.name:
+        raise UsageError(
+            f"the engine spark reads tables tied by keys from folders of CSV, TSV or Parquet: `treeanon convert` makes"
+            f" such a folder of {name}"
+        )
+    if name == TABLES.name:
+        return TABLES
+    return _form_named(name, job.schema)
+
+
+def target_form(job: Job, source: Readable) -> Readable:
+    """The form of a job's output: the one asked for, or that of its input; of tables, what the output's name means."""
+    name = job.target_format
+    if name is None and isinstance(source, Form):
+        return _checked(source, job.schema)
+    if name is None:
+        meant = format_of_name(job.target)
+        name = "parquet" if _is_parquet(job.target) else meant.name if meant is not None else None
+    if source is TABLES and (name in (None, TABLES.name) or (job.target_format is None and name in FLAT)):
+        return TABLES
+    return _checked(_form_named(name or "", job.schema), job.schema)
+
+
+def _form_named(name: str, schema: Schema) -> Form:
     if name not in FORMS or schema.input.is_flat:
-        raise UsageError(f"the engine spark reads and writes records as {', '.join(FORMS)}")
+        raise UsageError(f"the engine spark reads and writes records as {', '.join(FORMS)}, and folders of tables")
     return FORMS[name]
 
 
-def target_form(job: Job, source: Form) -> Form:
-    """The form of a job's output: the one asked for, or that of its input."""
-    form = source if job.target_format is None else form_of(job.target, job.schema, job.target_format)
-    record = job.schema.for_format(form.document).input.record
+def _checked(form: Form, schema: Schema) -> Form:
+    record = schema.input.record
     if form.name == "xml" and record is not None and record.whole_file:
         raise UsageError("the engine spark writes no file for each person; name another format, such as --to ndjson")
     return form
+
+
+def _is_parquet(place: str) -> bool:
+    return place.rstrip("/").endswith(".parquet")

@@ -26,9 +26,14 @@ def lines_of_frame(frame: DataFrame, name: str = "the dataframe") -> Lines:
     columns = [f.col("`" + column.replace("`", "``") + "`") for column in frame.columns]
     texts = frame.select(f.to_json(f.struct(*columns)).alias("text"))
     if f'"{MOVED}"' in frame.schema.json():
-        texts = map_batches(texts, _opened, "text string")
+        texts = with_moved(texts)
     where = (f.lit(-1).cast("long").alias("file"), f.spark_partition_id().cast("long").alias("start"))
     return Lines(texts.select(*where, f.col("text").cast("binary").alias("line")), name, "ndjson")
+
+
+def with_moved(texts: DataFrame) -> DataFrame:
+    """The JSON texts of published records, in which what was moved is a text itself, as records are read."""
+    return map_batches(texts, _opened, "text string")
 
 
 def _opened(batches: Batches) -> Iterator[pa.RecordBatch]:

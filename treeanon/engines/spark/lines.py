@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from treeanon.engines.spark.failures import spark_failures
 from treeanon.errors import UsageError
+from treeanon.forest import ReadReport
+from treeanon.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,12 +22,25 @@ ENDINGS = {"ndjson": "{ndjson,jsonl}", "trees": "trees.jsonl", "csv": "{csv,tsv}
 
 @dataclass(frozen=True)
 class Lines:
-    """The texts of records, in the form that a reader takes: `ndjson`, `trees`, or `xml` (ranges of files)."""
+    """The texts of records, in the form that a reader takes: `ndjson`, `trees`, or `xml` (ranges of files).
+
+    Texts that were put together from tables have the `schema` by which they are read, that of the `tables` with its
+    keys known, and the `report` of what was left out; frames that are `kept` for them are given up by `close`.
+    """
 
     frame: DataFrame
     name: str
     form: str
     files: dict[int, str] = field(default_factory=dict)
+    schema: Schema | None = None
+    tables: Schema | None = None
+    report: ReadReport | None = None
+    kept: Sequence[DataFrame] = ()
+
+    def close(self) -> None:
+        """Gives up what is kept for them."""
+        for frame in self.kept:
+            frame.unpersist()
 
     def place(self, file: int, start: int, line: int, place: str) -> tuple[str, str]:
         """Source and place of a record for an error: the line of its file, or the row of its partition."""

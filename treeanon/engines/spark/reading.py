@@ -37,6 +37,7 @@ from treeanon.engines.spark.xml_pieces import few_at_once, read_pieces
 from treeanon.errors import DataError
 from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
+from treeanon.forest.report import Dropped
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.flat import Flat
 from treeanon.hierarchy.intervals import Intervals
@@ -114,6 +115,10 @@ def gathered(
     builder = ForestBuilder(schema)
     for part in parts:
         builder.report.add(part.report)
+    if lines.report is not None:
+        # What documents have beside values was put there by joining the tables, which told what it left out.
+        builder.report.dropped = Dropped()
+        builder.report.add(lines.report)
     builder.report.files = len(set(lines.files.values()))
     records = sum(part.records for part in parts)
     if not records:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -108,11 +109,25 @@ def _lists(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def map_batches(frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], schema: str) -> DataFrame:
+def map_batches(frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], schema: Any) -> DataFrame:
     """What the work makes of the batches of every partition, on the workers."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         return frame.mapInArrow(work, schema)
+
+
+@contextmanager
+def on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+    """The rows, kept on the disks of the workers; what a lost worker had is made again."""
+    from pyspark import StorageLevel
+
+    kept = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        # Java may be gone, which has been told then.
+        with suppress(Exception):
+            kept.unpersist()
 
 
 def rows_of(schema: str, *columns: Any) -> pa.RecordBatch:

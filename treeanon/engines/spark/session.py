@@ -39,7 +39,12 @@ another user of the machine: blocks are served to nobody else."""
 _PATIENCE = 20.0
 """Seconds that Java has to end in."""
 
-ARROW = {"spark.sql.execution.arrow.maxRecordsPerBatch": "20000", "spark.sql.session.timeZone": "UTC"}
+ARROW = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    "spark.sql.session.timeZone": "UTC",
+    # Fields of documents, and columns, may differ in nothing but their case.
+    "spark.sql.caseSensitive": "true",
+}
 """What the work needs of any session; set for its time."""
 
 

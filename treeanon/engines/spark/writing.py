@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from treeanon.engines.spark.failures import spark_failures
@@ -39,9 +40,23 @@ def texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema, seed: int
     Places come from a secret that is the same for every attempt at a task, so that a record whose task is repeated goes
     to the same place: none is lost, and none is written twice.
     """
-    secret = secrets.token_bytes(32) if seed is None else str(seed).encode()
-    work = partial(_texts, sent=recipe.sent(dataset), form=form, shared=shared_with(dataset, schema), secret=secret)
+    sent, shared = recipe.sent(dataset), shared_with(dataset, schema)
+    work = partial(_texts, sent=sent, form=form, shared=shared, secret=secret_of(seed))
     return map_batches(dataset.frame, work, TEXTS)
+
+
+def secret_of(seed: int | None) -> bytes:
+    """What an order is made of that is the same for every attempt at a task; without a seed nobody can guess it."""
+    return secrets.token_bytes(32) if seed is None else str(seed).encode()
+
+
+def random_places(secret: bytes, number: int, count: int) -> npt.NDArray[np.uint64]:
+    """A random place for each record of a block of the partition that this task works on."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    part = context.partitionId() if context else 0
+    return np.frombuffer(hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * count), np.uint64)
 
 
 def shuffled(frame: DataFrame, records: int) -> DataFrame:
@@ -50,17 +65,12 @@ def shuffled(frame: DataFrame, records: int) -> DataFrame:
 
 
 def _texts(batches: Batches, sent: Any, form: str, shared: Any, secret: bytes) -> Iterator[pa.RecordBatch]:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    part = context.partitionId() if context else 0
     schema = shared.value
     classes = classes_of(schema)
     for number, found in enumerate(sent.after(batches)):
         after = replace(found, schema=schema, classes=classes)
-        stream = hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * len(after))
         written = document_format(form).texts(after, schema).records(after)
-        yield rows_of(TEXTS, np.frombuffer(stream, np.int64), written)
+        yield rows_of(TEXTS, random_places(secret, number, len(after)).view(np.int64), written)
 
 
 class Target:
@@ -69,19 +79,19 @@ class Target:
     def __init__(self, spark: SparkSession, name: str, ending: str, *, force: bool) -> None:
         session: Any = spark
         self.name, self.ending, self.force, self.spark = name, ending, force, spark
-        self._path = session._jvm.org.apache.hadoop.fs.Path
+        self.path = session._jvm.org.apache.hadoop.fs.Path
         with spark_failures(name):
-            path = self._path(name)
+            path = self.path(name)
             found = path.getFileSystem(session._jsc.hadoopConfiguration())
             # A local file system that keeps a checksum beside each file would leave these in the release.
             self.system = found.getRawFileSystem() if _is_local(found) else found
             self.place = self.system.makeQualified(path)
-            self.aside = self._path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.part")
+            self.aside = self.path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.part")
             if not self.system.exists(self.place.getParent()):
                 raise FileError(f"{name}: its folder does not exist")
-            self._refuse_existing()
+            self.refuse_existing()
 
-    def _refuse_existing(self) -> None:
+    def refuse_existing(self) -> None:
         """FileError for a target that is no folder, or that has something in it which is not ours to replace."""
         if not self.system.exists(self.place):
             return
@@ -90,38 +100,46 @@ class Target:
         names = [status.getPath().getName() for status in self.system.listStatus(self.place)]
         if names and not self.force:
             raise FileError(f"{self.name}: exists already; --force replaces it")
-        if not all(map(is_part, names)):
+        if names and not self.is_ours(names):
             raise FileError(f"{self.name}: holds files that are not from treeanon; empty it or name another folder")
+
+    def is_ours(self, names: list[str]) -> bool:
+        """Whether a folder that holds files and folders of these names may be replaced."""
+        return all(map(is_part, names))
 
     def write(self, save: Callable[[str], None], check: Callable[[str], None]) -> None:
         """Has a dataset saved at a hidden place; it appears once `check` has passed what is there."""
         with self._cleaning(), spark_failures(self.name):
             save(self.aside.toString())
-            self._rename_files()
+            self.tidy()
             check(self.aside.toString())
             self._commit()
 
     def _cleaning(self) -> Any:
         return _Cleaning(self.spark, self.system, self.aside)
 
-    def _rename_files(self) -> None:
-        """Gives the files neutral names, and removes all that Spark has put beside them."""
-        files = sorted(status.getPath().getName() for status in self.system.listStatus(self.aside))
-        number = 0
+    def tidy(self) -> None:
+        """Makes of what was saved what is to appear."""
+        self.rename_files(self.aside)
+
+    def rename_files(self, folder: Any) -> list[str]:
+        """Gives the files of a folder neutral names, and removes all that Spark has put beside them."""
+        files = sorted(status.getPath().getName() for status in self.system.listStatus(folder))
+        named: list[str] = []
         for name in files:
             if name.startswith("part-"):
-                number += 1
-                new = self._path(self.aside, f"part-{number:05}{self.ending}")
-                self.system.rename(self._path(self.aside, name), new)
+                named.append(f"part-{len(named) + 1:05}{self.ending}")
+                self.system.rename(self.path(folder, name), self.path(folder, named[-1]))
             else:
-                self.system.delete(self._path(self.aside, name), True)
+                self.system.delete(self.path(folder, name), True)
+        return named
 
     def _commit(self) -> None:
         """Lets the dataset appear; an old one goes out of the way first, and back if that fails."""
-        self._refuse_existing()
+        self.refuse_existing()
         old = None
         if self.system.exists(self.place):
-            old = self._path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.old")
+            old = self.path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.old")
             if not self.system.rename(self.place, old):
                 raise FileError(f"{self.name}: what is there cannot be replaced")
         if not self.system.rename(self.aside, self.place):

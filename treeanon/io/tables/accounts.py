@@ -6,6 +6,7 @@ that no person reaches. Other inputs may have anything; whoever verifies them mu
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -17,7 +18,7 @@ from treeanon.forest import ReadReport
 from treeanon.io.tables.needs import find_needs
 from treeanon.io.tables.plan import MOVED_TABLE, Plan, Stop
 from treeanon.io.tables.released import distinct_rows
-from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.source import TableInfo
 from treeanon.kernels.trees import Ints
 from treeanon.schema.keys import ForeignKey, columns_text
 
@@ -56,16 +57,13 @@ def numbering(column: pa.ChunkedArray) -> Numbering:
 
 
 @dataclass(frozen=True)
-class Accounts:
-    """What was read: the codes of columns, what rows refer to, how keys are numbered, the rows of every stop."""
+class Accounting(ABC):
+    """What was read, however it is counted: the input's tables, the plan, how keys are numbered, the rows of tables."""
 
-    source: TableSource
+    infos: Mapping[str, TableInfo]
     plan: Plan
-    codes: Mapping[tuple[str, str], Ints]
-    targets: Mapping[ForeignKey, Ints]
     numberings: Mapping[tuple[str, str], Numbering]
     sizes: Mapping[str, int]
-    rows: list[Ints]
 
     def give(self, report: ReadReport) -> None:
         """Puts all into the report."""
@@ -74,6 +72,22 @@ class Accounts:
         self.unreached(report)
         self.unmerged(report)
 
+    @abstractmethod
+    def present(self, stop: Stop) -> int:
+        """How many rows all containers have at a stop."""
+
+    @abstractmethod
+    def held(self, stop: Stop, name: str) -> int:
+        """In how many of these rows a column holds a value; all rows, if it was not read."""
+
+    @abstractmethod
+    def unreached(self, report: ReadReport) -> None:
+        """Counts rows that hold values, but that no person has by any path."""
+
+    @abstractmethod
+    def unmerged(self, report: ReadReport) -> None:
+        """Counts looked-up rows that are equal to others: which of them a row refers to says more than they do."""
+
     def is_fresh(self, table: str, column: str, seen: frozenset[tuple[str, str]] = frozenset()) -> bool:
         """Whether a key column holds numbers that say nothing: of its own rows, or of rows that it refers to."""
         at = table, column
@@ -81,7 +95,7 @@ class Accounts:
             return True
         ways = (
             (key.target, key.target_columns[key.columns.index(column)])
-            for key in self.targets
+            for key in self.plan.followed()
             if key.table == table and column in key.columns
         )
         return at not in seen and any(self.is_fresh(*way, seen | {at}) for way in ways)
@@ -92,27 +106,50 @@ class Accounts:
 
     def columns(self, report: ReadReport) -> None:
         """Counts columns without a class, where there are rows; keys apart, unless they say nothing."""
-        for stop, found in zip(self.plan.stops, self.rows, strict=True):
-            present = found[found >= 0]
+        for stop in self.plan.stops:
             named = {*stop.columns.values(), *(stop.fixed or ())[:1], self.plan.record_column}
-            for name in self.source.tables()[stop.table].columns if len(present) else ():
+            for name in self.infos[stop.table].columns if self.present(stop) else ():
                 at = stop.table, name
                 if name in named:
                     continue
                 if at in self.numberings:
                     if not self.is_fresh(*at):
                         report.keys[columns_text(stop.table, [name])] = self.sizes[stop.table]
-                    continue
-                read = self.codes.get(at)
-                times = len(present) if read is None else int(np.count_nonzero(read[present] >= 0))
-                if times:
+                elif times := self.held(stop, name):
                     report.dropped.add(stop.place, name, times)
 
     def tables(self, report: ReadReport) -> None:
         """Names the tables that no path goes through."""
         visited = {stop.table for stop in self.plan.stops}
         visited |= {MOVED_TABLE + stop.table for stop in self.plan.stops if stop.is_container}
-        report.unread_tables += [name for name in self.source.tables() if name not in visited]
+        report.unread_tables += [name for name in self.infos if name not in visited]
+
+    def merges(self, stop: Stop) -> bool:
+        """Whether a release has equal rows of a looked-up table once."""
+        try:
+            is_apart = find_needs(self.plan).keeps_apart(stop)
+        except UsageError:  # a release of ours cannot have this form
+            is_apart = False
+        return not is_apart and not any(other.is_container for other in self.plan.below(stop))
+
+
+@dataclass(frozen=True)
+class Accounts(Accounting):
+    """The same of columns: the codes of their values, what rows refer to, the rows of every stop."""
+
+    codes: Mapping[tuple[str, str], Ints]
+    targets: Mapping[ForeignKey, Ints]
+    rows: list[Ints]
+
+    def present(self, stop: Stop) -> int:
+        """How many rows all containers have at a stop."""
+        return int(np.count_nonzero(self.rows[stop.index] >= 0))
+
+    def held(self, stop: Stop, name: str) -> int:
+        """In how many of these rows a column holds a value; all rows, if it was not read."""
+        found = self.rows[stop.index]
+        read = self.codes.get((stop.table, name))
+        return self.present(stop) if read is None else int(np.count_nonzero(read[found[found >= 0]] >= 0))
 
     def unreached(self, report: ReadReport) -> None:
         """Counts rows that hold values, but that no person has by any path."""
@@ -131,27 +168,21 @@ class Accounts:
 
     def unmerged(self, report: ReadReport) -> None:
         """Counts looked-up rows that are equal to others: which of them a row refers to says more than they do."""
-        try:
-            needs = find_needs(self.plan)
-        except UsageError:  # a release of ours cannot have this form
-            needs = None
         numbers: dict[int, Ints] = {}
         for stop in reversed(self.plan.stops):
             if not stop.is_container:
-                is_apart = needs is not None and needs.keeps_apart(stop)
-                numbers[stop.index] = self._numbered(stop, numbers, is_apart, report)
+                numbers[stop.index] = self._numbered(stop, numbers, report)
 
-    def _numbered(self, stop: Stop, numbers: dict[int, Ints], is_apart: bool, report: ReadReport) -> Ints:
+    def _numbered(self, stop: Stop, numbers: dict[int, Ints], report: ReadReport) -> Ints:
         """A number for every row of a looked-up table, the same for equal rows; -1 for those not used at the stop."""
         found = self.rows[stop.index]
         is_used = np.zeros(self.sizes[stop.table], bool)
         is_used[found[found >= 0]] = True
         used = np.flatnonzero(is_used)
-        below = self.plan.below(stop)
         number = np.arange(len(used))
-        if not is_apart and not any(other.is_container for other in below):
+        if self.merges(stop):
             columns = [self.codes[stop.table, name][used] for name in stop.columns.values()]
-            for other in below:
+            for other in self.plan.below(stop):
                 assert other.link is not None
                 target = self.targets[other.link.key][used]
                 columns.append(np.where(target >= 0, np.append(numbers[other.index], -1)[target], -1).astype(np.int32))

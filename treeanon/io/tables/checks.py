@@ -51,11 +51,14 @@ def check_names(names: Sequence[str], source: str) -> None:
         raise DataError(f"names columns twice or not at all: {listed(sorted(twice) or [''])}", source=source)
 
 
-def wrong_row(source: str, table: str = "") -> Wrong:
-    """Errors that name a row by its number (from 1), or none (-1: the column); and its table, where there are more."""
+def wrong_row(source: str, table: str = "", start: int = 0) -> Wrong:
+    """Errors that name a row by its number (from 1), or none (-1: the column); and its table, where there are more.
+
+    `start` rows are before those that are looked at.
+    """
 
     def wrong(column: str, row: int, message: str) -> DataError:
-        place = [*([f"table {table}"] if table else ()), *([f"row {row + 1}"] if row >= 0 else ())]
+        place = [*([f"table {table}"] if table else ()), *([f"row {start + row + 1}"] if row >= 0 else ())]
         return DataError(message, source=source, place=", ".join(place), path=column)
 
     return wrong

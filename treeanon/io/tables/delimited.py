@@ -122,6 +122,37 @@ class DelimitedFile:
                 table = table.set_column(asked.index(name), name, self._integers(name, table[name]))
         return table.unify_dictionaries().select(list(columns))
 
+    def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """One or more of the columns, some rows at a time, for files that no memory holds; texts are no dictionaries.
+
+        A file that cannot be read at all may be found out after its last rows.
+        """
+        asked = list(columns)
+        kinds: dict[str, pa.DataType] = dict.fromkeys(asked, pa.string())
+        rows, whole = 0, True
+        with self._bytes() as stream:
+            watched = WatchedBytes(stream, self.dialect, self.skipped)
+            try:
+                with self._opened(watched, kinds) as reader:
+                    for batch in reader:
+                        yield self._typed(pa.Table.from_batches([batch]).select(asked), rows)
+                        rows += len(batch)
+            except MemoryError:
+                raise
+            except (pa.ArrowException, OSError, ValueError):
+                whole = False
+        if watched.problem is not None:
+            raise watched.problem from None
+        if not watched.empty and (not whole or watched.doubtful) and (self._checked(None) != rows or not whole):
+            raise DataError("cannot be read as delimited values", source=self.source.name)
+
+    def _typed(self, table: pa.Table, start: int) -> pa.Table:
+        """Rows from that one on, with integers in the columns that are declared as such."""
+        for at, name in enumerate(table.column_names):
+            if name in self.rules.integers:
+                table = table.set_column(at, name, self._integers(name, table[name], start))
+        return table
+
     def _read(
         self, kinds: dict[str, pa.DataType], most: int | None, advance: Advance | None, *, typed: bool = False
     ) -> pa.Table | None:
@@ -146,6 +177,20 @@ class DelimitedFile:
         return None if typed and watched.hexadecimal else table
 
     def _fast(self, watched: WatchedBytes, kinds: dict[str, pa.DataType], most: int | None) -> pa.Table:
+        if most is None:
+            return pcsv.read_csv(watched, *self._asked(kinds))
+        batches, have = [], 0
+        with self._opened(watched, kinds) as reader:
+            while have < most and (batch := next(reader, None)) is not None:
+                batches.append(batch)
+                have += len(batch)
+            return pa.Table.from_batches(batches, reader.schema).slice(0, most)
+
+    def _opened(self, watched: WatchedBytes, kinds: dict[str, pa.DataType]) -> pcsv.CSVStreamingReader:
+        return pcsv.open_csv(watched, *self._asked(kinds))
+
+    def _asked(self, kinds: dict[str, pa.DataType]) -> tuple[pcsv.ReadOptions, pcsv.ParseOptions, pcsv.ConvertOptions]:
+        """How the fast reader is to read the columns as these kinds."""
         dialect = self.dialect
         # A row must fit into two blocks.
         reading = pcsv.ReadOptions(column_names=list(self.columns), block_size=LONGEST_ROW)
@@ -163,14 +208,7 @@ class DelimitedFile:
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
         )
-        if most is None:
-            return pcsv.read_csv(watched, reading, parsing, converting)
-        batches, have = [], 0
-        with pcsv.open_csv(watched, reading, parsing, converting) as reader:
-            while have < most and (batch := next(reader, None)) is not None:
-                batches.append(batch)
-                have += len(batch)
-            return pa.Table.from_batches(batches, reader.schema).slice(0, most)
+        return reading, parsing, converting
 
     def _checked(self, most: int | None) -> int:
         """The number of rows, read exactly and slowly: DataError if one of them is broken."""
@@ -184,11 +222,11 @@ class DelimitedFile:
             stream.skip(self.skipped)
             yield stream
 
-    def _integers(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    def _integers(self, name: str, column: pa.ChunkedArray, start: int = 0) -> pa.ChunkedArray:
         try:
             return as_integers(column)
         except NoInteger as problem:
-            place = self.place(problem.row, anyhow=True)
+            place = self.place(start + problem.row, anyhow=True)
             message = "is not an integer, as datapackage.json declares"
             raise DataError(message, source=place.source, place=place.place, path=name) from None
 

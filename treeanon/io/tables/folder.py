@@ -212,6 +212,10 @@ class FolderSource:
             row -= count
         return Place(f"{self.name}, table {table}", f"row {row + 1}")
 
+    def parts(self, table: str) -> Sequence[Part]:
+        """The files of a table, one after another."""
+        return self._files[table].parts
+
     def delimiter(self, table: str) -> str:
         """The delimiter of the first CSV file of a table; none of Parquet."""
         first = self._files[table].parts[0]

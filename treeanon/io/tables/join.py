@@ -69,7 +69,7 @@ def _comparable(own: pa.ChunkedArray, target: pa.ChunkedArray, number: int) -> t
             return a.cast(kind), b.cast(kind)
         except pa.ArrowInvalid:  # integers that the type would round
             pass
-    raise KeyClash(number, _kind(own), _kind(target))
+    raise KeyClash(number, kind_text(own.type), kind_text(target.type))
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
@@ -110,11 +110,11 @@ def _common_number(*kinds: pa.DataType) -> pa.DataType | None:
     return pa.float64() if floats else None
 
 
-def _kind(column: pa.ChunkedArray) -> str:
-    """What a column holds, in words."""
+def kind_text(kind: pa.DataType) -> str:
+    """What a column of that type holds, in words."""
     import pyarrow.types as of
 
-    kind = column.type.value_type if of.is_dictionary(column.type) else column.type
+    kind = kind.value_type if of.is_dictionary(kind) else kind
     if of.is_integer(kind):
         return "integers"
     if of.is_floating(kind) or of.is_decimal(kind):

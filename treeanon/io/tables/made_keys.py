@@ -23,6 +23,12 @@ ID_COLUMN = "treeanon_id"
 Shuffled = Callable[[int], Longs]
 """Gives the numbers below a count in random order."""
 
+Numbered = Callable[[str, int], Longs]
+"""Gives so many rows of a table their random numbers, from 1."""
+
+KeyColumns = tuple[str, tuple[str, ...]]
+"""A table and the columns of a key of it."""
+
 
 @dataclass
 class KeyedTable:
@@ -44,12 +50,26 @@ class KeyedTable:
         return self.columns.setdefault(name, np.zeros(len(self.serial), np.int64))
 
 
+def in_random_order(shuffled: Shuffled) -> Numbered:
+    """Numbers rows from 1 to their count in random order."""
+    return lambda _, count: shuffled(count) + 1
+
+
 def make_keys(
-    needs: Needs, rows: Rows, primary: Mapping[str, tuple[str, ...]], shuffled: Shuffled
+    needs: Needs, rows: Rows, primary: Mapping[str, tuple[str, ...]], numbered: Numbered
 ) -> dict[str, KeyedTable]:
     """The tables of a release with fresh keys, whose numbers are in random order."""
+    tables = all_keys(needs, rows, primary, numbered)
+    choose_keys(needs.plan, tables, whole_keys(tables), moved_tables(needs.plan, rows))
+    return tables
+
+
+def all_keys(
+    needs: Needs, rows: Rows, primary: Mapping[str, tuple[str, ...]], numbered: Numbered
+) -> dict[str, KeyedTable]:
+    """The tables of a release with every key that they may have, of which `choose_keys` leaves those that they need."""
     plan = needs.plan
-    tables = _tables(plan, rows, shuffled)
+    tables = _tables(plan, rows, numbered)
     own = followed_columns(plan)
     for table, column in needs.shared - own:
         tables[table].column(column)[:] = 1
@@ -66,11 +86,34 @@ def make_keys(
             made.unique.append(columns)
     for stop in _in_order(plan):
         _refer(needs, rows, tables, stop)
-    for table, made in tables.items():
-        _choose_primary(made, {key.target_columns for key in plan.followed() if key.target == table}, own)
-        if not made.primary and (table == plan.stops[0].table or any(moved_from(plan, rows, table))):
-            _give_id(made, set(plan.valued(table)))
     return tables
+
+
+def whole_keys(tables: Mapping[str, KeyedTable]) -> frozenset[KeyColumns]:
+    """The keys that every row of their table has."""
+    return frozenset(
+        (name, columns)
+        for name, table in tables.items()
+        for columns in table.unique
+        if all((table.column(column) > 0).all() for column in columns)
+    )
+
+
+def choose_keys(
+    plan: Plan, tables: Mapping[str, KeyedTable], whole: Collection[KeyColumns], moved: Collection[str]
+) -> None:
+    """Leaves the tables the keys that they need; those from which nodes were `moved`, and the record's, have one."""
+    own = followed_columns(plan)
+    for name, table in tables.items():
+        referred = {key.target_columns for key in plan.followed() if key.target == name}
+        _choose_primary(table, referred, own, whole)
+        if not table.primary and (name == plan.stops[0].table or name in moved):
+            _give_id(table, set(plan.valued(name)))
+
+
+def moved_tables(plan: Plan, rows: Rows) -> frozenset[str]:
+    """The tables from whose rows nodes were moved."""
+    return frozenset(stop.table for stop in plan.stops if stop.is_container and stop.container in rows.moved)
 
 
 def moved_from(plan: Plan, rows: Rows, table: str) -> Iterator[int]:
@@ -80,15 +123,21 @@ def moved_from(plan: Plan, rows: Rows, table: str) -> Iterator[int]:
             yield stop.container
 
 
-def _tables(plan: Plan, rows: Rows, shuffled: Shuffled) -> dict[str, KeyedTable]:
-    tables: dict[str, KeyedTable] = {}
-    for name in dict.fromkeys(stop.table for stop in plan.stops):
-        blocks, at = {}, 0
-        for stop in plan.stops:
-            if stop.table == name:
-                blocks[stop.index] = slice(at, at + rows.stops[stop.index].count)
-                at = blocks[stop.index].stop
-        tables[name] = KeyedTable(name, blocks, shuffled(at) + 1)
+def _tables(plan: Plan, rows: Rows, numbered: Numbered) -> dict[str, KeyedTable]:
+    found = {}
+    for name, blocks in blocks_of(plan, rows).items():
+        size = max(block.stop for block in blocks.values())
+        found[name] = KeyedTable(name, blocks, numbered(name, size))
+    return found
+
+
+def blocks_of(plan: Plan, rows: Rows) -> dict[str, dict[int, slice]]:
+    """For every table where the rows of each stop are in it."""
+    tables: dict[str, dict[int, slice]] = {}
+    for stop in plan.stops:
+        blocks = tables.setdefault(stop.table, {})
+        start = max((block.stop for block in blocks.values()), default=0)
+        blocks[stop.index] = slice(start, start + rows.stops[stop.index].count)
     return tables
 
 
@@ -120,11 +169,12 @@ def _refer(needs: Needs, rows: Rows, tables: dict[str, KeyedTable], stop: Stop) 
         np.maximum(block, found, out=block)
 
 
-def _choose_primary(table: KeyedTable, referred: set[tuple[str, ...]], own: Collection[Column]) -> None:
+def _choose_primary(
+    table: KeyedTable, referred: set[tuple[str, ...]], own: Collection[Column], whole: Collection[KeyColumns]
+) -> None:
     """Makes the first of the table's keys that every row has its primary key; what nothing refers to is given up."""
     keys = list(dict.fromkeys(table.unique))
-    whole = [columns for columns in keys if all((table.column(name) > 0).all() for name in columns)]
-    table.primary = whole[0] if whole else ()
+    table.primary = next((columns for columns in keys if (table.name, columns) in whole), ())
     table.unique = [columns for columns in keys if columns != table.primary and columns in referred]
     used = {name for columns in (table.primary, *table.unique) for name in columns}
     for name in list(table.columns):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from treeanon.forest.tables import BatchWriter, MovedNodes, TextCodes
 from treeanon.io.tables.accounts import numbering
 from treeanon.io.tables.join import NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.tables.plan import MOVED_TABLE, Plan
-from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.source import KeyedTables, TableSource
 from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.kernels.joins import in_circles
 from treeanon.kernels.trees import Ints
@@ -27,6 +27,51 @@ under in the holding row ("/": the person), its own class, and its value."""
 
 HOLDER = "of_"
 """Begins the names of the columns that hold the key of the holding row."""
+
+
+BROKEN_KEYS = "holds keys that are not unique, or not of the type of those they refer to"
+NO_ROW = "refers to a row that is not there"
+CIRCLE = "leads back to itself"
+OTHER_ROW = "must name the row and the class of the node above it, or none"
+MISPLACED = "a node must lie under a class of the row that it belongs to"
+
+
+def holder_key(source: KeyedTables, table: str) -> list[str]:
+    """The columns of a table by which the table of what was moved from its rows names them."""
+    name = MOVED_TABLE + table
+    columns = source.tables()[name].columns
+    key = [column.removeprefix(HOLDER) for column in columns if column.startswith(HOLDER)]
+    wrong = ""
+    if missing := [column for column in (NODE, ABOVE, UNDER, CLASS, VALUE) if column not in columns]:
+        wrong = f"has no column {', '.join(map(repr, missing))}"
+    elif not key or any(column not in source.tables()[table].columns for column in key):
+        wrong = f"its columns {HOLDER}… must name the key of table {table!r}"
+    if wrong:
+        raise DataError(wrong, source=source.name, place=f"table {name!r}")
+    return key
+
+
+def account_moved(
+    table: str,
+    columns: Sequence[str],
+    key: Sequence[str],
+    rows: int,
+    fresh: Collection[tuple[str, str]],
+    report: ReadReport,
+    *,
+    is_numbered: bool,
+) -> None:
+    """Reports further columns of a table of what was moved from rows of another, and keys that are no mere numbers."""
+    name = MOVED_TABLE + table
+    known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + column for column in key)}
+    for column in columns:
+        if column not in known:
+            report.dropped.add(f"{name}.", column, rows)
+    if not is_numbered:
+        report.keys[columns_text(name, [NODE])] = rows
+    for column in key:
+        if (table, column) not in fresh:
+            report.keys[columns_text(name, [HOLDER + column])] = rows
 
 
 def read_moved(
@@ -80,13 +125,7 @@ class _Moved:
 
     def read(self, reader: NestedReader) -> None:
         """Gives the nodes to the reader, the trees that hang on one row together."""
-        columns = self.source.tables()[self.name].columns
-        key = [name.removeprefix(HOLDER) for name in columns if name.startswith(HOLDER)]
-        if missing := [name for name in (NODE, ABOVE, UNDER, CLASS, VALUE) if name not in columns]:
-            raise self.fail(f"has no column {', '.join(map(repr, missing))}")
-        lost = [name for name in key if name not in self.source.tables()[self.table].columns]
-        if lost or not key:
-            raise self.fail(f"its columns {HOLDER}… must name the key of table {self.table!r}")
+        key = holder_key(self.source, self.table)
         found = self.source.read(self.name, [NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)])
         holder = self.source.read(self.table, key)
         try:
@@ -94,32 +133,26 @@ class _Moved:
             row = find_targets([found.column(HOLDER + name) for name in key], [holder.column(name) for name in key])
             texts = [self.texts(found.column(name)) for name in (UNDER, CLASS, VALUE)]
         except (KeyClash, RepeatedKey, Unreadable):
-            raise self.fail("holds keys that are not unique, or not of the type of those they refer to") from None
+            raise self.fail(BROKEN_KEYS) from None
         wrong = np.flatnonzero((above < -1) | ((above < 0) & (row < 0)))
         if len(wrong):
-            raise self.fail("refers to a row that is not there", int(wrong[0]))
+            raise self.fail(NO_ROW, int(wrong[0]))
         if len(circle := in_circles(above)):
-            raise self.fail("leads back to itself", int(circle.min()))
+            raise self.fail(CIRCLE, int(circle.min()))
         inner = np.flatnonzero(above >= 0)
         unders = np.array(texts[0], dtype=object)
         other_row = (row[inner] != NULL) & (row[inner] != row[above[inner]])
         other_class = (unders[inner] != "") & (unders[inner] != unders[above[inner]])
         if len(strange := inner[other_row | other_class]):
-            raise self.fail("must name the row and the class of the node above it, or none", int(strange[0]))
+            raise self.fail(OTHER_ROW, int(strange[0]))
         self.account(found, key)
         self.give(reader, above.tolist(), row, texts)
 
     def account(self, found: Any, key: list[str]) -> None:
         """Reports further columns, and keys that are no mere numbers."""
-        known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)}
-        for name in self.source.tables()[self.name].columns:
-            if name not in known:
-                self.report.dropped.add(f"{self.name}.", name, found.num_rows)
-        if numbering(found.column(NODE)) == "other":
-            self.report.keys[columns_text(self.name, [NODE])] = found.num_rows
-        for name in key:
-            if (self.table, name) not in self.fresh:
-                self.report.keys[columns_text(self.name, [HOLDER + name])] = found.num_rows
+        is_numbered = numbering(found.column(NODE)) != "other"
+        columns = self.source.tables()[self.name].columns
+        account_moved(self.table, columns, key, found.num_rows, self.fresh, self.report, is_numbered=is_numbered)
 
     def texts(self, column: Any) -> list[str]:
         codes, texts = coded(column)
@@ -161,5 +194,5 @@ class _Moved:
                 home = published.container
         place = places.get(home, np.empty(0, np.int32))
         if row >= len(place) or place[row] < 0:
-            raise Malformed("a node must lie under a class of the row that it belongs to")
+            raise Malformed(MISPLACED)
         reader.add_moved({under: [node]}, int(place[row]), home)

@@ -67,11 +67,7 @@ class ParquetFile:
         self, columns: Sequence[str], most: int | None = None, advance: Callable[[int], None] | None = None
     ) -> pa.Table:
         """These columns; what no value can be is refused by column and row."""
-        wrong = wrong_row(self.name)
-        for name in columns:
-            check_kind(name, self.schema.field(name).type, wrong)
-        texts = [name for name in columns if is_text(self.schema.field(name).type)]
-        with _plainly(self.name), self._opened(texts) as file:
+        with self._columns(columns) as file:
             groups = self._groups(file, most)
             table = file.read_row_groups(groups, columns=list(columns)).select(list(columns))
             if not columns:
@@ -79,10 +75,36 @@ class ParquetFile:
                 return pa.table({"": pa.nulls(rows if most is None else min(rows, most))}).select([])
             if advance is not None:
                 advance(_stored(file, groups, set(columns)))
-        table = table if most is None else table.slice(0, most)
+        return self._plain(table if most is None else table.slice(0, most))
+
+    def starts(self) -> list[int]:
+        """The first row of every row group; a file without any has one that is empty."""
+        with _plainly(self.name), self._opened() as file:
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+        return [sum(sizes[:group]) for group in range(len(sizes) or 1)]
+
+    def read_group(self, group: int, start: int, columns: Sequence[str]) -> pa.Table:
+        """One or more columns of a row group that has this first row."""
+        with self._columns(columns) as file:
+            groups = [group] if group < file.metadata.num_row_groups else []
+            table = file.read_row_groups(groups, columns=list(columns)).select(list(columns))
+        return self._plain(table, start)
+
+    @contextmanager
+    def _columns(self, columns: Sequence[str]) -> Iterator[pq.ParquetFile]:
+        """The file, opened for these columns."""
+        for name in columns:
+            check_kind(name, self.schema.field(name).type, wrong_row(self.name))
+        texts = [name for name in columns if is_text(self.schema.field(name).type)]
+        with _plainly(self.name), self._opened(texts) as file:
+            yield file
+
+    def _plain(self, table: pa.Table, start: int = 0) -> pa.Table:
+        """Rows from that one on with columns of the types that sources have."""
+        wrong = wrong_row(self.name, start=start)
         with _plainly(self.name):
-            plain = [plain_column(name, table[name], wrong) for name in columns]
-        return pa.table(plain, names=list(columns)).unify_dictionaries() if columns else table
+            plain = [plain_column(name, table[name], wrong) for name in table.column_names]
+        return pa.table(plain, names=table.column_names).unify_dictionaries()
 
     def _groups(self, file: pq.ParquetFile, most: int | None) -> list[int]:
         """The row groups that hold the first rows."""

@@ -20,7 +20,7 @@ from treeanon.io.tables.accounts import Accounts, Numbering, numbering
 from treeanon.io.tables.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.tables.moved import read_moved
 from treeanon.io.tables.plan import RECORD_COLUMN, Plan, Stop, make_plan
-from treeanon.io.tables.source import TableSource
+from treeanon.io.tables.source import KeyedTables, TableSource
 from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.joins import group_rows, in_circles, take_at
@@ -38,7 +38,7 @@ MOST_ROWS = 200_000_000
 Column = tuple[Ints, Sequence[str]]
 
 
-def resolved(schema: Schema, source: TableSource) -> Schema:
+def resolved(schema: Schema, source: KeyedTables) -> Schema:
     """The schema with its paths followed by the keys that it and the input have."""
     if schema.input.relations is not None:
         return schema
@@ -84,7 +84,8 @@ class _Reader:
             self.load()
         rows, owners = self.rows()
         codes = {at: column for at, (column, _) in self.columns.items()}
-        accounts = Accounts(self.source, self.plan, codes, self.targets, self.numberings, self.sizes, rows)
+        tables = self.source.tables()
+        accounts = Accounts(tables, self.plan, self.numberings, self.sizes, codes, self.targets, rows)
         accounts.give(self.report)
         fresh = accounts.fresh()
         self.targets.clear()

@@ -31,17 +31,15 @@ class Place:
     place: str
 
 
-class TableSource(Protocol):
-    """Tables that can be read column by column. `name` is how messages call the whole input, without any secret.
+class KeyedTables(Protocol):
+    """Tables and the keys between them. `name` is how messages call the whole input, without any secret.
 
     `files` says what kind of files hold the tables ("csv", "tsv", "parquet"; "" for one file or a database);
-    `by_column` whether columns are as well read one after another, with rows in the same order; `left_out` which
-    declared keys lead nowhere, and which files hold no table, and why.
+    `left_out` which declared keys lead nowhere, and which files hold no table, and why.
     """
 
     name: str
     files: str
-    by_column: bool
     left_out: tuple[str, ...]
 
     def tables(self) -> Mapping[str, TableInfo]:
@@ -49,6 +47,15 @@ class TableSource(Protocol):
 
     def keys(self) -> Sequence[ForeignKey]:
         """The foreign keys that the input itself declares between its tables."""
+
+
+class TableSource(KeyedTables, Protocol):
+    """Tables that can be read column by column.
+
+    `by_column` says whether columns are as well read one after another, with rows in the same order.
+    """
+
+    by_column: bool
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """These columns of a table, rows in stored order; only the first `most` rows if that is given.

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.errors import DataError
 from treeanon.forest import Forest
-from treeanon.io.tables.made_keys import KeyedTable, Shuffled, moved_from
+from treeanon.io.tables.agreed import Agreed
+from treeanon.io.tables.made_keys import KeyedTable, Numbered, moved_from, moved_tables, whole_keys
 from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE
 from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop
 from treeanon.io.tables.released import MovedRows, Rows
-from treeanon.io.tables.views import indices, strings
-from treeanon.io.values import number_text
+from treeanon.io.tables.value_columns import Kind, kinds_of, text_array, values_of
+from treeanon.io.tables.views import indices
 from treeanon.kernels.trees import Ints, Longs
 from treeanon.schema.keys import ForeignKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Kind = Literal["integer", "number", "text"]
-_INTEGER = re.compile(r"-?[1-9][0-9]{0,18}|0")
 
 
 @dataclass(frozen=True)
@@ -46,21 +41,35 @@ class TableOut:
         return frozenset(name for name in names if not self.data.column(name).null_count)
 
 
+def agreement(forest: Forest, plan: Plan, rows: Rows, keyed: Mapping[str, KeyedTable]) -> Agreed:
+    """What there is to agree upon in the tables of a part, which have all their keys."""
+    fitting = {
+        ((name, column), kind)
+        for name in keyed
+        for column, (_, texts, wanted) in _Maker(forest, plan, rows, keyed[name]).valued().items()
+        for kind in kinds_of(texts, wanted)
+    }
+    return Agreed(whole_keys(keyed), moved_tables(plan, rows), frozenset(fitting))
+
+
 def tables_out(
-    forest: Forest, plan: Plan, rows: Rows, keyed: dict[str, KeyedTable], shuffled: Shuffled
+    forest: Forest,
+    plan: Plan,
+    rows: Rows,
+    keyed: Mapping[str, KeyedTable],
+    numbered: Numbered,
+    agreed: Agreed | None = None,
 ) -> list[TableOut]:
-    """All tables of a release, the record's first."""
-    made = [table_out(forest, plan, rows, keyed[name]) for name in keyed]
-    for name in keyed:
-        containers = list(moved_from(plan, rows, name))
-        if containers:
-            made.append(_moved_table(forest, plan, rows, keyed[name], containers, shuffled))
+    """All tables of a release, the record's first; of a part of one, as `agreed`."""
+    made = [table_out(forest, plan, rows, table, agreed) for table in keyed.values()]
+    moved = moved_tables(plan, rows) if agreed is None else agreed.moved
+    made += [_moved_table(forest, plan, rows, keyed[name], numbered) for name in keyed if name in moved]
     return made
 
 
-def table_out(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable) -> TableOut:
+def table_out(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, agreed: Agreed | None = None) -> TableOut:
     """One table of a release."""
-    return _Maker(forest, plan, rows, keyed).table()
+    return _Maker(forest, plan, rows, keyed, agreed).table()
 
 
 @dataclass
@@ -69,6 +78,7 @@ class _Maker:
     plan: Plan
     rows: Rows
     keyed: KeyedTable
+    agreed: Agreed | None = None
 
     def table(self) -> TableOut:
         import pyarrow as pa
@@ -80,11 +90,16 @@ class _Maker:
         for name, values in self.keyed.columns.items():
             columns[name], kinds[name] = pa.array(values[order], mask=values[order] == 0), "integer"
         for name, (codes, texts, wanted) in self.valued().items():
-            columns[name], kinds[name] = value_column(codes[order], texts, wanted)
+            kinds[name] = next(kinds_of(texts, wanted)) if self.agreed is None else self.kind(name)
+            columns[name] = values_of(texts, kinds[name]).take(indices(codes[order]))
         if marks := self.persons():
             columns[RECORD_COLUMN], kinds[RECORD_COLUMN] = pa.array(marks[0][order]), "integer"
         own = tuple(key for key in self.plan.followed() if key.table == self.keyed.name)
         return TableOut(self.keyed.name, pa.table(columns), kinds, self.keyed.primary, tuple(self.keyed.unique), own)
+
+    def kind(self, name: str) -> Kind:
+        assert self.agreed is not None
+        return self.agreed.kind((self.keyed.name, name))
 
     def persons(self) -> list[Longs]:
         """Which rows are persons, in a record table that has other rows too."""
@@ -126,58 +141,20 @@ class _Maker:
         return found.setdefault(name, (empty, [], set()))
 
 
-def value_column(codes: Ints, texts: Sequence[str], wanted: set[str]) -> tuple[pa.Array, Kind]:
-    """A column of values: numbers where its classes are declared to be and all of them are, else texts."""
-    import pyarrow as pa
-
-    kind: Kind = "text"
-    if wanted <= {"integer", "number"} and all(map(_is_integer, texts)):
-        kind = "integer"
-    elif wanted <= {"integer", "number"} and all(map(_is_float, texts)):
-        kind = "number"
-    if kind == "integer":
-        values = pa.array([int(text) for text in texts], pa.int64())
-    elif kind == "number":
-        values = pa.array([float(text) for text in texts], pa.float64())
-    else:
-        values = _text_array(texts)
-    return values.take(indices(codes)), kind
-
-
-def _is_integer(text: str) -> bool:
-    return bool(_INTEGER.fullmatch(text)) and abs(int(text)) < 2**63
-
-
-def _is_float(text: str) -> bool:
-    """Whether a reader of the number makes just this text of it."""
-    try:
-        value = float(text)
-    except ValueError:
-        return False
-    return math.isfinite(value) and number_text(value) == text
-
-
-def _text_array(texts: Sequence[str]) -> pa.Array:
-    try:
-        return strings(texts)
-    except UnicodeEncodeError:
-        raise DataError("a value holds half of a character (a lone surrogate), which tables cannot hold") from None
-
-
 def _is_row_of(stop: Stop, table: str) -> bool:
     return stop.is_container and stop.table == table
 
 
-def _moved_table(
-    forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, containers: list[int], shuffled: Shuffled
-) -> TableOut:
+def _moved_table(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, numbered: Numbered) -> TableOut:
     """The table of what was disassociated from rows of another, which it refers to."""
     import pyarrow as pa
 
+    name = MOVED_TABLE + keyed.name
+    containers = list(moved_from(plan, rows, keyed.name))
     home = {stop.container: keyed.blocks[stop.index] for stop in plan.stops if _is_row_of(stop, keyed.name)}
     names = [published.name for published in plan.layout.classes]
     size = sum(len(rows.moved[container].row) for container in containers)
-    serial = shuffled(size) + 1
+    serial = numbered(name, size)
     above, holder = np.zeros(size, np.int64), np.zeros(size, np.int64)
     unders: list[str] = []
     labels: list[int] = []
@@ -196,13 +173,12 @@ def _moved_table(
     columns = {
         NODE: pa.array(serial[order]),
         ABOVE: pa.array(above[order], mask=above[order] == 0),
-        UNDER: _text_array([unders[i] for i in order]),
-        CLASS: _text_array([decoded[i][0] for i in order]),
-        VALUE: _text_array([decoded[i][1] for i in order]),
+        UNDER: text_array([unders[i] for i in order]),
+        CLASS: text_array([decoded[i][0] for i in order]),
+        VALUE: text_array([decoded[i][1] for i in order]),
     }
-    for name in keyed.primary:
-        columns[HOLDER + name] = pa.array(keyed.columns[name][holder][order])
-    name = MOVED_TABLE + keyed.name
+    for column in keyed.primary:
+        columns[HOLDER + column] = pa.array(keyed.columns[column][holder][order])
     kinds: dict[str, Kind] = {column: "text" if column in (UNDER, CLASS, VALUE) else "integer" for column in columns}
     foreign = (
         ForeignKey(name, (ABOVE,), name, (NODE,)),

@@ -29,21 +29,25 @@ def write_rows(table: TableOut, form: str, delimiter: str, stream: BinaryIO) -> 
 
         pq.write_table(table.data, stream)
         return
+    write_lines(table.data, delimiter, stream)
+
+
+def write_lines(data: pa.Table, delimiter: str, stream: BinaryIO, *, header: bool = True) -> None:
+    """Writes rows as delimited values, below the names of their columns or without."""
     from pyarrow import csv
 
-    data = _with_number_texts(table)
+    data = _with_number_texts(data)
     if data.num_columns == 1:
         data = _quoted(data)
-    csv.write_csv(data, stream, csv.WriteOptions(delimiter=delimiter, quoting_style="needed"))
+    csv.write_csv(data, stream, csv.WriteOptions(include_header=header, delimiter=delimiter, quoting_style="needed"))
 
 
-def _with_number_texts(table: TableOut) -> pa.Table:
+def _with_number_texts(data: pa.Table) -> pa.Table:
     """The columns with numbers that are no integers as texts: files have them in the form in which they are read."""
     import pyarrow as pa
 
-    data = table.data
-    for at, (name, kind) in enumerate(table.kinds.items()):
-        if kind == "number":
+    for at, name in enumerate(data.column_names):
+        if pa.types.is_floating(data.schema.field(at).type):
             coded = data.column(name).combine_chunks().dictionary_encode()
             texts = pa.array([number_text(value) for value in coded.dictionary.to_pylist()], pa.string())
             data = data.set_column(at, name, texts.take(coded.indices))

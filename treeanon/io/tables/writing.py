@@ -7,7 +7,7 @@ from pathlib import Path
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.output import Check, open_folder, open_output
-from treeanon.io.tables.made_keys import Shuffled, make_keys
+from treeanon.io.tables.made_keys import Shuffled, in_random_order, make_keys
 from treeanon.io.tables.needs import Needs, find_needs
 from treeanon.io.tables.plan import Plan, make_plan
 from treeanon.io.tables.released import lay_out
@@ -24,7 +24,7 @@ _FILES = (".csv", ".tsv", ".parquet", ".gz", ".zst")
 
 def plan_of(schema: Schema) -> Plan:
     """The plan by which a schema's records are written as tables; UsageError if they cannot be."""
-    return _needs(schema).plan
+    return needs_of(schema).plan
 
 
 def check_target(format: str, target: str, plan: Plan | None) -> None:
@@ -38,19 +38,20 @@ def check_target(format: str, target: str, plan: Plan | None) -> None:
         check_database(target, [stop.table for stop in plan.stops] if plan is not None else [])
 
 
-def _needs(schema: Schema) -> Needs:
+def needs_of(schema: Schema) -> Needs:
+    """What a release as tables needs, by a schema of tables; UsageError if there cannot be one."""
     return find_needs(make_plan(schema if schema.input.relations is not None else resolve(schema)))
 
 
 def make_tables(forest: Forest, schema: Schema, shuffled: Shuffled, progress: Progress | None = None) -> list[TableOut]:
     """The tables of a forest, by a relational schema."""
-    needs = _needs(schema)
+    needs, numbered = needs_of(schema), in_random_order(shuffled)
     rows = lay_out(forest, needs, progress)
-    keyed = make_keys(needs, rows, _primary(schema), shuffled)
-    return tables_out(forest, needs.plan, rows, keyed, shuffled)
+    keyed = make_keys(needs, rows, kept_primary(schema), numbered)
+    return tables_out(forest, needs.plan, rows, keyed, numbered)
 
 
-def _primary(schema: Schema) -> dict[str, tuple[str, ...]]:
+def kept_primary(schema: Schema) -> dict[str, tuple[str, ...]]:
     """The primary keys that tables keep: not those of columns that the schema says are not to be published."""
     root = schema.input.record.names[0] if schema.input.record else ""
     hidden = {

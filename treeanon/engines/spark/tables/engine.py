@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
 from treeanon.engines.protocol import Job
+from treeanon.engines.spark.records import on_disk
 from treeanon.engines.spark.session import session
 from treeanon.engines.spark.tables.checking import check_written, print_of
 from treeanon.engines.spark.tables.inputs import Input, flat_format, input_of_files, input_of_frame
@@ -116,30 +117,18 @@ def publish_table_frame(
 @contextmanager
 def _made(rows: Rows, request: TableRequest, told: Telling, most: int | None) -> Iterator[tuple[Rows, Published]]:
     """The rows and those published, both kept on the disks of the workers for the time."""
-    with _kept(rows.frame) as frame:
+    with on_disk(rows.frame) as frame:
         rows = replace(rows, frame=frame)
         if fits_driver(rows, most):
             told(f"searching in {rows.rows:,} rows")
             published = search_whole(rows, request, told.progress)
-            with _kept(published.frame) as found:
+            with on_disk(published.frame) as found:
                 yield rows, replace(published, frame=found)
             return
         check_ranges(request, rows)
         told(f"searching in ranges of {rows.rows:,} rows")
-        with _kept(search_ranges(rows, request, most)) as found:
+        with on_disk(search_ranges(rows, request, most)) as found:
             yield rows, released(found, rows, request)
-
-
-@contextmanager
-def _kept(frame: DataFrame) -> Iterator[DataFrame]:
-    from pyspark import StorageLevel
-
-    kept = frame.persist(StorageLevel.DISK_ONLY)
-    try:
-        yield kept
-    finally:
-        with suppress(Exception):
-            kept.unpersist()
 
 
 def _written(
@@ -168,7 +157,7 @@ def _checked(
     """The release, its verdict on what was written, read again; GuaranteeError unless that is what is published."""
     told("checking what was written")
     release, width = published.release, len(rows.columns)
-    with _kept(read_again(again, rows.columns)) as frame:
+    with on_disk(read_again(again, rows.columns)) as frame:
         found = print_of(frame, width)
         if found != print_of(published.frame, width):
             raise GuaranteeError(f"{name}: not published, for reading it again does not give the published rows")
