@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from treeanon.engines.spark.failures import spark_failures
+from treeanon.engines.spark.records import give_up
 from treeanon.errors import UsageError
 from treeanon.forest import ReadReport
 from treeanon.schema import Schema
@@ -39,8 +40,7 @@ class Lines:
 
     def close(self) -> None:
         """Gives up what is kept for them."""
-        for frame in self.kept:
-            frame.unpersist()
+        give_up(self.kept)
 
     def place(self, file: int, start: int, line: int, place: str) -> tuple[str, str]:
         """Source and place of a record for an error: the line of its file, or the row of its partition."""

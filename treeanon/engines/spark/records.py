@@ -125,9 +125,15 @@ def on_disk(frame: DataFrame) -> Iterator[DataFrame]:
     try:
         yield kept
     finally:
-        # Java may be gone, which has been told then.
-        with suppress(Exception):
-            kept.unpersist()
+        give_up([kept])
+
+
+def give_up(kept: Iterable[DataFrame]) -> None:
+    """Lets the workers forget rows that they keep."""
+    # Java may be gone, which has been told then.
+    with suppress(Exception):
+        for frame in kept:
+            frame.unpersist()
 
 
 def rows_of(schema: str, *columns: Any) -> pa.RecordBatch:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from treeanon.engines.spark.failures import spark_failures
 from treeanon.engines.spark.joins.columns import ROW, TOLD, Asked, Seen
 from treeanon.engines.spark.joins.inputs import Tables, What
+from treeanon.engines.spark.records import give_up
 from treeanon.errors import DataError
 from treeanon.io.tables.moved import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, holder_key
 from treeanon.io.tables.plan import MOVED_TABLE, Plan, Stop
@@ -46,8 +47,7 @@ class Loaded:
 
     def close(self) -> None:
         """Gives up what is kept."""
-        for frame in self.kept:
-            frame.unpersist()
+        give_up(self.kept)
         self.kept.clear()
 
     def value(self, table: str, column: str) -> Column:
