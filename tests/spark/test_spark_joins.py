@@ -144,7 +144,7 @@ def test_other_documents(spark: Any, tmp_path: Path, form: str) -> None:
     folder = write_tables(tmp_path / "tables", {"home": "name,Town,town\na,x,1\nb,y,2\n"})
     schema = ta.Schema.loads(toml_of("person", {"Town": "home.Town", "town": "home.town"}, TIES))
     target = f"{tmp_path / 'out'}{'.parquet' if form == 'parquet' else ''}"
-    job = Job(str(folder), schema, target, target_format=None if form == "parquet" else form)
+    job = Job(str(folder), schema, target, target_format=form)
     published = engine_named("spark").publish(job, request_of(k=1, m=1, n=0, seed=1))
     assert published.verdict.holds and published.counts["records"] == 3
     if form != "parquet":

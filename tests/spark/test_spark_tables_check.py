@@ -48,11 +48,11 @@ def test_it_counts_what_is_counted_on_one_machine(spark: Any) -> None:
 def test_what_does_not_hold_does_not_appear(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, own, search = write_csv(tmp_path / "rows.csv", world(42)), schema(), tables.search_whole
 
-    def less(rows: Any, request: Any) -> Any:
+    def less(rows: Any, request: Any, *more: Any) -> Any:
         """A search that finds less than what it is asked for."""
         from dataclasses import replace
 
-        return search(rows, replace(request, models=(KAnonymity(2),), unprotected=True))
+        return search(rows, replace(request, models=(KAnonymity(2),), unprotected=True), *more)
 
     monkeypatch.setattr(tables, "search_whole", less)
     request = tables.table_request_of(k=6, l=1)
