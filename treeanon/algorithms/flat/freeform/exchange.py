@@ -47,6 +47,7 @@ from treeanon.algorithms.flat.freeform.exchange_parts import (
     along,
     by_assignments,
     by_exchanges,
+    by_giving,
     by_program,
     cut_by_classes,
     cut_by_count,
@@ -63,7 +64,7 @@ from treeanon.algorithms.flat.problem import Problem
 from treeanon.errors import UsageError
 from treeanon.kernels.exchange import dealt
 from treeanon.kernels.freeform_prices import tuple_costs
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.trees import Ints, Longs
 from treeanon.loss.flat.ncp import Form
 
 Tell = Callable[[int, int], None]
@@ -75,7 +76,7 @@ _TRIES, _MOST_TRIES = 12, 60
 _PACE, _SHARE = 1_500_000, 0.2
 _SEARCHED = 20_000
 _SOLVED, _MOST_SOLVED, _FEW = 80, 600, 2_500
-_WHOLE, _ASSIGNED, _MOST_ANEW = 1_200, 400, 500_000
+_WHOLE, _ASSIGNED, _MOST_ANEW = 1_200, 400, 3_000_000
 _ENOUGH, _SMALL = 1e-4, 1e-9
 
 
@@ -180,25 +181,31 @@ def _by_exchanges(tuples: Tuples, turn: int, tries: int, is_cold: bool, shift: f
 
 
 def _by_assignments(tuples: Tuples, is_over: Deadline) -> float:
-    """Makes parts of the tuples anew, member by member; returns the gain. To do it again would bring nothing more."""
+    """Makes parts of the tuples anew, member by member, then gives all members out again; returns the gain.
+
+    To do it again would bring nothing more.
+    """
     size = _WHOLE if len(tuples) <= _WHOLE else _ASSIGNED
+    parts = _costly(tuples, cut_by_count(along(tuples, 0), size, 0.0))
+    gained = improved(tuples, parts, lambda part, number: by_assignments(part, is_over), is_over)
+    # What takes longer comes after all parts have been made anew: there may be no time for it.
+    return gained + improved(
+        tuples, _costly(tuples, parts), lambda part, number: by_giving(part, number + 1, is_over), is_over
+    )
+
+
+def _costly(tuples: Tuples, parts: list[Longs]) -> list[Longs]:
+    """The parts that cost anything, those that cost most first."""
     costs = tuples.costs
-    parts = [part for part in cut_by_count(along(tuples, 0), size, 0.0) if costs[part].sum() > _SMALL]
-
-    def work(part: Tuples, number: int) -> Ints | None:
-        return by_assignments(part, number + 1, is_over)
-
-    return improved(tuples, parts, work, is_over)
+    return sorted((part for part in parts if costs[part].sum() > _SMALL), key=lambda part: -costs[part].sum())
 
 
 def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
     """Solves parts of the tuples as linear programs, and gives out again what comes of them; returns the gain."""
-    costs = tuples.costs
     # Large parts take long, and bring more: where there are many classes, small ones come first.
     size = _MOST_SOLVED if len(tuples.most) <= _FEW else min(_SOLVED * 2 ** min(turn, 9), _MOST_SOLVED)
-    parts = cut_by_classes(tuples, along(tuples, turn), size, shift)
-    # What costs most comes first: there may be no time for all.
-    parts = sorted((part for part in parts if costs[part].sum() > _SMALL), key=lambda part: -costs[part].sum())
+    # There may be no time for all.
+    parts = _costly(tuples, cut_by_classes(tuples, along(tuples, turn), size, shift))
 
     def work(part: Tuples, number: int) -> Ints | None:
         return by_program(part, turn * len(parts) + number + 1, is_over)

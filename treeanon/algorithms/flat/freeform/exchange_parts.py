@@ -88,10 +88,14 @@ def by_program(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
     return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
 
 
-def by_assignments(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
-    """The members made anew along an order, then given out again; None if that has not come to its end."""
-    found = made_anew(tuples.prices, tuples.members, tuples.most, tuples.places[0], is_over)
-    return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
+def by_assignments(tuples: Tuples, is_over: Deadline) -> Ints | None:
+    """The members made anew along an order; None if that has not come to its end."""
+    return made_anew(tuples.prices, tuples.members, tuples.most, tuples.places[0], is_over)
+
+
+def by_giving(tuples: Tuples, seed: int, is_over: Deadline) -> Ints:
+    """The members after all have been given out again, as often as that pays."""
+    return reassigned(tuples.prices, tuples.members, tuples.most, seed, is_over)
 
 
 def improved(
