@@ -86,6 +86,7 @@ def command(
     treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --reduce disease=set -o out.csv
     treeanon anonymize patients.xml -s schema.toml -a samarati -k 5 --release documents -o out.xml
     treeanon anonymize people.csv -s schema.toml --publish permuted --l 3 --diversity frequency -o out/
+    treeanon anonymize patients.ndjson -s schema.toml -k 5 --engine spark -o out/
     """
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([source, schema], [output, solution, page.target])
