@@ -9,7 +9,7 @@ from treeanon.engines.spark.reading import Dataset
 from treeanon.engines.spark.records import forests_of, to_batch
 from treeanon.forest import Forest
 
-SAMPLE = 500_000
+SAMPLE = 250_000
 """Records that the driver searches in, unless told otherwise: of some 20 nodes each they take 80 MB."""
 
 
