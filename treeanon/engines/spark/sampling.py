@@ -10,7 +10,7 @@ from treeanon.engines.spark.records import forests_of, to_batch
 from treeanon.forest import Forest
 
 SAMPLE = 250_000
-"""Records that the driver searches in, unless told otherwise: of some 20 nodes each they take 80 MB."""
+"""Records that the driver searches in, unless told otherwise: a search takes some kilobytes for each."""
 
 
 def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
