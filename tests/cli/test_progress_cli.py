@@ -121,7 +121,7 @@ def test_a_signal_ends_a_search_at_once_and_leaves_nothing(
 def test_what_is_done_is_told_and_taken_away(folder: Path, tmp_path: Path) -> None:
     with terminal(*anonymize(folder, "some.csv", "topdown", tmp_path / "out.csv")) as shown:
         assert shown.read(lambda said: "rows written to" in said), shown.said
-    drawn = lines_drawn(shown.said.partition("Rows with the same")[0])
+    drawn = lines_drawn(shown.said.partition("Whoever knows")[0])
     searching = [line for line in drawn if line.startswith("searching [")]
     stages = [name for name, _ in groupby(line.partition(":")[0].partition(" [")[0] for line in drawn if line)]
     assert stages[-4:] == ["searching", "checking", "writing", "checking"]
@@ -129,7 +129,7 @@ def test_what_is_done_is_told_and_taken_away(folder: Path, tmp_path: Path) -> No
     assert len(shares) > 3 and shares == sorted(shares)
     assert any(re.search(r"%, \d+ s left$", line) for line in searching)
     # The last thing on the line, before the words on the result, is that it is made empty.
-    assert shown.said.split("Rows with the same")[0].endswith("\r\x1b[K")
+    assert shown.said.split("Whoever knows")[0].endswith("\r\x1b[K")
 
 
 def test_nothing_is_drawn_of_short_work_nor_where_no_terminal_is(folder: Path, tmp_path: Path) -> None:

@@ -164,13 +164,13 @@ def test_rows_before_and_after_fit_the_page(tmp_path: Path) -> None:
 
 def test_keys_reach_everything(tmp_path: Path) -> None:
     """The tab key goes to the link over the contents first, and a region scrolls with the arrows."""
-    from selenium.webdriver.common.keys import Keys
-
     forest = hostile_forest(1)
     release = ta.anonymize(forest, k=2, m=1, n=1, algorithm="gcs")
     path = tmp_path / "page.html"
     path.write_text(page(release), encoding="utf-8")
     with chromium(360, 780) as browser:
+        from selenium.webdriver.common.keys import Keys
+
         browser.get(path.as_uri())
         browser.find_element("css selector", "body").send_keys(Keys.TAB)
         first = browser.switch_to.active_element
