@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "s.toml").write_text(SCHEMA)
     lines = [f"{rnd.randrange(100)},{rnd.randrange(10000):04d},{rnd.choice('abcdefghijk')}" for _ in range(ROWS)]
     (place / "many.csv").write_text("\n".join(["age,zip,job", *lines, ""]))
-    (place / "some.csv").write_text("\n".join(["age,zip,job", *lines[:25_000], ""]))
+    (place / "some.csv").write_text("\n".join(["age,zip,job", *lines[:50_000], ""]))
     (place / "few.csv").write_text("\n".join(["age,zip,job", *lines[:100], ""]))
     return place
 
