@@ -17,12 +17,12 @@ from release_cases import WORD, folder_of, slow_release, write_persons
 from slow_trees import multiset
 
 import treeanon as ta
-from treeanon.algorithms.registry import ALGORITHMS, COMMON, Algorithm
+from treeanon.algorithms.tree.registry import ALGORITHMS, COMMON, Algorithm
+from treeanon.cli import checks_and_texts as releasing
 from treeanon.cli import main as command_line
-from treeanon.cli import releasing
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.guarantee import ATTACKERS, DIVERSITIES
-from treeanon.privacy.models.asked import FORMS
+from treeanon.privacy.models.registry import FORMS
 from treeanon.release import SolutionFile
 
 HOME = Path(__file__).resolve().parent.parent
@@ -132,7 +132,7 @@ def test_result_as_json(stand_in: None, place: Path, monkeypatch: pytest.MonkeyP
     assert result["published_as_they_are"] == {"keep": ["note"]}
 
 
-@pytest.mark.parametrize("module", ["treeanon.release.release", "treeanon.release.anonymizing"])
+@pytest.mark.parametrize("module", ["treeanon.release.tree_release", "treeanon.release.tree"])
 @pytest.mark.parametrize("target", ["out.ndjson", "out.xml.gz", "out/", "-", "old.ndjson --force"])
 def test_no_check_no_file(
     stand_in: None, target: str, module: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Told

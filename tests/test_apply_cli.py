@@ -98,6 +98,6 @@ def test_no_check_no_file(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
         return replace(ta.verify(*given, **options), holds=False)
 
     before = files(place)
-    monkeypatch.setattr("treeanon.release.release.verify", fails)
+    monkeypatch.setattr("treeanon.release.tree_release.verify", fails)
     assert run("s.json in.ndjson -s s.toml -o o.ndjson", monkeypatch, "apply") == 1
     assert "does not hold for what was written" in capsys.readouterr().err and files(place) == before

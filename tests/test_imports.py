@@ -15,21 +15,22 @@ PACKAGE = Path(__file__).resolve().parent.parent / "treeanon"
 LAYERS = [
     "errors",
     "progress",
+    "resources",
     "kernels",
     "hierarchy",
     "schema",
     "forest",
-    "io",
     "table",
+    "io",
     "infer",
-    "resources",
     "privacy",
-    "loss",
+    "verifier",
+    "metrics",
     "risks",
     "algorithms",
     "release",
-    "engines",
-    "front",
+    "spark",
+    "api",
     "previews",
     "report",
     "explore",
@@ -38,6 +39,8 @@ LAYERS = [
     "__main__",
 ]
 TOP = "__init__"
+# A table writes itself by a method that loads the writer when it is called.
+CALLED_UPWARDS = {("table/table.py", "treeanon.io.columns.write_table")}
 
 
 def modules() -> list[Path]:
@@ -75,6 +78,8 @@ def test_imports_point_downwards(path: Path) -> None:
         # The package itself holds nothing but its version; the CLI shows it.
         if name == "treeanon":
             assert own in ("cli", "__main__")
+            continue
+        if (str(path.relative_to(PACKAGE)), name) in CALLED_UPWARDS:
             continue
         assert LAYERS.index(layer(name)) <= LAYERS.index(own), f"{path.name} imports {name}"
 

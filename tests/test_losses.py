@@ -12,7 +12,7 @@ from strategies import make_case, make_pairs, make_records, parents_of, properti
 
 import treeanon as ta
 from treeanon.errors import UsageError
-from treeanon.loss import (
+from treeanon.metrics import (
     Counts,
     Losses,
     counts,

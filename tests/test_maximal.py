@@ -14,15 +14,17 @@ from search_strategies import random_forest
 from slow_guarantee import holds, violations
 
 import treeanon as ta
-from treeanon.algorithms.tree import acs, facts, gcs, maximal, ocs, partition
+from treeanon.algorithms.tree import acs, gcs, maximal, ocs
+from treeanon.algorithms.tree import pair_support as facts
+from treeanon.algorithms.tree import published_labels as partition
 from treeanon.algorithms.tree.effort import Effort
 from treeanon.algorithms.tree.maximal import search
 from treeanon.algorithms.tree.objective import Objective
 from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.algorithms.tree.solution import Found
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.kernels.record_sets import distinct_records, shared
-from treeanon.loss import measure, rpd
+from treeanon.kernels.tree.record_sets import distinct_records, shared
+from treeanon.metrics import measure, rpd
 from treeanon.privacy import Guarantee
 
 HOSPITAL = "schemas/hospital-xml.toml"

@@ -18,7 +18,7 @@ import treeanon as ta
 from treeanon.algorithms.tree import miracle
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest.classes import STAR
-from treeanon.kernels.miracle_match import WIDE, match, work_space
+from treeanon.kernels.tree.miracle_match import WIDE, match, work_space
 from treeanon.privacy import Guarantee
 
 CLINIC = """

@@ -13,7 +13,7 @@ from strategies import parents_of, properties
 from test_losses import draw, paired, visits
 
 from treeanon.errors import UsageError
-from treeanon.loss import dtree, measure, ml2
+from treeanon.metrics import dtree, measure, ml2
 from treeanon.report import losses_data, losses_text
 
 
@@ -99,7 +99,7 @@ def test_one_percent_is_not_rounded_up(tmp_path: Path) -> None:
 
 def test_measuring_without_mining_stays_light() -> None:
     code = (
-        "import sys, treeanon.loss, treeanon.report\n"
+        "import sys, treeanon.metrics, treeanon.report\n"
         "print([name for name in ('mlxtend', 'pandas', 'matplotlib', 'sklearn') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -20,7 +20,7 @@ from treeanon.algorithms.tree import acs, gcs, ocs
 from treeanon.algorithms.tree.candidates import Candidates
 from treeanon.algorithms.tree.solution import Found
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.loss.rpda import rpda
+from treeanon.metrics.rpda import rpda
 from treeanon.privacy import Guarantee
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "forest" / "vectors.json").read_text())

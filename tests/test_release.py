@@ -24,14 +24,14 @@ from slow_trees import multiset
 from strategies import released
 
 import treeanon as ta
-from treeanon.algorithms.registry import ALGORITHMS, COMMON, Algorithm
+from treeanon.algorithms.tree.registry import ALGORITHMS, COMMON, Algorithm
 from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.errors import FileError, GuaranteeError, TreeanonError, UsageError
 from treeanon.privacy import Guarantee
 from treeanon.release import Release, Request, SolutionFile
-from treeanon.release import release as release_module
-from treeanon.release.bound import largest_k
-from treeanon.release.request import persons
+from treeanon.release import tree_release as release_module
+from treeanon.release.bisect_k import largest_k
+from treeanon.release.tree_request import persons
 
 FORM: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parent.parent / "schemas" / "treeanon.solution.schema.json").read_text()

@@ -11,15 +11,15 @@ import slow_guarantee
 from strategies import properties
 
 import treeanon as ta
-from treeanon.algorithms.tree.facts import Facts
-from treeanon.algorithms.tree.indexed import Indexed
+from treeanon.algorithms.tree.greedy_walk import Order, Tree, Walk
+from treeanon.algorithms.tree.indexed_forest import Indexed
+from treeanon.algorithms.tree.pair_support import Facts
+from treeanon.algorithms.tree.shared_state import Workshop
 from treeanon.algorithms.tree.strict import StrictCheck, needed, sensitive_values
-from treeanon.algorithms.tree.walk import Order, Tree, Walk
-from treeanon.algorithms.tree.workshop import Workshop
 from treeanon.forest.classes import Classes
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import Ints, canonical
-from treeanon.loss import label_losses
+from treeanon.kernels.tree.forest import Ints, canonical
+from treeanon.metrics import label_losses
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 

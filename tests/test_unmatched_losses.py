@@ -15,7 +15,7 @@ from test_losses import draw, visits
 import treeanon as ta
 from treeanon.errors import UsageError
 from treeanon.forest.compared import in_terms_of
-from treeanon.loss import measure, measure_unmatched, ml2
+from treeanon.metrics import measure, measure_unmatched, ml2
 from treeanon.table.compared import as_they_are
 
 

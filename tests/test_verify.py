@@ -17,7 +17,8 @@ from strategies import make_case, make_cut, make_pairs, make_records, properties
 import treeanon as ta
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
-from treeanon.privacy import Guarantee, verify
+from treeanon.privacy import Guarantee
+from treeanon.verifier.tree import verify
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "forest" / "vectors.json").read_text())
 

@@ -6,22 +6,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treeanon.api import anonymize, apply, verify
     from treeanon.errors import GuaranteeError, TreeanonError
     from treeanon.forest import Forest
-    from treeanon.front import anonymize, apply, verify
     from treeanon.hierarchy import Hierarchy
     from treeanon.io import read, write
+    from treeanon.io.columns.frames import table_of
+    from treeanon.io.columns.permuted_files import read_permuted
+    from treeanon.io.columns.read_table import read_table
     from treeanon.previews.preview import Preview, preview
-    from treeanon.privacy import Guarantee, Verdict
-    from treeanon.privacy.table_verdict import TableVerdict
+    from treeanon.privacy import Guarantee
     from treeanon.release import PermutedRelease, Release, TableRelease
     from treeanon.report.page.page import write_page
     from treeanon.risks import Risk, risk
     from treeanon.schema import Schema
     from treeanon.table import Table
-    from treeanon.table.build import read_table
-    from treeanon.table.frames import table_of
-    from treeanon.table.permuted_files import read_permuted
+    from treeanon.verifier.table import TableVerdict
+    from treeanon.verifier.verdict import Verdict
 
 __version__ = "0.1.0"
 
@@ -65,18 +66,18 @@ _HOMES = {
     "Schema": "treeanon.schema",
     "Table": "treeanon.table",
     "TableRelease": "treeanon.release",
-    "TableVerdict": "treeanon.privacy.table_verdict",
+    "TableVerdict": "treeanon.verifier.table",
     "TreeanonError": "treeanon.errors",
-    "Verdict": "treeanon.privacy",
-    "anonymize": "treeanon.front",
-    "apply": "treeanon.front",
+    "Verdict": "treeanon.verifier.verdict",
+    "anonymize": "treeanon.api",
+    "apply": "treeanon.api",
     "preview": "treeanon.previews.preview",
     "read": "treeanon.io",
-    "read_permuted": "treeanon.table.permuted_files",
-    "read_table": "treeanon.table.build",
+    "read_permuted": "treeanon.io.columns.permuted_files",
+    "read_table": "treeanon.io.columns.read_table",
     "risk": "treeanon.risks",
-    "table_of": "treeanon.table.frames",
-    "verify": "treeanon.front",
+    "table_of": "treeanon.io.columns.frames",
+    "verify": "treeanon.api",
     "write": "treeanon.io",
     "write_page": "treeanon.report.page.page",
 }

@@ -19,18 +19,19 @@ import numpy as np
 from published_mondrian import published
 from results import put
 
-from treeanon.algorithms.flat.found import Found
-from treeanon.algorithms.flat.onedim.costs import table_costs
-from treeanon.algorithms.flat.onedim.cuts import best_cuts, ncp_costs
-from treeanon.algorithms.flat.onedim.hilbert import hilbert_order
-from treeanon.algorithms.flat.onedim.points import Points
-from treeanon.algorithms.flat.partition import Partition
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.table.onedim.costs import table_costs
+from treeanon.algorithms.table.onedim.cuts import best_cuts, ncp_costs
+from treeanon.algorithms.table.onedim.hilbert import hilbert_order
+from treeanon.algorithms.table.onedim.points import Points
+from treeanon.algorithms.table.partition import Partition
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.result import Found
 from treeanon.bench.census import census
-from treeanon.kernels.onedim import cut_groups
-from treeanon.loss.flat import gcp, permuted_query_loss
-from treeanon.privacy.models import FrequencyDiversity, KAnonymity, check
+from treeanon.kernels.table.onedim import cut_groups
+from treeanon.metrics.table import gcp, permuted_query_loss
+from treeanon.privacy.models import FrequencyDiversity, KAnonymity
+from treeanon.verifier.models import check
 
 ROWS = 30_000
 KS, COLUMNS = (10, 20, 50, 100), (2, 3, 4, 5, 6, 7)

@@ -27,17 +27,18 @@ import numpy as np
 from results import put
 
 import treeanon as ta
-from treeanon.algorithms.flat import optimal
-from treeanon.algorithms.flat.freeform.bound import least_cost
-from treeanon.algorithms.flat.freeform.exchange_start import Classes
-from treeanon.algorithms.flat.freeform.prices import prices_of
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.table import optimal
+from treeanon.algorithms.table.freeform.bound import least_cost
+from treeanon.algorithms.table.freeform.exchange_start import Classes
+from treeanon.algorithms.table.freeform.prices import prices_of
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import flat_algorithm_named
 from treeanon.bench.census import census
-from treeanon.loss.flat import gcp
-from treeanon.loss.flat.ncp import Form
-from treeanon.privacy.freeform_check import verify_freeform
-from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness, check
+from treeanon.metrics.table import gcp
+from treeanon.metrics.table.ncp import Form
+from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness
+from treeanon.verifier.freeform import verify_freeform
+from treeanon.verifier.models import check
 
 COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 YARD = 0.123

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.flat.partition import Partition
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table.partition import Partition
+from treeanon.algorithms.table.problem import Problem
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import Ints, Longs
-from treeanon.loss.flat import node_ncp
-from treeanon.loss.flat.ncp import Floats, lowest_common
-from treeanon.loss.flat.ranges import rank_places
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.metrics.table import node_ncp
+from treeanon.metrics.table.ncp import Floats, lowest_common
+from treeanon.metrics.table.ranges import rank_places
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 from treeanon.table import Column
 from treeanon.table.covers import value_ranks

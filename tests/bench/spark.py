@@ -103,9 +103,9 @@ def run_spark(asked: argparse.Namespace, out: str) -> dict[str, Any]:
     )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     import treeanon as ta
-    from treeanon.engines.protocol import Job, engine_named
-    from treeanon.engines.spark.session import session
     from treeanon.release import Request
+    from treeanon.spark.interface import Job, engine_named
+    from treeanon.spark.session import session
 
     begun = time.perf_counter()
 

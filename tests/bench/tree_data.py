@@ -13,7 +13,7 @@ import numpy.typing as npt
 import treeanon as ta
 from treeanon.forest.classes import Classes
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import canonical
+from treeanon.kernels.tree.forest import canonical
 from treeanon.schema.model import ClassSpec, InputSpec
 
 Numbers = npt.NDArray[np.int64]

@@ -27,10 +27,11 @@ import tree_data as data
 from results import put
 
 import treeanon as ta
-from treeanon.algorithms.registry import algorithm_named
-from treeanon.loss.measure import measure
-from treeanon.loss.rpda import rpda
-from treeanon.privacy import Guarantee, verify
+from treeanon.algorithms.tree.registry import algorithm_named
+from treeanon.metrics.measure import measure
+from treeanon.metrics.rpda import rpda
+from treeanon.privacy import Guarantee
+from treeanon.verifier.tree import verify
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Result = dict[str, Any]

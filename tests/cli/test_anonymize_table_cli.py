@@ -12,8 +12,8 @@ from random import Random
 import pytest
 from as_installed import ran
 
-from treeanon.algorithms.flat.options import OPTIONS
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.options import OPTIONS
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 
 SCHEMA = """
 version = 1

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import treeanon as ta
 from treeanon.cli.main import main
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat import measure
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
+from treeanon.metrics.table import measure
 from treeanon.table.compared import in_terms_of
 
 ROOT = Path(__file__).parents[2]

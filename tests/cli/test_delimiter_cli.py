@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import treeanon as ta
 from treeanon.cli.main import main
 from treeanon.errors import DataError, SchemaError, UsageError
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
 
 SCHEMA = """version = 1
 [input]

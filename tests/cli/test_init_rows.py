@@ -24,7 +24,7 @@ import treeanon as ta
 from treeanon.cli.main import main
 from treeanon.errors import DataError, UsageError
 from treeanon.infer import propose, render_schema
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
 
 TOWNS = ["Ulm", "Bonn", "Köln", "Rom", "Bari", "Linz", "Graz", "Wien", "Bern", "Basel"]
 

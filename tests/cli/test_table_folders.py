@@ -13,7 +13,7 @@ from as_installed import ran
 
 import treeanon as ta
 from treeanon.errors import DataError, TreeanonError, UsageError
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
 
 SCHEMA = """
 version = 1

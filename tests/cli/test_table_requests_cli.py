@@ -11,9 +11,9 @@ import pytest
 from as_installed import ran
 
 import treeanon as ta
-from treeanon.cli import releasing
+from treeanon.cli import checks_and_texts as releasing
 from treeanon.errors import UsageError
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
 
 SCHEMA = """version = 1
 [input]

@@ -19,11 +19,11 @@ from release_cases import folder_of, write_persons
 
 import treeanon as ta
 from treeanon.explore.access import Access
-from treeanon.explore.ground import Ground, ground_of
-from treeanon.explore.look import Choice
+from treeanon.explore.sample import Ground, ground_of
 from treeanon.explore.server import listening, server_of
 from treeanon.explore.session import Ended, Event, Session
 from treeanon.explore.settings import Settings, default_settings
+from treeanon.explore.snapshot import Choice
 
 
 def hospital(folder: Path, persons: int = 60, *extra: str) -> Path:

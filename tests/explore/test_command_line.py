@@ -13,8 +13,8 @@ import pytest
 from explorers import hospital, rows_ground, start_of
 
 import treeanon as ta
-from treeanon.explore.command import command_line, output_name
-from treeanon.explore.ground import Ground, ground_of
+from treeanon.explore.command_line import command_line, output_name
+from treeanon.explore.sample import Ground, ground_of
 from treeanon.explore.settings import Settings
 from treeanon.release import SolutionFile
 

@@ -17,9 +17,9 @@ import treeanon as ta
 from treeanon.errors import UsageError
 from treeanon.explore.chart import chart, numbers
 from treeanon.explore.curve import Point, ks_around
-from treeanon.explore.ground import ground_of
 from treeanon.explore.page import page
 from treeanon.explore.parts import PARTS, parts_of
+from treeanon.explore.sample import ground_of
 from treeanon.explore.session import Ended, Problem
 from treeanon.explore.settings import Settings, searches_of, settings_of
 

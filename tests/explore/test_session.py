@@ -14,7 +14,7 @@ from release_cases import WORD
 
 import treeanon as ta
 from treeanon.explore.curve import Point
-from treeanon.explore.ground import ground_of
+from treeanon.explore.sample import ground_of
 from treeanon.explore.session import Curved, Ended, Event, Looked, Problem, Risked, Session
 from treeanon.previews.model import RecordChange, RowChange
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from slow_lattice import Holds, Row, World, at_least, diverse, frequent
 
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table.problem import Problem
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, Model
 from treeanon.table import Table

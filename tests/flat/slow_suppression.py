@@ -14,7 +14,7 @@ from flat_worlds import problem_of, random_problem
 from slow_flat_losses import all_cuts
 from slow_lattice import Holds, Row, World
 
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table.problem import Problem
 from treeanon.privacy.models import (
     AlphaKAnonymity,
     DistinctDiversity,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from strategies import properties
 
-from treeanon.algorithms.flat.anatomy import search
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table.anatomy import search
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import DistinctDiversity, EntropyDiversity, FrequencyDiversity, KAnonymity

@@ -12,8 +12,9 @@ from treeanon.bench.census import census
 from treeanon.bench.drawing import drawn
 from treeanon.bench.synthetic import synthetic
 from treeanon.errors import UsageError
-from treeanon.privacy.models import FrequencyDiversity, check
+from treeanon.privacy.models import FrequencyDiversity
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 # Values and height of each column's taxonomy; of numbers the height is that of our intervals.
 SHAPE = {

@@ -7,7 +7,7 @@ from random import Random
 from flat_worlds import random_problem, vector_problem
 from strategies import properties
 
-from treeanon.algorithms.flat.datafly import search
+from treeanon.algorithms.table.datafly import search
 from treeanon.errors import GuaranteeError
 
 

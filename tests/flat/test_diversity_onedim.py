@@ -12,15 +12,16 @@ from diversity_worlds import NUMBERS, random_table, table_of
 from slow_diversity import least_loss
 from strategies import properties
 
-from treeanon.algorithms.flat.onedim.l_diversity import Line, best_of, search
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.recoding import recoded_groups
-from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.table.onedim.l_diversity import Line, best_of, search
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.recoding import recoded_groups
+from treeanon.algorithms.table.registry import flat_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat import gcp
-from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, check
+from treeanon.metrics.table import gcp
+from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 
 def options(rnd: Random) -> dict[str, str]:

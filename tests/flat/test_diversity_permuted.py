@@ -13,8 +13,8 @@ import pytest
 from diversity_worlds import random_table, table_of
 from strategies import properties
 
-from treeanon.algorithms.flat.onedim.l_diversity import search
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table.onedim.l_diversity import search
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import DataError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import FrequencyDiversity

@@ -11,15 +11,16 @@ import pytest
 from diversity_worlds import random_table, table_of
 from strategies import properties
 
-from treeanon.algorithms.flat.mondrian import search as mondrian
-from treeanon.algorithms.flat.onedim.dual import search
-from treeanon.algorithms.flat.onedim.ipcsd import ipcsd
-from treeanon.algorithms.flat.onedim.l_diversity import search as l_diverse
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.table.mondrian import search as mondrian
+from treeanon.algorithms.table.onedim.dual import search
+from treeanon.algorithms.table.onedim.ipcsd import ipcsd
+from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import flat_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.loss.flat import gcp
-from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, check
+from treeanon.metrics.table import gcp
+from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
+from treeanon.verifier.models import check
 
 
 def within_the_loss(rnd: Random) -> None:

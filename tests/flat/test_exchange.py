@@ -14,18 +14,18 @@ from slow_freeform import graph_loss, least_loss
 from slow_onedim import random_table
 from strategies import properties
 
-from treeanon.algorithms.flat import local, mondrian
-from treeanon.algorithms.flat.freeform.exchange import search
-from treeanon.algorithms.flat.freeform.found import Freeform
-from treeanon.algorithms.flat.onedim import k_anonymity
-from treeanon.algorithms.flat.options import STYLES
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table import local, mondrian
+from treeanon.algorithms.table.freeform.exchange import search
+from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.onedim import k_anonymity
+from treeanon.algorithms.table.options import STYLES
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat import gcp
-from treeanon.privacy.freeform_check import verify_freeform
+from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness
 from treeanon.table import Table
+from treeanon.verifier.freeform import verify_freeform
 
 Row = tuple[str | None, ...]
 

@@ -12,16 +12,16 @@ from slow_onedim import random_table
 from strategies import properties
 from test_exchange import random_rows, table_of
 
-from treeanon.algorithms.flat.freeform.bound import least_cost
-from treeanon.algorithms.flat.freeform.exchange_assign import made_anew, reassigned
-from treeanon.algorithms.flat.freeform.exchange_parts import Tuples
-from treeanon.algorithms.flat.freeform.exchange_start import Classes
-from treeanon.algorithms.flat.freeform.graph import rings
-from treeanon.algorithms.flat.freeform.prices import prices_of
-from treeanon.algorithms.flat.options import STYLES
-from treeanon.kernels.exchange_offers import NEVER, fill_offers
-from treeanon.kernels.exchange_walk import worthiest
-from treeanon.kernels.freeform_prices import rows_cost
+from treeanon.algorithms.table.freeform.bound import least_cost
+from treeanon.algorithms.table.freeform.exchange_assign import made_anew, reassigned
+from treeanon.algorithms.table.freeform.exchange_parts import Tuples
+from treeanon.algorithms.table.freeform.exchange_start import Classes
+from treeanon.algorithms.table.freeform.graph import rings
+from treeanon.algorithms.table.freeform.prices import prices_of
+from treeanon.algorithms.table.options import STYLES
+from treeanon.kernels.table.exchange_offers import NEVER, fill_offers
+from treeanon.kernels.table.exchange_walk import worthiest
+from treeanon.kernels.table.freeform_prices import rows_cost
 from treeanon.table import Table
 
 

@@ -11,10 +11,10 @@ import pytest
 from diversity_worlds import NUMBERS, PATHS, random_table
 from strategies import properties
 
-from treeanon.algorithms.flat.recoding import recoded_groups
-from treeanon.loss.flat import gcp
-from treeanon.loss.flat.il import average_ncp, largest_extent, mean_extent, weighted_maximum_ncp
-from treeanon.loss.flat.volume import weighted_average_volume
+from treeanon.algorithms.table.recoding import recoded_groups
+from treeanon.metrics.table import gcp
+from treeanon.metrics.table.il import average_ncp, largest_extent, mean_extent, weighted_maximum_ncp
+from treeanon.metrics.table.volume import weighted_average_volume
 from treeanon.table import Table
 
 LEAVES = [path[0] for path in PATHS]

@@ -8,15 +8,16 @@ import pytest
 from flat_worlds import CASES, VECTORS, random_problem, vector_problem
 from strategies import properties
 
-from treeanon.algorithms.flat.lattice import Lattice
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import flat_algorithm_named
-from treeanon.algorithms.flat.rollup import Rollup
-from treeanon.algorithms.flat.solution import FlatSolution
+from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.rollup import Rollup
+from treeanon.algorithms.table.solution import FlatSolution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.privacy.models import DistinctDiversity, KAnonymity, check
+from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 
 def counts(rnd: Random) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy, Intervals
 from treeanon.hierarchy.number_texts import NumberTexts
-from treeanon.loss import flat
-from treeanon.loss.flat.groups import groups_of
+from treeanon.metrics import table as flat
+from treeanon.metrics.table.groups import groups_of
 from treeanon.schema.model import ClassSpec
 from treeanon.table import Column, Table
 from treeanon.table.levels import level_maps

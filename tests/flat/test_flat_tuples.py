@@ -9,9 +9,9 @@ import numpy as np
 from flat_worlds import random_problem
 from strategies import properties
 
-from treeanon.algorithms.flat.tuples import Fields, Tuples
+from treeanon.algorithms.table.tuples import Fields, Tuples
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tuples import distinct, histogram, roll
+from treeanon.kernels.table.tuples import distinct, histogram, roll
 from treeanon.table import Table
 
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 import treeanon as ta
 from treeanon.cli.main import main
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
+from treeanon.io.columns.write_table import table_schema
 from treeanon.table.flatten import flatten
-from treeanon.table.out import table_schema
 
 ROOT = Path(__file__).parents[2]
 PATIENTS = ROOT / "samples" / "patients.ndjson"

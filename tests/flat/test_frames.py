@@ -13,8 +13,8 @@ import pytest
 
 import treeanon as ta
 from treeanon.errors import DataError, HierarchyError, SchemaError, UsageError
-from treeanon.table.frames import table_of, to_frame_like
-from treeanon.table.out import to_arrow
+from treeanon.io.columns.frames import table_of, to_frame_like
+from treeanon.io.columns.write_table import to_arrow
 
 SECRET = "s3cret-value"
 DATA: dict[str, list[Any]] = {
@@ -213,7 +213,7 @@ def test_nothing_else_is_needed() -> None:
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Lost())\n"
         "import pyarrow as pa, treeanon as ta\n"
-        "from treeanon.table.frames import table_of, to_frame_like\n"
+        "from treeanon.io.columns.frames import table_of, to_frame_like\n"
         'text = \'version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "a"\\npath = "a"\'\n'
         "frame = pa.table({'a': [1]})\n"
         "print(to_frame_like(table_of(frame, ta.Schema.loads(text)), frame).to_pylist())"

@@ -12,14 +12,14 @@ from slow_onedim import random_table
 from strategies import properties
 
 import treeanon as ta
-from treeanon.algorithms.flat.freeform import greedy
-from treeanon.algorithms.flat.options import STYLES
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table.freeform import greedy
+from treeanon.algorithms.table.options import STYLES
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.privacy.freeform_check import verify_edges, verify_freeform
 from treeanon.privacy.models import KAnonymity
 from treeanon.table import Table
+from treeanon.verifier.freeform import verify_edges, verify_freeform
 
 LETTERS = Hierarchy.from_paths([["a", "ab", "*"], ["b", "ab", "*"], ["c", "*"]])
 

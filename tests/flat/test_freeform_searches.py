@@ -14,20 +14,20 @@ from slow_freeform import compatible, graph_loss, in_matchings, is_regular, leas
 from slow_onedim import group_loss, random_table
 from strategies import properties
 
-from treeanon.algorithms.flat.freeform import greedy, hungarian, optimal, ring, sort_greedy
-from treeanon.algorithms.flat.onedim import k_anonymity
-from treeanon.algorithms.flat.onedim.lexicographic import few_values_first
-from treeanon.algorithms.flat.onedim.points import Points
-from treeanon.algorithms.flat.options import STYLES
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring, sort_greedy
+from treeanon.algorithms.table.onedim import k_anonymity
+from treeanon.algorithms.table.onedim.lexicographic import few_values_first
+from treeanon.algorithms.table.onedim.points import Points
+from treeanon.algorithms.table.options import STYLES
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import flat_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat import gcp
-from treeanon.privacy.freeform_check import verify_edges, verify_freeform
+from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, TCloseness
 from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
+from treeanon.verifier.freeform import verify_edges, verify_freeform
 
 FORMS = ["taxonomy", "set"]
 SEARCHES = {

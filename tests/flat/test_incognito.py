@@ -9,9 +9,9 @@ import pytest
 from flat_worlds import CASES, random_problem, vector_problem
 from strategies import properties
 
-from treeanon.algorithms.flat import optimal, samarati
-from treeanon.algorithms.flat.incognito import search
-from treeanon.algorithms.flat.lattice import Lattice
+from treeanon.algorithms.table import optimal, samarati
+from treeanon.algorithms.table.incognito import search
+from treeanon.algorithms.table.lattice import Lattice
 from treeanon.errors import GuaranteeError
 
 

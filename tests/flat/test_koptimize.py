@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from slow_suppression import best_cut, random_world
 from strategies import properties
 
-from treeanon.algorithms.flat import koptimize
-from treeanon.algorithms.flat.intervals import cut_column
-from treeanon.algorithms.flat.koptimize import search
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table import koptimize
+from treeanon.algorithms.table.intervals import cut_column
+from treeanon.algorithms.table.koptimize import search
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss import flat
-from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, TCloseness, check
+from treeanon.metrics import table as flat
+from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, TCloseness
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 
 def k_optimum(table, k, most=None, **options):

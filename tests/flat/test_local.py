@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from slow_lattice import Row, World
 from slow_local import Values, cost, least_cost
 
-from treeanon.algorithms.flat import local
-from treeanon.algorithms.flat.local import search
-from treeanon.algorithms.flat.local_ground import level_steps
-from treeanon.algorithms.flat.partition import Partition
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table import local
+from treeanon.algorithms.table.local import search
+from treeanon.algorithms.table.local_lattice import level_steps
+from treeanon.algorithms.table.partition import Partition
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat import gcp
-from treeanon.privacy.models import DistinctDiversity, KAnonymity, Model, TCloseness, check
+from treeanon.metrics.table import gcp
+from treeanon.privacy.models import DistinctDiversity, KAnonymity, Model, TCloseness
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 AGES = Hierarchy.from_paths([[str(age), f"{age // 10}0s", "*"] for age in range(20, 60)])
 

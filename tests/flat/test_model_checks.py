@@ -18,7 +18,6 @@ from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import (
     AlphaKAnonymity,
-    Checked,
     DistinctDiversity,
     EntropyDiversity,
     FrequencyDiversity,
@@ -27,10 +26,10 @@ from treeanon.privacy.models import (
     PSensitiveKAnonymity,
     RecursiveDiversity,
     TCloseness,
-    check,
 )
 from treeanon.table import Groups, Table
 from treeanon.table.levels import level_maps
+from treeanon.verifier.models import Checked, check
 
 VECTORS = json.loads((Path(__file__).parent / "tables.json").read_text())
 

@@ -11,11 +11,11 @@ from flat_worlds import VECTORS, random_problem
 from slow_mondrian import Slow, as_sets, random_options
 from strategies import properties
 
-from treeanon.algorithms.flat.mondrian import search
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table.mondrian import search
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat import gcp
+from treeanon.metrics.table import gcp
 from treeanon.privacy.models import (
     AlphaKAnonymity,
     DistinctDiversity,
@@ -25,9 +25,9 @@ from treeanon.privacy.models import (
     PSensitiveKAnonymity,
     RecursiveDiversity,
     TCloseness,
-    check,
 )
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 
 def groups_of(found, rows):

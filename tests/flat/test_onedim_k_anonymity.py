@@ -10,18 +10,19 @@ import pytest
 from slow_onedim import PATHS, best_run, group_loss, partitions, random_table
 from strategies import properties
 
-from treeanon.algorithms.flat.onedim import cuts
-from treeanon.algorithms.flat.onedim.costs import table_costs
-from treeanon.algorithms.flat.onedim.k_anonymity import search
-from treeanon.algorithms.flat.onedim.orders import ORDERS, ordered
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.recoding import STYLES
-from treeanon.algorithms.flat.registry import flat_algorithm_named
+from treeanon.algorithms.table.onedim import cuts
+from treeanon.algorithms.table.onedim.costs import table_costs
+from treeanon.algorithms.table.onedim.k_anonymity import search
+from treeanon.algorithms.table.onedim.orders import ORDERS, ordered
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.recoding import STYLES
+from treeanon.algorithms.table.registry import flat_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat import gcp
-from treeanon.privacy.models import DistinctDiversity, KAnonymity, check
+from treeanon.metrics.table import gcp
+from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 NAMES = ["onedim", "hilbert", "hilbert-fast", "idistance", "idistance-fast"]
 FORMS = ["taxonomy", "set"]

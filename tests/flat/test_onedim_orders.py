@@ -10,16 +10,16 @@ import pytest
 from slow_onedim import entropy, expected_loss, lowest, random_table
 from strategies import properties
 
-from treeanon.algorithms.flat.onedim.costs import ColumnCosts, scales_of, table_costs
-from treeanon.algorithms.flat.onedim.cuts import sampled_loss
-from treeanon.algorithms.flat.onedim.idistance import idistance_order
-from treeanon.algorithms.flat.onedim.lexicographic import lexicographic_order
-from treeanon.algorithms.flat.onedim.orders import ORDERS, ordered
-from treeanon.algorithms.flat.onedim.points import Points, tuple_keys
-from treeanon.algorithms.flat.recoding import STYLES
+from treeanon.algorithms.table.onedim.costs import ColumnCosts, scales_of, table_costs
+from treeanon.algorithms.table.onedim.cuts import sampled_loss
+from treeanon.algorithms.table.onedim.idistance import idistance_order
+from treeanon.algorithms.table.onedim.lexicographic import lexicographic_order
+from treeanon.algorithms.table.onedim.orders import ORDERS, ordered
+from treeanon.algorithms.table.onedim.points import Points, tuple_keys
+from treeanon.algorithms.table.recoding import STYLES
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.adaptive import RANGES, Work, column_gain
+from treeanon.kernels.table.adaptive import RANGES, Work, column_gain
 from treeanon.table import Table
 
 

@@ -8,9 +8,9 @@ import pytest
 from flat_worlds import CASES, random_problem, vector_problem
 from strategies import properties
 
-from treeanon.algorithms.flat.optimal import search
+from treeanon.algorithms.table.optimal import search
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.loss.flat import gcp, precision
+from treeanon.metrics.table import gcp, precision
 
 
 def exact(rnd: Random) -> None:

@@ -10,7 +10,7 @@ import pytest
 from slow_onedim import random_table
 
 import treeanon as ta
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 from treeanon.hierarchy import Hierarchy
 from treeanon.table import Table
 

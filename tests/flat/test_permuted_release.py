@@ -20,13 +20,13 @@ import pytest
 from strategies import properties
 
 import treeanon as ta
-from treeanon.algorithms.flat.partition import Partition
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.partition import Partition
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 from treeanon.errors import DataError, GuaranteeError, UsageError
-from treeanon.loss.flat import permuted_query_loss
+from treeanon.metrics.table import permuted_query_loss
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, TCloseness
 from treeanon.release import permuted_release
-from treeanon.release.permuted_anonymizing import check_permuted
+from treeanon.release.permuted import check_permuted
 from treeanon.table import Column
 from treeanon.table.permuted import Permuted, permuted
 

@@ -11,10 +11,10 @@ import slow_queries as slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treeanon.algorithms.flat.recoding import STYLES, recoded_groups
+from treeanon.algorithms.table.recoding import STYLES, recoded_groups
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss.flat.queries import permuted_query_loss, query_loss
+from treeanon.metrics.table.queries import permuted_query_loss, query_loss
 from treeanon.table import Column, Table
 
 NUMBERS = [[["10", "*"], ["9", "*"], ["11", "*"], ["7", "*"]]]

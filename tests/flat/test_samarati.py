@@ -9,9 +9,9 @@ import pytest
 from flat_worlds import CASES, VECTORS, random_problem, vector_problem
 from strategies import properties
 
-from treeanon.algorithms.flat.lattice import Lattice
-from treeanon.algorithms.flat.preferences import PREFERENCES
-from treeanon.algorithms.flat.samarati import search
+from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.preferences import PREFERENCES
+from treeanon.algorithms.table.samarati import search
 from treeanon.errors import GuaranteeError, UsageError
 
 

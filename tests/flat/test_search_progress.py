@@ -9,9 +9,10 @@ import pytest
 from test_mondrian import table_of
 
 import treeanon as ta
-from treeanon.algorithms.flat import dividing, koptimize, local, mondrian, topdown
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.kernels import cell_suppression
+from treeanon.algorithms.table import koptimize, local, mondrian, topdown
+from treeanon.algorithms.table import parallel_split as dividing
+from treeanon.algorithms.table.problem import Problem
+from treeanon.kernels.table import cell_suppression
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, TCloseness
 
 Told = list[tuple[int, int | None]]

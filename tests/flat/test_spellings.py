@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from treeanon.errors import GuaranteeError
-from treeanon.privacy.models import DistinctDiversity, KAnonymity, check
-from treeanon.table.build import read_table
-from treeanon.table.frames import table_of
+from treeanon.io.columns.frames import table_of
+from treeanon.io.columns.read_table import read_table
+from treeanon.privacy.models import DistinctDiversity, KAnonymity
+from treeanon.verifier.models import check
 
 SCHEMA = """version = 1
 [input]

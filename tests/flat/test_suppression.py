@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from slow_suppression import fewest_columns, groups_without, random_world, worth_without
 from strategies import properties
 
-from treeanon.algorithms.flat import attribute_suppression, cell_suppression, tuple_suppression
-from treeanon.algorithms.flat.problem import Problem
+from treeanon.algorithms.table import attribute_suppression, cell_suppression, tuple_suppression
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.cell_suppression import cut_trees, grow_forest, merge_nearest
-from treeanon.privacy.models import DistinctDiversity, KAnonymity, check
+from treeanon.kernels.table.cell_suppression import cut_trees, grow_forest, merge_nearest
+from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.release import anonymize_table
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 TWO = [[["a", "*"], ["b", "*"]]]
 # CHAP, Figure 1: the patients as they are (ZIP, marital status, sex).

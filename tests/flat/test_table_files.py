@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from treeanon.errors import DataError, FileError, SchemaError, TreeanonError, UsageError
-from treeanon.io.tables.dialect import header_delimiter
+from treeanon.io.columns.csv_dialect import header_delimiter
+from treeanon.io.columns.read_table import read_table
+from treeanon.io.columns.write_table import write_table
 from treeanon.schema.dump import dump_schema
-from treeanon.table.build import read_table
-from treeanon.table.out import write_table
 
 FOLDER = Path(tempfile.mkdtemp(prefix="rows-"))
 COUNTER = itertools.count()

@@ -21,12 +21,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treeanon as ta
-from treeanon.algorithms.flat.found import Recoding
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.result import Recoding
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.release import TableSolution
-from treeanon.release.table_anonymizing import check_recoding
+from treeanon.release.table import check_recoding
 
 AGES = ta.Hierarchy.from_paths(
     [[str(age), f"{age // 10 * 10}s", "young" if age < 40 else "old", "*"] for age in range(20, 60, 3)]
@@ -245,7 +245,7 @@ def test_nothing_is_published_that_is_wrong(monkeypatch):
     with pytest.raises(GuaranteeError, match="more persons"):
         check_recoding(table, recoded.take(np.arange(5)), rows[:5], 3)
     raw = Recoding("optimal", (KAnonymity(3),), table, np.arange(len(table)))
-    monkeypatch.setattr("treeanon.algorithms.flat.optimal.search", lambda problem, **_: raw)
+    monkeypatch.setattr("treeanon.algorithms.table.optimal.search", lambda problem, **_: raw)
     with pytest.raises(GuaranteeError, match="did not pass the check"):
         ta.anonymize(table, k=3, l=1, algorithm="optimal")
 
@@ -254,7 +254,7 @@ def test_a_file_that_does_not_hold_never_appears(tmp_path, monkeypatch):
     table = people(Random(2), 40)
     release = ta.anonymize(table, k=3, l=1, algorithm="optimal")
     monkeypatch.setattr(
-        "treeanon.table.out.write_rows",
+        "treeanon.io.columns.write_table.write_rows",
         lambda out, form, delimiter, stream: stream.write(b"age,town,ill\n20,Ulm,flu\n"),
     )
     with pytest.raises(GuaranteeError, match="not published"):

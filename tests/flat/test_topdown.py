@@ -12,12 +12,13 @@ from slow_mondrian import Slow, as_sets, random_options
 from strategies import properties
 from test_mondrian import MODELS, groups_of, table_of
 
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.topdown import search
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.topdown import search
 from treeanon.errors import GuaranteeError
 from treeanon.hierarchy import Hierarchy
-from treeanon.privacy.models import DistinctDiversity, KAnonymity, check
+from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.table import Table
+from treeanon.verifier.models import check
 
 
 def holds(rnd: Random) -> None:

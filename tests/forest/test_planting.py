@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from treeanon.forest.planting import Planter
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 from treeanon.schema import Schema
 
 SCHEMA = Schema.loads("""

@@ -11,7 +11,7 @@ from test_round_trip_readers import places_of_dropped_fields
 
 import treeanon as ta
 from treeanon.errors import SchemaError
-from treeanon.io import xml_document
+from treeanon.io.documents import xml_document
 
 
 def schema(format: str, *classes: dict[str, str], record: str | None = None, folder: Path | None = None) -> ta.Schema:

@@ -14,12 +14,12 @@ from test_hostile_common import XML
 from test_hostile_xml import BROKEN, TEXT
 
 import treeanon as ta
-from treeanon.engines.spark.xml_pieces import Piece, read_pieces
 from treeanon.errors import DataError
 from treeanon.forest import Forest, ForestBuilder
-from treeanon.io import xml_ranges
+from treeanon.io.documents import xml_ranges
+from treeanon.io.documents.xml_ranges import WHOLE, ranges_of
 from treeanon.io.options import ReadOptions
-from treeanon.io.xml_ranges import WHOLE, ranges_of
+from treeanon.spark.xml_pieces import Piece, read_pieces
 
 
 def in_ranges(path: Path, schema: ta.Schema, least: int, options: ReadOptions | None = None) -> tuple[Forest, int]:

@@ -13,7 +13,7 @@ import numpy as np
 from strategies import properties
 
 from treeanon.kernels.jsontext import array_items, repeats_a_key, value_end
-from treeanon.kernels.trees import canonical, gather, group_by_record, hash_records
+from treeanon.kernels.tree.forest import canonical, gather, group_by_record, hash_records
 
 
 def random_trees(rnd: Random, records: int) -> list[list[tuple[int, int]]]:

@@ -16,7 +16,7 @@ import treeanon as ta
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR
-from treeanon.loss.labels import label_parents
+from treeanon.metrics.labels import label_parents
 from treeanon.previews.changes import record_change, record_changes
 from treeanon.previews.matching import matched
 from treeanon.previews.model import Node, RecordChange

@@ -16,9 +16,9 @@ from strategies import properties
 import treeanon as ta
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss import measure
-from treeanon.privacy.verify import verify
+from treeanon.metrics import measure
 from treeanon.report.page.page import page
+from treeanon.verifier.tree import verify
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

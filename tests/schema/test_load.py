@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from treeanon.errors import FileError, SchemaError
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.schema import Schema
-from treeanon.schema.places import find_places
 from treeanon.schema.relational import is_settled
+from treeanon.schema.toml_lines import find_places
 
 SHIPPED = Path(__file__).parents[2] / "schemas"
 

@@ -27,7 +27,7 @@ def spark() -> Iterator[Any]:
         "PYSPARK_SUBMIT_ARGS",
         '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData" pyspark-shell',
     )
-    from treeanon.engines.spark.session import session
+    from treeanon.spark.session import session
 
     found = session()
     for name, value in QUICK.items():

@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 from slow_tables import MemorySource, MemoryTable, schema_text
 from table_worlds import draw_world
 
-from treeanon.engines.spark.engine import prepared
-from treeanon.engines.spark.joins.inputs import FolderTables, FrameTables
-from treeanon.engines.spark.joins.reading import joined
-from treeanon.engines.spark.reading import read_dataset
-from treeanon.engines.spark.records import forests_of
 from treeanon.forest import Forest, ForestBuilder, ReadReport
 from treeanon.io.options import ReadOptions
-from treeanon.io.tables.folder import FolderSource
-from treeanon.io.tables.reading import read_tables, resolved
+from treeanon.io.relational.folder import FolderSource
+from treeanon.io.relational.reading import read_tables, resolved
 from treeanon.schema import Schema
+from treeanon.spark.engine import prepared
+from treeanon.spark.reading import read_dataset
+from treeanon.spark.records import forests_of
+from treeanon.spark.relational_read.inputs import FolderTables, FrameTables
+from treeanon.spark.relational_read.reading import joined
 
 SKIP = ReadOptions(on_error="skip")
 

@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 import treeanon as ta
-from treeanon.engines.spark.reading import Dataset
-from treeanon.engines.spark.records import BLOCKS
 from treeanon.forest import Forest, ReadReport
-from treeanon.io.tables.folder import FolderSource
-from treeanon.io.tables.reading import resolved
+from treeanon.io.relational.folder import FolderSource
+from treeanon.io.relational.reading import resolved
 from treeanon.schema import Schema
 from treeanon.schema.relational import nested
+from treeanon.spark.reading import Dataset
+from treeanon.spark.records import BLOCKS
 
 ROOT = Path(__file__).resolve().parents[2]
 

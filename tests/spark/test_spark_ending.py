@@ -14,11 +14,11 @@ import pytest
 from release_cases import folder_of, write_persons
 
 import treeanon as ta
-from treeanon.engines.protocol import Job, engine_named
-from treeanon.engines.spark.engine import request_of
-from treeanon.engines.spark.failures import spark_failures
-from treeanon.engines.spark.writing import _Cleaning
 from treeanon.errors import FileError
+from treeanon.spark.engine import request_of
+from treeanon.spark.failures import spark_failures
+from treeanon.spark.interface import Job, engine_named
+from treeanon.spark.writing import _Cleaning
 
 
 def job_in(folder: Path, **more: Any) -> Job:

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from strategies import properties
 
-from treeanon.engines.spark.joins.columns import Asked, Refused, Seen, texts_of, told
-from treeanon.io.tables.checks import wrong_row
-from treeanon.io.tables.join import DANGLING, NULL, KeyClash, find_targets
-from treeanon.io.tables.plain_columns import plain_column
+from treeanon.io.columns.column_checks import wrong_row
+from treeanon.io.columns.plain_columns import plain_column
+from treeanon.io.relational.join import DANGLING, NULL, KeyClash, find_targets
+from treeanon.spark.relational_read.columns import Asked, Refused, Seen, texts_of, told
 
 KINDS: list[tuple[list[Any], list[pa.DataType]]] = [
     ([0, 1, 2, -1, 2**31 - 1], [pa.int32(), pa.int64(), pa.decimal128(12, 0), pa.decimal128(12, 2), pa.float64()]),

@@ -28,14 +28,14 @@ from test_table_round_trip import draw_release
 
 import treeanon as ta
 from treeanon.cli.main import main
-from treeanon.engines.protocol import Job, engine_named
-from treeanon.engines.spark.engine import request_of
-from treeanon.engines.spark.joins.inputs import FolderTables, FrameTables
 from treeanon.errors import DataError, TreeanonError, UsageError
 from treeanon.io.options import ReadOptions
-from treeanon.io.tables.folder import FolderSource
-from treeanon.io.tables.reading import resolved
+from treeanon.io.relational.folder import FolderSource
+from treeanon.io.relational.reading import resolved
 from treeanon.schema.relational import nested
+from treeanon.spark.engine import request_of
+from treeanon.spark.interface import Job, engine_named
+from treeanon.spark.relational_read.inputs import FolderTables, FrameTables
 
 CLINIC = Path(__file__).parents[2] / "samples" / "clinic"
 SECRET = "s3cret"

@@ -14,9 +14,9 @@ from slow_release import draw_release
 from slow_trees import multiset
 
 import treeanon as ta
-from treeanon.engines.spark.joins.inputs import FolderTables
 from treeanon.errors import DataError
 from treeanon.schema import Schema
+from treeanon.spark.relational_read.inputs import FolderTables
 
 SECRET = "s3cret"
 SCHEMA = """

@@ -10,8 +10,8 @@ from release_cases import folder_of, write_persons
 
 import treeanon as ta
 from treeanon.cli.main import main
-from treeanon.engines.protocol import engine_named, is_dataframe
 from treeanon.errors import UsageError
+from treeanon.spark.interface import engine_named, is_dataframe
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_missing_java_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_missing_pyspark_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treeanon.engines.spark.session.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("treeanon.spark.session.importlib.util.find_spec", lambda _: None)
     assert 'pip install "treeanon[spark]"' in run(place, "-k", "3", "--engine", "spark")
 
 

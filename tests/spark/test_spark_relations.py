@@ -19,16 +19,16 @@ from spark_relations import ROOT, dataset_of, read_tables, rows_of_files, write_
 import treeanon as ta
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.cli.main import main
-from treeanon.engines.protocol import Job, engine_named
-from treeanon.engines.spark.engine import prepared, request_of
-from treeanon.engines.spark.recipe import Recipe
-from treeanon.engines.spark.relations import release as relations
-from treeanon.engines.spark.relations.laying import Work
-from treeanon.engines.spark.relations.release import spread_tables
-from treeanon.engines.spark.relations.target import TablesTarget
 from treeanon.errors import FileError, GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.schema import Schema
+from treeanon.spark.engine import prepared, request_of
+from treeanon.spark.interface import Job, engine_named
+from treeanon.spark.recipe import Recipe
+from treeanon.spark.relational_write import release as relations
+from treeanon.spark.relational_write.laying import Work
+from treeanon.spark.relational_write.release import spread_tables
+from treeanon.spark.relational_write.target import TablesTarget
 
 K = 4
 

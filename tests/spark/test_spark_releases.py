@@ -16,14 +16,14 @@ from slow_guarantee import holds, largest_k
 from slow_trees import multiset
 
 import treeanon as ta
-from treeanon.engines.protocol import Job, Published, engine_named
-from treeanon.engines.spark.engine import anonymize_frame, kept, request_of
-from treeanon.engines.spark.frames import lines_of_frame
-from treeanon.engines.spark.lines import LINES, lines_of_files
-from treeanon.engines.spark.reading import read_dataset
-from treeanon.engines.spark.solving import solve
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, UsageError
 from treeanon.io.options import ReadOptions
+from treeanon.spark.engine import anonymize_frame, kept, request_of
+from treeanon.spark.frames import lines_of_frame
+from treeanon.spark.interface import Job, Published, engine_named
+from treeanon.spark.lines import LINES, lines_of_files
+from treeanon.spark.reading import read_dataset
+from treeanon.spark.solving import solve
 
 KNOWN = ["sex", "hospital", "diagnosis"]
 
@@ -78,7 +78,7 @@ def test_releases_are_safe_and_what_their_solution_makes(
     local = ta.verify(written, k=asked["k"], m=m, n=n)
     assert local.holds and local.largest_k == published.verdict.largest_k
     own = published.solution.apply(case.forest)
-    from treeanon.loss import measure
+    from treeanon.metrics import measure
 
     losses = measure(case.forest, own)
     assert published.loss.value_loss == pytest.approx(losses.value_loss)
@@ -183,7 +183,7 @@ def test_nothing_is_left_where_writing_fails(spark: Any, tmp_path: Path, monkeyp
     def lost(*_: object, **__: object) -> None:
         raise GuaranteeError("not what was to be published")
 
-    monkeypatch.setattr("treeanon.engines.spark.engine.verified", lost)
+    monkeypatch.setattr("treeanon.spark.engine.verified", lost)
     before = sorted(path.name for path in case.folder.iterdir())
     with pytest.raises(GuaranteeError, match="not what"):
         publish(case)

@@ -11,10 +11,10 @@ import pytest
 from spark_rows import QUASI, check_plainly, multiset, schema, world, write_csv
 
 import treeanon as ta
-from treeanon.engines.protocol import Job, engine_named
-from treeanon.engines.spark.tables.engine import table_request_of
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, SchemaError, UsageError
 from treeanon.release import TableRelease
+from treeanon.spark.interface import Job, engine_named
+from treeanon.spark.table.engine import table_request_of
 
 
 def by_spark(spark: Any, table: pa.Table, partitions: int, own: ta.Schema, **asked: Any) -> list[dict[str, Any]]:
@@ -112,7 +112,7 @@ def test_files_are_read_as_they_are_locally(spark: Any, tmp_path: Path) -> None:
 
 
 def read(path: Path, own: ta.Schema) -> ta.Table:
-    from treeanon.table.build import read_table
+    from treeanon.io.columns.read_table import read_table
 
     return read_table(path, own, published=True)
 

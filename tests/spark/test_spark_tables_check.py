@@ -9,14 +9,14 @@ import pytest
 from spark_rows import schema, world, write_csv
 
 import treeanon as ta
-from treeanon.engines.protocol import Job, engine_named
-from treeanon.engines.spark.tables import engine as tables
-from treeanon.engines.spark.tables.checking import check_written, print_of
 from treeanon.errors import GuaranteeError
+from treeanon.io.columns.frames import table_of
 from treeanon.privacy.models import KAnonymity
-from treeanon.privacy.models.asked import models_of
-from treeanon.privacy.table_verdict import verify_table
-from treeanon.table.frames import table_of
+from treeanon.privacy.models.registry import models_of
+from treeanon.spark.interface import Job, engine_named
+from treeanon.spark.table import engine as tables
+from treeanon.spark.table.checking import check_written, print_of
+from treeanon.verifier.table import verify_table
 
 
 def test_it_counts_what_is_counted_on_one_machine(spark: Any) -> None:

@@ -12,7 +12,7 @@ from spark_rows import QUASI, SCHEMA, multiset, world, write_csv
 
 import treeanon as ta
 from treeanon.cli.main import main, report
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
 
 
 class Place:

@@ -13,14 +13,14 @@ from slow_guarantee import holds
 from slow_trees import multiset
 
 import treeanon as ta
-from treeanon.engines.protocol import Job, Published, engine_named
-from treeanon.engines.spark import xml_files
-from treeanon.engines.spark.engine import request_of
-from treeanon.engines.spark.reading import Dataset, read_dataset
-from treeanon.engines.spark.records import forests_of
 from treeanon.errors import DataError, FileError, UsageError
 from treeanon.io.options import ReadOptions
 from treeanon.schema import RecordPath
+from treeanon.spark import xml_files
+from treeanon.spark.engine import request_of
+from treeanon.spark.interface import Job, Published, engine_named
+from treeanon.spark.reading import Dataset, read_dataset
+from treeanon.spark.records import forests_of
 
 KNOWN = ["sex", "hospital", "diagnosis"]
 

@@ -12,13 +12,13 @@ from release_cases import folder_of, write_persons
 from slow_guarantee import groups
 
 import treeanon as ta
-from treeanon.engines.spark.counting import RareSet
-from treeanon.engines.spark.repair import Repair, Worth, _least
 from treeanon.errors import UsageError
-from treeanon.kernels.spread_pairs import count_pairs
-from treeanon.kernels.spread_sets import fits, set_of_words
+from treeanon.kernels.verify.distributed_pairs import count_pairs
+from treeanon.kernels.verify.distributed_sets import fits, set_of_words
 from treeanon.privacy import Guarantee
-from treeanon.privacy.spread import Spread, SpreadCounter
+from treeanon.spark.counting import RareSet
+from treeanon.spark.repair import Repair, Worth, _least
+from treeanon.verifier.distributed import Spread, SpreadCounter
 
 
 def forest_of(tmp_path: Path, seed: int, count: int = 25) -> ta.Forest:

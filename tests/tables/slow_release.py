@@ -18,7 +18,7 @@ from strategies import make_records as make_records
 
 import treeanon as ta
 from treeanon.errors import SchemaError, UsageError
-from treeanon.io.tables.writing import plan_of
+from treeanon.io.relational.writing import plan_of
 from treeanon.schema import Schema
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.model import Link

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from treeanon.io.tables.source import Place, TableInfo
+from treeanon.io.relational.source import Place, TableInfo
 from treeanon.schema.keys import ForeignKey
 
 Row = dict[str, Any]

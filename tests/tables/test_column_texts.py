@@ -13,7 +13,7 @@ import pytest
 from slow_tables import slow_text
 from strategies import properties
 
-from treeanon.io.tables.texts import Unreadable, coded
+from treeanon.io.columns.texts import Unreadable, coded
 
 
 def texts_of(column: pa.ChunkedArray) -> list[str | None]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import treeanon as ta
-from treeanon.table.build import read_table
+from treeanon.io.columns.read_table import read_table
 
 CLASS = '[[class]]\nname = "{0}"\npath = "{0}"\n'
 HEAD = 'version = 1\n[input]\nformat = "csv"\n'

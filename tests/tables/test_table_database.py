@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.io.tables.opening import open_tables
-from treeanon.io.tables.source import TableInfo, TableSource
+from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.source import TableInfo, TableSource
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
@@ -170,7 +170,7 @@ def test_types(opened: Callable[..., TableSource]) -> None:
 
 @needs_server
 def test_chunks_of_decimals(opened: Callable[..., TableSource], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treeanon.io.tables.database.CHUNK", 2)
+    monkeypatch.setattr("treeanon.io.relational.database.CHUNK", 2)
     source = opened(
         "CREATE TABLE t (a numeric, b numeric)",
         "INSERT INTO t VALUES (1.5, 1), (2, 2), (12345.678, 1e80), (NULL, 7.50), (NULL, NULL)",

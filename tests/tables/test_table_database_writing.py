@@ -88,7 +88,7 @@ def test_a_release_goes_into_a_database_and_is_checked_there(empty: str) -> None
 
 def test_a_failing_check_leaves_nothing(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     release = ta.anonymize(clinic(), k=5, m=2, n=1, seed=1, effort=0.2)
-    monkeypatch.setattr("treeanon.release.release.read_back", lambda *a, **k: release.forest[:10])
+    monkeypatch.setattr("treeanon.release.tree_release.read_back", lambda *a, **k: release.forest[:10])
     with pytest.raises(GuaranteeError, match="not published"):
         release.write(empty)
     assert tables_of(empty) == set()

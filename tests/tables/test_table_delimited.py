@@ -17,10 +17,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from treeanon.errors import DataError, TreeanonError
+from treeanon.io.columns import csv_exact as exact_rows
+from treeanon.io.columns import csv_fast as delimited
+from treeanon.io.columns.csv_dialect import Dialect
+from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.sources import Source
-from treeanon.io.tables import delimited, exact_rows
-from treeanon.io.tables.delimited import DelimitedFile, Rules
-from treeanon.io.tables.dialect import Dialect
 
 WORD = "Zwischenfall"
 
@@ -249,7 +250,7 @@ def test_packed(tmp_path: Path) -> None:
 
 
 def test_a_zip_is_read_too(tmp_path: Path) -> None:
-    from treeanon.io.tables.opening import open_tables
+    from treeanon.io.relational.open import open_tables
 
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as made:
         made.writestr("export/t.csv", "a\n1\n")

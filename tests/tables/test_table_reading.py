@@ -20,7 +20,7 @@ import treeanon as ta
 from treeanon.errors import DataError
 from treeanon.forest import Forest, ForestBuilder
 from treeanon.io.options import ReadOptions
-from treeanon.io.tables.reading import read_tables, resolved
+from treeanon.io.relational.reading import read_tables, resolved
 from treeanon.schema import Schema
 from treeanon.schema.relational import nested
 

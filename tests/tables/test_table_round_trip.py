@@ -13,7 +13,7 @@ from slow_release import check_package, check_sqlite, draw_release
 from strategies import FOLDER, properties
 
 import treeanon as ta
-from treeanon.io.tables import released as released_rows
+from treeanon.io.relational import layout as released_rows
 
 KINDS = ["sqlite", "csv", "tsv", "parquet", "zip"]
 

@@ -17,9 +17,9 @@ import pytest
 import zstandard
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.io.tables.datapackage import parse_package
-from treeanon.io.tables.opening import open_tables
-from treeanon.io.tables.source import TableInfo, TableSource
+from treeanon.io.relational.datapackage import parse_package
+from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.source import TableInfo, TableSource
 
 WORD = "Zwischenfall"
 
@@ -285,7 +285,7 @@ def test_packages_that_are_no_json(data: bytes, words: str, tmp_path: Path) -> N
 
 
 def test_a_package_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treeanon.io.tables.datapackage.LARGEST", 10)
+    monkeypatch.setattr("treeanon.io.relational.datapackage.LARGEST", 10)
     assert "is larger than 10 bytes" in refused(lambda: parse_package(b" " * 11, "x"))
 
 

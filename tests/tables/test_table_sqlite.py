@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.io.tables.opening import open_tables
-from treeanon.io.tables.sqlite import SqliteSource
+from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.sqlite import SqliteSource
 
 WORD = "Zwischenfall"
 
@@ -134,8 +134,8 @@ def test_types_of_values(given: list[object], kind: pa.DataType, expected: list[
 )
 def test_chunks_make_one_column(chunks: list[list[object]]) -> None:
     """However rows fall into chunks, a column is what it would be in one chunk."""
-    from treeanon.io.tables.checks import wrong_row
-    from treeanon.io.tables.growing import GrowingColumn
+    from treeanon.io.columns.column_checks import wrong_row
+    from treeanon.io.columns.python_values import GrowingColumn
 
     parts, whole = GrowingColumn("a", wrong_row("s", "t")), GrowingColumn("a", wrong_row("s", "t"))
     for chunk in chunks:
@@ -237,7 +237,7 @@ def test_truncated_and_damaged(tmp_path: Path) -> None:
 
 
 def test_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treeanon.io.tables.sqlite._WAIT", 0.05)
+    monkeypatch.setattr("treeanon.io.relational.sqlite._WAIT", 0.05)
     path = a_file(tmp_path / "t.db", "CREATE TABLE t (a)")
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")

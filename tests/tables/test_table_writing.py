@@ -19,7 +19,7 @@ from slow_release import check_package, check_sqlite
 
 import treeanon as ta
 from treeanon.errors import FileError, UsageError
-from treeanon.io.tables.writing import plan_of
+from treeanon.io.relational.writing import plan_of
 from treeanon.schema.keys import parse_key
 from treeanon.schema.relational import resolve
 
@@ -512,7 +512,7 @@ def test_a_failure_leaves_what_was_there(name: str, tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pcsv, "write_csv", full)
-    monkeypatch.setattr("treeanon.io.tables.write_sqlite.shutil.copyfileobj", full)
+    monkeypatch.setattr("treeanon.io.relational.write_sqlite.shutil.copyfileobj", full)
     with pytest.raises(FileError, match="No space left"):
         ta.write(forest, target, force=True)
     assert contents(target) == before

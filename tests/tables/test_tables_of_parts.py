@@ -19,20 +19,20 @@ from slow_trees import multiset
 from strategies import FOLDER, properties
 
 import treeanon as ta
-from treeanon.engines.spark.reading import outline
-from treeanon.engines.spark.records import rows_of
-from treeanon.engines.spark.relations.laying import PartTold, Work
-from treeanon.engines.spark.relations.numbers import overview
-from treeanon.engines.spark.relations.parts import PARTS
-from treeanon.engines.spark.relations.release import made_part, shapes
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
-from treeanon.io.tables.folder import FolderSource
-from treeanon.io.tables.tables_out import TableOut
-from treeanon.io.tables.write_folder import delimiter_of, file_names, package_of
-from treeanon.io.tables.write_rows import write_rows
-from treeanon.io.tables.writing import kept_primary, needs_of
+from treeanon.io.columns.write_rows import write_rows
+from treeanon.io.relational.arrow_tables import TableOut
+from treeanon.io.relational.folder import FolderSource
+from treeanon.io.relational.write_folder import delimiter_of, file_names, package_of
+from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
+from treeanon.spark.reading import outline
+from treeanon.spark.records import rows_of
+from treeanon.spark.relational_write.laying import PartTold, Work
+from treeanon.spark.relational_write.numbers import overview
+from treeanon.spark.relational_write.parts import PARTS
+from treeanon.spark.relational_write.release import made_part, shapes
 
 
 def with_hierarchies(forest: Forest) -> Schema:

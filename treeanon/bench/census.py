@@ -15,7 +15,7 @@ import numpy as np
 
 from treeanon.bench.drawing import Floats, bell, drawn, number_column, word_column
 from treeanon.errors import UsageError
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.table import Column, Table
 
 SENSITIVE = ("occupation", "salary_class")

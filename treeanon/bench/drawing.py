@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.hierarchy import Hierarchy, Intervals
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.schema.model import ClassSpec, Role
 from treeanon.schema.paths import parse_column
 from treeanon.table import Column

@@ -12,12 +12,12 @@ from treeanon.bench.run import Drawn
 from treeanon.bench.text import as_csv, as_text
 from treeanon.errors import UsageError
 from treeanon.hierarchy import dump_hierarchy
+from treeanon.io.columns.write_table import table_format, write_table
 from treeanon.io.output import naming, open_folder, open_output, refuse_existing
 from treeanon.schema import Schema
 from treeanon.schema.dump import dump_schema
 from treeanon.schema.model import ClassSpec, InputSpec
 from treeanon.table import Table
-from treeanon.table.out import table_format, write_table
 
 _OURS = re.compile(r"figure-[0-9]+\.(csv|svg)|figures\.txt")
 

@@ -9,9 +9,11 @@ from treeanon.cli.anonymize_permuted import anonymize_permuted
 from treeanon.cli.anonymize_spark import EngineAsked, anonymize_spark, engine_options
 from treeanon.cli.anonymize_table import anonymize_table
 from treeanon.cli.anonymize_trees import anonymize_trees
-from treeanon.cli.asked import Asked
-from treeanon.cli.asking import Asking, Releasing, asking_options
-from treeanon.cli.common import (
+from treeanon.cli.checks_and_texts import refuse_own_input
+from treeanon.cli.html_page import PageAsked, page_options
+from treeanon.cli.request import Asked
+from treeanon.cli.request_options import Asking, Releasing, asking_options
+from treeanon.cli.shared import (
     Reading,
     force_option,
     output_option,
@@ -21,8 +23,6 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.pages import PageAsked, page_options
-from treeanon.cli.releasing import refuse_own_input
 
 
 @click.command(cls=Releasing)

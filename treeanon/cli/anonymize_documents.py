@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.algorithms.flat.registry import FLAT_DEFAULT, flat_algorithm_named
-from treeanon.cli.asked import Asked
-from treeanon.cli.common import printable, progress_bar, read_records, result, say, told_reading
-from treeanon.cli.pages import check_page, write_page_of
-from treeanon.cli.releasing import check_folder, check_form, tell_of_compiling, told_sacrifices
+from treeanon.algorithms.table.registry import FLAT_DEFAULT, flat_algorithm_named
+from treeanon.cli.checks_and_texts import check_folder, check_form, tell_of_compiling, told_sacrifices
+from treeanon.cli.html_page import check_page, write_page_of
+from treeanon.cli.request import Asked
+from treeanon.cli.shared import printable, progress_bar, read_records, result, say, told_reading
+from treeanon.cli.table_io import told_search
 from treeanon.cli.table_options import models_of_options
-from treeanon.cli.tables import told_search
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
@@ -35,7 +35,7 @@ def anonymize_documents(asked: Asked) -> None:
     request = replace(asked, options=_of_rows(asked, rest)).rows
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
-    from treeanon.io.tables.urls import shown
+    from treeanon.io.relational.urls import shown
     from treeanon.release import documents_of
 
     if rest is not None:

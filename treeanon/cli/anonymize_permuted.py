@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.asked import Asked
-from treeanon.cli.common import printable, progress_bar, result, say, told_reading
-from treeanon.cli.pages import check_page, write_page_of
-from treeanon.cli.releasing import check_folder, counted, refuse_hierarchies, tell_of_compiling
+from treeanon.cli.checks_and_texts import check_folder, counted, refuse_hierarchies, tell_of_compiling
+from treeanon.cli.html_page import check_page, write_page_of
+from treeanon.cli.request import Asked
+from treeanon.cli.shared import printable, progress_bar, result, say, told_reading
+from treeanon.cli.table_io import read_as_table
 from treeanon.cli.table_options import reductions_of
-from treeanon.cli.tables import read_as_table
 
 if TYPE_CHECKING:
     from treeanon.release import PermutedRelease
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def anonymize_permuted(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
     _refuse(asked)
+    from treeanon.io.columns.permuted_files import files_of
     from treeanon.io.output import refuse_existing
     from treeanon.release import fulfil_permuted
-    from treeanon.table.permuted_files import files_of
 
     request = asked.rows
     request.check(asked.schema)
@@ -65,8 +65,8 @@ def _format_of(asked: Asked) -> str:
 
 def told_permuted(release: PermutedRelease, output: str) -> str:
     """What a permuted release is, what it hides and what not, and where it went; without a value of the data."""
-    from treeanon.privacy.permuted_verdict import promise
     from treeanon.report import permuted_losses_text
+    from treeanon.verifier.permuted import promise
 
     told = release.as_dict()
     counts, hidden = told["counts"], told["hidden"]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.anonymize_trees import trees_asked
-from treeanon.cli.asked import Asked
-from treeanon.cli.common import Bar, progress_bar, result, say
-from treeanon.cli.releasing import check_solution_target, refuse_hierarchies, told_release
-from treeanon.cli.tables import told_table_release
+from treeanon.cli.checks_and_texts import check_solution_target, refuse_hierarchies, told_release
+from treeanon.cli.request import Asked
+from treeanon.cli.shared import Bar, progress_bar, result, say
+from treeanon.cli.table_io import told_table_release
 
 if TYPE_CHECKING:
-    from treeanon.engines.protocol import Job, Published, Told
+    from treeanon.spark.interface import Job, Published, Told
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class _Stages:
 
 
 def _job(asked: Asked, engine: EngineAsked) -> Job:
-    from treeanon.engines.protocol import Job
+    from treeanon.spark.interface import Job
 
     reading = asked.reading
     return Job(
@@ -105,7 +105,7 @@ def _rows(asked: Asked, engine: EngineAsked) -> None:
     request.check(asked.schema)
     check_solution_target(asked.solution, asked.output, force=asked.force)
     refuse_hierarchies(asked.schema, asked.output, asked.solution)
-    from treeanon.engines.protocol import engine_named
+    from treeanon.spark.interface import engine_named
 
     quiet = asked.quiet
     work = engine_named(engine.name)
@@ -121,8 +121,8 @@ def _trees(asked: Asked, engine: EngineAsked) -> None:
     """Publishes trees."""
     request = trees_asked(asked)
     check_solution_target(asked.solution, asked.output, force=asked.force)
-    from treeanon.engines.protocol import engine_named
     from treeanon.report import losses_data
+    from treeanon.spark.interface import engine_named
 
     quiet = asked.quiet
     work = engine_named(engine.name)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from treeanon.cli.asked import Asked
-from treeanon.cli.common import progress_bar, result, say
-from treeanon.cli.pages import check_page, write_page_of
-from treeanon.cli.releasing import check_folder, check_solution_target, refuse_hierarchies, tell_of_compiling
+from treeanon.cli.checks_and_texts import check_folder, check_solution_target, refuse_hierarchies, tell_of_compiling
+from treeanon.cli.html_page import check_page, write_page_of
+from treeanon.cli.request import Asked
+from treeanon.cli.shared import progress_bar, result, say
+from treeanon.cli.table_io import read_as_table, told_table_release
 from treeanon.cli.table_options import reductions_of
-from treeanon.cli.tables import read_as_table, told_table_release
 
 
 def anonymize_table(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
+    from treeanon.io.columns.write_table import table_format
     from treeanon.io.output import refuse_existing
     from treeanon.release import fulfil_table
-    from treeanon.table.out import table_format
 
     asked.refuse_of_others()
     request = asked.rows

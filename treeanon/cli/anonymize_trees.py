@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
-from treeanon.algorithms.registry import DEFAULT
-from treeanon.cli.asked import SHARED, Asked
-from treeanon.cli.common import progress_bar, read_records, result, say
-from treeanon.cli.pages import check_page, write_page_of
-from treeanon.cli.releasing import check_folder, check_form, check_solution_target, tell_of_compiling, told_release
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.tree.registry import DEFAULT
+from treeanon.cli.checks_and_texts import (
+    check_folder,
+    check_form,
+    check_solution_target,
+    tell_of_compiling,
+    told_release,
+)
+from treeanon.cli.html_page import check_page, write_page_of
+from treeanon.cli.request import SHARED, Asked
+from treeanon.cli.shared import progress_bar, read_records, result, say
 from treeanon.cli.table_options import asks_for_table
 
 if TYPE_CHECKING:
@@ -24,8 +30,8 @@ def anonymize_trees(asked: Asked) -> None:
     request = trees_asked(asked)
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
-    from treeanon.io.tables.urls import shown
-    from treeanon.loss import ml2
+    from treeanon.io.relational.urls import shown
+    from treeanon.metrics import ml2
     from treeanon.release import fulfil
     from treeanon.report import losses_data
 

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import (
+from treeanon.cli.checks_and_texts import (
+    check_folder,
+    check_form,
+    refuse_hierarchies,
+    refuse_own_input,
+    tell_of_compiling,
+    told_release,
+)
+from treeanon.cli.shared import (
     Reading,
     force_option,
     output_option,
@@ -20,16 +28,8 @@ from treeanon.cli.common import (
     seed_option,
     talking_options,
 )
-from treeanon.cli.releasing import (
-    check_folder,
-    check_form,
-    refuse_hierarchies,
-    refuse_own_input,
-    tell_of_compiling,
-    told_release,
-)
+from treeanon.cli.table_io import read_as_table, told_table_release
 from treeanon.cli.table_options import reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table, told_table_release
 
 if TYPE_CHECKING:
     from treeanon.schema import Schema
@@ -73,7 +73,7 @@ def command(
     refuse_own_input([solution, source, schema], [output])
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
-    from treeanon.io.tables.urls import shown
+    from treeanon.io.relational.urls import shown
     from treeanon.release import SolutionFile, apply
     from treeanon.release.table_reapply import is_of_table
     from treeanon.schema import Schema
@@ -116,8 +116,8 @@ def _apply_to_table(
     quiet: bool,
 ) -> dict[str, Any]:
     """Applies the solution of a table, and gives what there is to tell."""
+    from treeanon.io.columns.write_table import table_format
     from treeanon.release import TableSolution, apply_table
-    from treeanon.table.out import table_format
 
     found = TableSolution.load(solution)
     refuse_hierarchies(schema, output)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.common import force_option, output_option, progress_bar, result, say, talking_options
+from treeanon.cli.shared import force_option, output_option, progress_bar, result, say, talking_options
 
 if TYPE_CHECKING:
     from treeanon.bench.figures import Measure

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from treeanon.cli.common import Reading, reading_options, schema_option, talking_options
+from treeanon.cli.shared import Reading, reading_options, schema_option, talking_options
+from treeanon.cli.table_io import rows_format
 from treeanon.cli.table_options import per_column, reduce_option, reductions_of
-from treeanon.cli.tables import rows_format
 
 
 @click.command()

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from treeanon.cli.common import Reading
 from treeanon.cli.compared import Compared, refuse_more
-from treeanon.cli.tables import read_as_table
+from treeanon.cli.shared import Reading
+from treeanon.cli.table_io import read_as_table
 
 if TYPE_CHECKING:
     from treeanon.schema import Schema
@@ -21,11 +21,11 @@ def compare_permuted(
     before: str, after: str, schema: Schema, reductions: Mapping[str, str], reading: Reading, *, quiet: bool
 ) -> Compared:
     """The losses of the two tables of AFTER, which say of no value of the sensitive column whose it is."""
-    from treeanon.loss.flat.permuted import measure_permuted_tables
+    from treeanon.io.columns.permuted_files import read_permuted, report_of
+    from treeanon.io.columns.write_table import table_schema
+    from treeanon.metrics.table.permuted import measure_permuted_tables
     from treeanon.report import permuted_losses_text
     from treeanon.table.compared import as_they_are
-    from treeanon.table.out import table_schema
-    from treeanon.table.permuted_files import read_permuted, report_of
 
     original = read_as_table(before, schema, reductions, reading, quiet=quiet)
     # A permuted release tells the formats of its files by their names.

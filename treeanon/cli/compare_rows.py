@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from treeanon.cli.common import Reading
 from treeanon.cli.compared import Compared, refuse_more
-from treeanon.cli.tables import read_both
+from treeanon.cli.shared import Reading
+from treeanon.cli.table_io import read_both
 
 if TYPE_CHECKING:
-    from treeanon.loss.flat import FlatLosses, QueryLoss
+    from treeanon.metrics.table import FlatLosses, QueryLoss
     from treeanon.schema import Schema
     from treeanon.table import Table
 
@@ -32,7 +32,7 @@ def compare_rows(
     quiet: bool,
 ) -> Compared:
     """The losses of the rows of AFTER, and with k whether they keep it."""
-    from treeanon.loss.flat import measure, query_loss
+    from treeanon.metrics.table import measure, query_loss
 
     original, published, strange = read_both(before, after, schema, reductions, reading, quiet=quiet)
     refuse_more(before, len(original), after, len(published))
@@ -50,9 +50,9 @@ def compare_rows(
 
 def _checked(original: Table, published: Table, k: int, strange: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
     """Whether the rows are k-anonymous; where they are not, whether they are as a freeform release is."""
-    from treeanon.privacy.freeform_check import verify_freeform
     from treeanon.privacy.models import KAnonymity
-    from treeanon.privacy.table_verdict import verify_table
+    from treeanon.verifier.freeform import verify_freeform
+    from treeanon.verifier.table import verify_table
 
     verdict = verify_table(published, [KAnonymity(k)])
     data: dict[str, Any] = {"verification": verdict.as_dict()}
@@ -102,8 +102,8 @@ _EXTENTS = {
 
 def _of_groups(published: Table, weights: Mapping[str, float] | None) -> dict[str, float]:
     """The losses that are of groups of published rows, whatever is left out."""
-    from treeanon.loss.flat import il
-    from treeanon.loss.flat.volume import weighted_average_volume
+    from treeanon.metrics.table import il
+    from treeanon.metrics.table.volume import weighted_average_volume
 
     found = (
         il.mean_extent(published, weights),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treeanon.cli.common import Reading, progress_bar, read_records
 from treeanon.cli.compared import Compared, refuse_more
+from treeanon.cli.shared import Reading, progress_bar, read_records
 
 if TYPE_CHECKING:
-    from treeanon.loss import MiningLoss
+    from treeanon.metrics import MiningLoss
     from treeanon.schema import Schema
 
 
@@ -29,10 +29,10 @@ def compare_trees(
 ) -> Compared:
     """The losses of the records of AFTER; `asked` is k (None: no verdict), m and n."""
     from treeanon.forest.compared import in_terms_of
-    from treeanon.loss import measure, measure_unmatched, ml2
-    from treeanon.privacy import verify
+    from treeanon.metrics import measure, measure_unmatched, ml2
     from treeanon.report import losses_text
     from treeanon.table.compared import as_they_are
+    from treeanon.verifier.tree import verify
 
     original = read_records(before, schema, reading, quiet=quiet)
     raw = read_records(after, as_they_are(schema), reading, quiet=quiet)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import printable, result, say, told_reading
+from treeanon.cli.shared import printable, result, say, told_reading
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport

@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
-from treeanon.cli.common import (
+from treeanon.cli.checks_and_texts import check_folder, check_form, refuse_own_input
+from treeanon.cli.schema_out import check_schema_out, write_schema
+from treeanon.cli.shared import (
     Reading,
     force_option,
     output_option,
@@ -22,8 +24,6 @@ from treeanon.cli.common import (
     talking_options,
     told_reading,
 )
-from treeanon.cli.releasing import check_folder, check_form, refuse_own_input
-from treeanon.cli.schema_out import check_schema_out, write_schema
 
 
 @click.command()
@@ -99,7 +99,7 @@ def _never_seen(forest: Any) -> list[str]:
 
 
 def _told(counts: dict[str, Any], output: str) -> str:
-    from treeanon.io.tables.urls import shown
+    from treeanon.io.relational.urls import shown
 
     lines = [f"{counts['records']:,} records, {counts['nodes']:,} nodes written to {shown(output)}"]
     lines += map(printable, told_reading(counts))

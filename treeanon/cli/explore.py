@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
-from treeanon.algorithms.registry import ALGORITHMS
-from treeanon.cli.common import Reading, read_records, reading_options, say, schema_option
-from treeanon.cli.releasing import tell_of_compiling
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.tree.registry import ALGORITHMS
+from treeanon.cli.checks_and_texts import tell_of_compiling
+from treeanon.cli.shared import Reading, read_records, reading_options, say, schema_option
+from treeanon.cli.table_io import read_as_table
 from treeanon.cli.table_options import reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table
 
 if TYPE_CHECKING:
     from socket import socket
 
-    from treeanon.explore.ground import Ground
+    from treeanon.explore.sample import Ground
     from treeanon.schema import Schema
 
 SAMPLE = 1000
@@ -72,7 +72,7 @@ def command(
     treeanon explore people.csv -s schema.toml -k 10 --sample 5000 --no-browser
     """
     _need_extra()
-    from treeanon.explore.ground import ground_of
+    from treeanon.explore.sample import ground_of
     from treeanon.explore.server import listening
     from treeanon.schema import Schema
 

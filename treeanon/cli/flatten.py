@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import (
+from treeanon.cli.checks_and_texts import check_folder, refuse_hierarchies, refuse_own_input
+from treeanon.cli.schema_out import check_schema_out, write_schema
+from treeanon.cli.shared import (
     Reading,
     force_option,
     output_option,
@@ -21,8 +23,6 @@ from treeanon.cli.common import (
     talking_options,
     told_reading,
 )
-from treeanon.cli.releasing import check_folder, refuse_hierarchies, refuse_own_input
-from treeanon.cli.schema_out import check_schema_out, write_schema
 from treeanon.cli.table_options import reduce_option, reductions_of
 
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def command(
     """
     refuse_two_on_stdout(output, as_json=as_json)
     reductions = reductions_of(reduced)
+    from treeanon.io.columns.write_table import table_format, table_schema, write_table
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
     from treeanon.table.flatten import flatten
-    from treeanon.table.out import table_format, table_schema, write_table
 
     refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import (
+from treeanon.cli.checks_and_texts import refuse_own_input
+from treeanon.cli.shared import (
     force_option,
     output_option,
     printable,
@@ -16,7 +17,6 @@ from treeanon.cli.common import (
     say,
     talking_options,
 )
-from treeanon.cli.releasing import refuse_own_input
 
 if TYPE_CHECKING:
     from treeanon.hierarchy import Builder, Hierarchy

@@ -138,7 +138,7 @@ def _run() -> None:
         _say_interrupted()
         sys.exit(130)
     except click.ClickException as problem:
-        from treeanon.io.tables.urls import without_secrets
+        from treeanon.io.relational.urls import without_secrets
 
         vars(problem)["message"] = without_secrets(problem.message)
         problem.show()
@@ -196,7 +196,7 @@ def _say_interrupted() -> None:
 
 def _say(text: str) -> None:
     from treeanon.hierarchy.show import printable
-    from treeanon.io.tables.urls import without_secrets
+    from treeanon.io.relational.urls import without_secrets
 
     # Names of files may hold control characters that would steer the terminal; and what was meant as the URL of a
     # database, but is none, a password.

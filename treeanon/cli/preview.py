@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.anonymize_trees import trees_asked
-from treeanon.cli.asked import Asked
-from treeanon.cli.asking import Asking, Releasing, asking_options
-from treeanon.cli.common import (
+from treeanon.cli.checks_and_texts import (
+    check_solution_target,
+    refuse_hierarchies,
+    refuse_own_input,
+    tell_of_compiling,
+    told_sacrifices,
+)
+from treeanon.cli.request import Asked
+from treeanon.cli.request_options import Asking, Releasing, asking_options
+from treeanon.cli.shared import (
     Reading,
     force_option,
     printable,
@@ -25,15 +32,8 @@ from treeanon.cli.common import (
     talking_options,
     told_reading,
 )
-from treeanon.cli.releasing import (
-    check_solution_target,
-    refuse_hierarchies,
-    refuse_own_input,
-    tell_of_compiling,
-    told_sacrifices,
-)
+from treeanon.cli.table_io import read_as_table, told_search
 from treeanon.cli.table_options import reductions_of
-from treeanon.cli.tables import read_as_table, told_search
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
@@ -180,7 +180,7 @@ def has_colours() -> bool:
 
 def _write_page(asked: Asked, target: str, found: Preview, data: Forest | Table) -> None:
     """Writes the page for whoever holds the data."""
-    from treeanon.cli.pages import risks_of
+    from treeanon.cli.html_page import risks_of
     from treeanon.forest import Forest
     from treeanon.report.page.page import write_page
     from treeanon.report.preview_text import told_sample

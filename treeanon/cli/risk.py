@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.common import (
+from treeanon.cli.checks_and_texts import tell_of_compiling
+from treeanon.cli.shared import (
     Reading,
     printable,
     progress_bar,
@@ -18,9 +19,8 @@ from treeanon.cli.common import (
     talking_options,
     told_dropped,
 )
-from treeanon.cli.releasing import tell_of_compiling
+from treeanon.cli.table_io import read_as_table, read_both, rows_format
 from treeanon.cli.table_options import reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table, read_both, rows_format
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport

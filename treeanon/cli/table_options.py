@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
-from treeanon.algorithms.flat.options import OPTIONS, FlatOption
+from treeanon.algorithms.table.options import OPTIONS, FlatOption
 
 F = TypeVar("F", bound=Callable[..., Any])
 FORMS = ("distinct", "frequency", "entropy", "recursive")
@@ -108,7 +108,7 @@ def model_options(command: F) -> F:
 
 def models_of_options(k: int | None, given: Mapping[str, Any]) -> Any:
     """The models that options ask for."""
-    from treeanon.privacy.models.asked import models_of
+    from treeanon.privacy.models.registry import models_of
 
     return models_of(k, **{name: given[name] for name in MODEL_PARAMETERS if given.get(name) is not None})
 
@@ -143,7 +143,7 @@ def _search_option(option: FlatOption) -> Callable[[F], F]:
 
 
 def _takers(name: str) -> list[str]:
-    from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
+    from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 
     return [algorithm.name for algorithm in FLAT_ALGORITHMS.values() if name in algorithm.options]
 

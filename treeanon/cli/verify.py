@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from treeanon.cli.common import (
+from treeanon.cli.shared import (
     Reading,
     printable,
     progress_bar,
@@ -20,17 +20,17 @@ from treeanon.cli.common import (
     talking_options,
     told_dropped,
 )
+from treeanon.cli.table_io import read_as_table, read_both, told_general
 from treeanon.cli.table_options import asks_for_table, model_options, models_of_options, reduce_option, reductions_of
-from treeanon.cli.tables import read_as_table, read_both, told_general
 from treeanon.progress import apart
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport
-    from treeanon.privacy import Verdict
-    from treeanon.privacy.freeform_check import FreeformVerdict
-    from treeanon.privacy.permuted_verdict import PermutedVerdict
-    from treeanon.privacy.table_verdict import TableVerdict
     from treeanon.schema import Schema
+    from treeanon.verifier.freeform import FreeformVerdict
+    from treeanon.verifier.permuted import PermutedVerdict
+    from treeanon.verifier.table import TableVerdict
+    from treeanon.verifier.verdict import Verdict
 
 _MOST = 12
 
@@ -221,7 +221,8 @@ class _Read:
 
 
 def _of_trees(asked: _Asked) -> tuple[Verdict, ReadReport | None]:
-    from treeanon.privacy import Guarantee, verify
+    from treeanon.privacy import Guarantee
+    from treeanon.verifier.tree import verify
 
     if asked.k is None:
         raise click.UsageError("Missing option '-k': the least number of persons behind what is known.")
@@ -237,7 +238,7 @@ def _of_trees(asked: _Asked) -> tuple[Verdict, ReadReport | None]:
 
 
 def _of_rows(asked: _Asked) -> tuple[TableVerdict, ReadReport | None]:
-    from treeanon.privacy.table_verdict import verify_table
+    from treeanon.verifier.table import verify_table
 
     asked.refuse_trees()
     models = models_of_options(asked.k, asked.given)
@@ -252,7 +253,7 @@ def _of_rows(asked: _Asked) -> tuple[TableVerdict, ReadReport | None]:
 
 
 def _of_freeform(asked: _Asked, original: str) -> tuple[FreeformVerdict, ReadReport | None]:
-    from treeanon.privacy.freeform_check import verify_freeform
+    from treeanon.verifier.freeform import verify_freeform
 
     asked.refuse_trees()
     if asked.k is None or models_of_options(None, asked.given):
@@ -270,8 +271,8 @@ def _of_freeform(asked: _Asked, original: str) -> tuple[FreeformVerdict, ReadRep
 
 
 def _of_permuted(asked: _Asked) -> tuple[PermutedVerdict, ReadReport]:
-    from treeanon.privacy.permuted_verdict import verify_permuted
-    from treeanon.table.permuted_files import read_permuted, report_of
+    from treeanon.io.columns.permuted_files import read_permuted, report_of
+    from treeanon.verifier.permuted import verify_permuted
 
     asked.refuse_trees()
     if asked.reading["format"] is not None:
@@ -287,7 +288,7 @@ def _of_permuted(asked: _Asked) -> tuple[PermutedVerdict, ReadReport]:
 
 def _told(verdict: Any) -> list[str]:
     """The verdict as lines for people."""
-    from treeanon.privacy import Verdict
+    from treeanon.verifier.verdict import Verdict
 
     if not isinstance(verdict, Verdict):
         return [printable(verdict.sentence), f"{verdict.rows:,} rows looked at."]

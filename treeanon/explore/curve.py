@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from treeanon.explore.settings import LARGEST_K
-from treeanon.loss import Losses
-from treeanon.loss.flat import FlatLosses
+from treeanon.metrics import Losses
+from treeanon.metrics.table import FlatLosses
 
 KS = (2, 3, 5, 8, 12, 20, 35, 60, 100)
 

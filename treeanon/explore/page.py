@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS
-from treeanon.algorithms.registry import ALGORITHMS
-from treeanon.explore.ground import Ground
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.tree.registry import ALGORITHMS
+from treeanon.explore.sample import Ground
 from treeanon.explore.settings import (
     EFFORTS,
     LARGEST_K,

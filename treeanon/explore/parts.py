@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from treeanon.explore.chart import chart, numbers
-from treeanon.explore.ground import Ground
-from treeanon.explore.look import Outcome
+from treeanon.explore.sample import Ground
 from treeanon.explore.session import Curved, Event, Looked, Problem, Risked
 from treeanon.explore.settings import LARGEST_K
+from treeanon.explore.snapshot import Outcome
 from treeanon.forest import Forest
-from treeanon.loss import Losses
-from treeanon.loss.flat import FlatLosses
+from treeanon.metrics import Losses
+from treeanon.metrics.table import FlatLosses
 from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.report.page.elements import Content, el, text_of
 from treeanon.report.page.page import internal_sections

@@ -26,12 +26,12 @@ from starlette.routing import Route
 
 from treeanon.errors import FileError, UsageError
 from treeanon.explore.access import ADDRESS, Access, Guard
-from treeanon.explore.command import command_line
-from treeanon.explore.look import Choice
+from treeanon.explore.command_line import command_line
 from treeanon.explore.page import page
 from treeanon.explore.parts import parts_of
 from treeanon.explore.session import Ended, Event, Problem, Session
 from treeanon.explore.settings import Settings, settings_of
+from treeanon.explore.snapshot import Choice
 from treeanon.report.page.style import style
 
 _MOST_BYTES = 64 * 1024

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from treeanon.explore.curve import Point, ks_around
-from treeanon.explore.ground import Ground
-from treeanon.explore.look import Choice, Desk, Outcome, outcome, point, risk_after, risk_before
+from treeanon.explore.sample import Ground
 from treeanon.explore.settings import Settings
+from treeanon.explore.snapshot import Choice, Desk, Outcome, outcome, point, risk_after, risk_before
 from treeanon.explore.worker import Failed, Superseded, Task, Worker
 from treeanon.risks import Risk
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from treeanon.algorithms.flat.registry import FLAT_ALGORITHMS, FLAT_DEFAULT, flat_algorithm_named
-from treeanon.algorithms.registry import ALGORITHMS, DEFAULT, algorithm_named
+from treeanon.algorithms.table.registry import FLAT_ALGORITHMS, FLAT_DEFAULT, flat_algorithm_named
+from treeanon.algorithms.tree.registry import ALGORITHMS, DEFAULT, algorithm_named
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import ATTACKERS, Attacker
-from treeanon.privacy.models.asked import models_of
-from treeanon.release.request import Request, persons
+from treeanon.privacy.models.registry import models_of
 from treeanon.release.table_request import TableRequest, unprotected_by
+from treeanon.release.tree_request import Request, persons
 
 Kind = Literal["trees", "table"]
 

@@ -20,7 +20,7 @@ from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.number_texts import NumberTexts
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 from treeanon.schema import ClassSpec, Layout, Schema
 
 log = logging.getLogger(__name__)

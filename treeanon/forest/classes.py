@@ -13,7 +13,7 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 
 STAR = "*"
 """Class and value of the one node above all class roots; its label is 0."""

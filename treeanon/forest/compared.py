@@ -8,7 +8,7 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.forest.forest import Forest
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 
 
 def in_terms_of(original: Forest, published: Forest) -> tuple[Forest, Mapping[str, int]]:

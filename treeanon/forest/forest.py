@@ -12,7 +12,7 @@ import numpy as np
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
-from treeanon.kernels.trees import Ints, Longs, canonical, drop_nodes, gather, hash_records, move_disassociated
+from treeanon.kernels.tree.forest import Ints, Longs, canonical, drop_nodes, gather, hash_records, move_disassociated
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:

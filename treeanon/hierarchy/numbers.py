@@ -68,3 +68,26 @@ def decimal_text(steps: int, decimals: int) -> str:
     digits = str(abs(steps)).zfill(decimals + 1)
     text = f"{digits[:-decimals]}.{digits[-decimals:]}".rstrip("0").rstrip(".")
     return f"-{text}" if steps < 0 else text
+
+
+EXACT = 2**63
+"""Floats below it may be told from integers."""
+
+
+def number_text(value: int | float) -> str:
+    """An integer exactly; another number in its shortest form, without needless zeros.
+
+    >>> [number_text(v) for v in (12345678901234567890123, 1.50, 2.0, 1e-7, 1e300, -0.0)]
+    ['12345678901234567890123', '1.5', '2', '1e-7', '1e300', '0']
+    """
+    if isinstance(value, int):
+        return str(value)
+    if value == int(value) and abs(value) < EXACT:
+        return str(int(value))
+    mantissa, mark, exponent = repr(value).partition("e")
+    return mantissa.removesuffix(".0") + mark + str(int(exponent)) if mark else mantissa
+
+
+_SHORTEST = re.compile(r"-?(?:[1-9][0-9]{0,8}(?:\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,3}[1-9])|0")
+is_shortest = _SHORTEST.fullmatch
+"""Tells of a text whether it is surely a number in its shortest form."""

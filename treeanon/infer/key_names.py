@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from treeanon.infer.identify import words
-from treeanon.io.tables.source import TableInfo
+from treeanon.io.relational.source import TableInfo
 
 _SUFFIXES = frozenset(
     {"id", "ids", "key", "code", "no", "nr", "num", "number", "ref", "uuid", "guid", "fk", "sk", "pk", "cd"}

@@ -13,7 +13,7 @@ from treeanon.infer.render import render_schema
 from treeanon.infer.sample import relational_format, rows_format, take_sample
 from treeanon.infer.tree_classes import tree_classes
 from treeanon.infer.walk_json import walk_json
-from treeanon.io.tables.dialect import given_delimiter
+from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.schema import Schema
 from treeanon.schema.layout import ROOT
 

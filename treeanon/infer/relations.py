@@ -12,9 +12,9 @@ import numpy as np
 
 from treeanon.errors import DataError
 from treeanon.infer.key_names import Names
-from treeanon.io.tables.join import NULL, KeyClash, RepeatedKey, find_targets
-from treeanon.io.tables.plan import MOVED_TABLE
-from treeanon.io.tables.source import TableSource
+from treeanon.io.relational.join import NULL, KeyClash, RepeatedKey, find_targets
+from treeanon.io.relational.plan import MOVED_TABLE
+from treeanon.io.relational.source import TableSource
 from treeanon.kernels.joins import in_circles
 from treeanon.schema.keys import ForeignKey
 

@@ -22,14 +22,14 @@ from treeanon.infer.leaves import Leaves, dotted_name, looks_like_data
 from treeanon.infer.model import Finding, Findings, LeftOut, Sample
 from treeanon.infer.render import render_schema
 from treeanon.infer.stats import Place, Values
+from treeanon.infer.table_paths import Notes, Way
 from treeanon.infer.tables import MOST_CLASSES
 from treeanon.infer.tables_sample import TablesSample
-from treeanon.infer.tables_ways import Notes, Way
 from treeanon.infer.walk_json import walk_json
+from treeanon.io.columns.part_files import OneFolder, open_rows
+from treeanon.io.columns.single_file import OneFile
+from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.sources import STDIN
-from treeanon.io.tables.one_file import OneFile
-from treeanon.io.tables.one_folder import OneFolder, open_rows
-from treeanon.io.tables.texts import Unreadable, coded
 from treeanon.schema import FieldPath, Schema, Step
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from treeanon.infer.namespaces import Prefixes, all_elements
 from treeanon.infer.sample_json import json_sample, ndjson_sample, one_json_record
 from treeanon.infer.sample_xml import one_xml_record, xml_sample
 from treeanon.io.registry import FORMATS, DocumentFormat, format_named, format_of_name
+from treeanon.io.relational.file_store import PACKAGE, open_shelf, table_name
+from treeanon.io.relational.urls import is_database
 from treeanon.io.sources import Source, Sources, find_sources
-from treeanon.io.tables.shelf import PACKAGE, open_shelf, table_name
-from treeanon.io.tables.urls import is_database
 from treeanon.schema import RecordPath, parse_record
 from treeanon.schema.model import FLAT, RELATIONAL
 from treeanon.schema.paths import PathError
@@ -173,7 +173,7 @@ def format_of_content(head: bytes) -> str | None:
 
 def _is_lines(head: bytes) -> bool:
     """Whether the first line is a JSON object by itself, and another line follows that begins one."""
-    from treeanon.io.json_records import parse
+    from treeanon.io.documents.json_records import parse
 
     first, _, rest = head.lstrip().partition(b"\n")
     if not first.startswith(b"{") or not rest.lstrip().startswith(b"{"):

@@ -8,8 +8,8 @@ from typing import Any, BinaryIO
 from treeanon.errors import DataError
 from treeanon.infer.leaves import dotted_name
 from treeanon.infer.model import Sample
-from treeanon.io.json_records import parse
-from treeanon.io.ndjson import line_blocks, refuse_byte_order_mark
+from treeanon.io.documents.json_records import parse
+from treeanon.io.documents.ndjson import line_blocks, refuse_byte_order_mark
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath
 from treeanon.schema.dump import record_text

@@ -10,9 +10,9 @@ from lxml import etree
 from treeanon.errors import DataError
 from treeanon.infer.model import Sample
 from treeanon.infer.namespaces import Prefixes, all_elements
+from treeanon.io.documents.xml_document import refuse_declarations, safe_parser, xml_error
 from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.sources import Source
-from treeanon.io.xml_document import refuse_declarations, safe_parser, xml_error
 from treeanon.schema import RecordPath
 
 _BLOCK = 1 << 18

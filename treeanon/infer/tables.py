@@ -15,14 +15,14 @@ from treeanon.infer.model import Findings, LeftOut, ProposedKeys, Sample
 from treeanon.infer.relations import FoundKey, find_keys
 from treeanon.infer.render import render_schema
 from treeanon.infer.render_keys import KEY
+from treeanon.infer.table_paths import Notes, Way, find_ways, keep_once, name_steps
 from treeanon.infer.tables_root import Root, choose_root, looks_like_persons
 from treeanon.infer.tables_sample import MOST_ROWS, TablesSample
-from treeanon.infer.tables_ways import Notes, Way, find_ways, keep_once, name_steps
 from treeanon.infer.walk_json import walk_json
-from treeanon.io.tables.opening import open_tables
-from treeanon.io.tables.plan import MOVED_TABLE, RECORD_COLUMN
-from treeanon.io.tables.reading import resolved
-from treeanon.io.tables.source import TableInfo, TableSource
+from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.plan import MOVED_TABLE, RECORD_COLUMN
+from treeanon.io.relational.reading import resolved
+from treeanon.io.relational.source import TableInfo, TableSource
 from treeanon.schema import RecordPath, Schema, Step
 from treeanon.schema.keys import ForeignKey, KeyFormError, name_text, parse_key
 from treeanon.schema.layout import ROOT

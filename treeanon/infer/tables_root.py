@@ -10,8 +10,8 @@ from itertools import pairwise
 from treeanon.errors import UsageError
 from treeanon.infer.identify import words
 from treeanon.infer.key_names import table_forms
-from treeanon.io.tables.checks import listed
-from treeanon.io.tables.source import TableInfo
+from treeanon.io.columns.column_checks import listed
+from treeanon.io.relational.source import TableInfo
 from treeanon.schema.keys import ForeignKey, name_text
 from treeanon.schema.paths import PathError, parse_root
 

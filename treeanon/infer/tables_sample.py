@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treeanon.errors import DataError
-from treeanon.infer.tables_ways import Notes, Way
-from treeanon.io.tables.join import KeyClash, RepeatedKey, find_targets
-from treeanon.io.tables.source import TableSource
-from treeanon.io.tables.texts import Unreadable, coded
+from treeanon.infer.table_paths import Notes, Way
+from treeanon.io.columns.texts import Unreadable, coded
+from treeanon.io.relational.join import KeyClash, RepeatedKey, find_targets
+from treeanon.io.relational.source import TableSource
 from treeanon.kernels.joins import in_circles
 from treeanon.schema.keys import name_text
 

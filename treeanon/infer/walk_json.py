@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from treeanon.errors import DataError
+from treeanon.hierarchy.numbers import number_text
 from treeanon.infer.kinds import Kinds, find_kinds
 from treeanon.infer.stats import Place
-from treeanon.io.values import number_text
 
 CANDIDATES = (("resource", "resourceType"), ("resourceType",), ("type",), ("kind",))
 _FIELD_DEPTH = 3

@@ -9,7 +9,7 @@ from lxml import etree
 
 from treeanon.infer.kinds import Kind, Kinds, find_kinds
 from treeanon.infer.stats import Place
-from treeanon.io.xml_compile import MOVED_TAG, mixed_text
+from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
 
 _FIELD_DEPTH = 3
 

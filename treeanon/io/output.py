@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from treeanon.errors import FileError, UsageError
-from treeanon.io.tables.source import TableSource
+from treeanon.io.relational.source import TableSource
 
 STDOUT = "-"
 _OURS = re.compile(r"(record|part)-[0-9]+\.[a-z.]+")

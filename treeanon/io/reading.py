@@ -13,13 +13,13 @@ from typing import Literal
 
 from treeanon.errors import DataError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
+from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Written
 from treeanon.io.registry import DocumentFormat, Format, document_format, format_named, format_of_name
+from treeanon.io.relational.source import TableSource
+from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
-from treeanon.io.tables.dialect import given_delimiter
-from treeanon.io.tables.source import TableSource
-from treeanon.io.tables.urls import refuse_other_urls
 from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT, RELATIONAL
@@ -80,7 +80,7 @@ def read(
 
 def read_back(written: Written, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:
     """The forest of what was written as a format, and is to be called `name` if that is as it should be."""
-    from treeanon.io.tables.write_rows import delimiter_for
+    from treeanon.io.columns.write_rows import delimiter_for
 
     form = format_named(format)
     called = "standard output" if str(name) == "-" else str(name)
@@ -112,10 +112,10 @@ def _read_relational(
     show_values: bool = False,
     progress: Progress | None = None,
 ) -> Forest:
-    from treeanon.io.tables.one_file import RowFiles
-    from treeanon.io.tables.opening import open_tables
-    from treeanon.io.tables.reading import read_tables, resolved
-    from treeanon.io.tables.rows import read_rows
+    from treeanon.io.columns.rows import read_rows
+    from treeanon.io.columns.single_file import RowFiles
+    from treeanon.io.relational.open import open_tables
+    from treeanon.io.relational.reading import read_tables, resolved
 
     done = 0
 

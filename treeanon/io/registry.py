@@ -14,17 +14,17 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.forest import Batch, Forest, ReadReport
-from treeanon.io.json_document import read_json
-from treeanon.io.json_write import JsonDialect, json_text
-from treeanon.io.ndjson import read_ndjson
+from treeanon.io.documents.json_document import read_json
+from treeanon.io.documents.json_write import JsonDialect, json_text
+from treeanon.io.documents.ndjson import read_ndjson
+from treeanon.io.documents.row_texts import RowWriter
+from treeanon.io.documents.trees_file import read_trees
+from treeanon.io.documents.trees_write import TreeTexts
+from treeanon.io.documents.xml_document import read_xml
+from treeanon.io.documents.xml_write import XmlDialect, xml_attribute
 from treeanon.io.options import ReadOptions
-from treeanon.io.row_texts import RowWriter
+from treeanon.io.relational.urls import is_database
 from treeanon.io.sources import Source, plain_name
-from treeanon.io.tables.urls import is_database
-from treeanon.io.trees_file import read_trees
-from treeanon.io.trees_write import TreeTexts
-from treeanon.io.xml_document import read_xml
-from treeanon.io.xml_write import XmlDialect, xml_attribute
 from treeanon.schema import Schema
 
 

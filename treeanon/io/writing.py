@@ -13,9 +13,9 @@ from treeanon.forest import Forest
 from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.registry import FORMATS, Document, DocumentFormat, Format, RecordTexts, format_named, format_of_name
+from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import plain_name
-from treeanon.io.tables.urls import refuse_other_urls
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT
@@ -112,9 +112,9 @@ def write(
     schema = forest.schema.for_format(form.name)
     if not isinstance(form, DocumentFormat):
         if schema.input.is_flat:
-            from treeanon.io.tables.rows import write_forest as put
+            from treeanon.io.columns.rows import write_forest as put
         else:
-            from treeanon.io.tables.writing import write_tables as put
+            from treeanon.io.relational.writing import write_tables as put
         put(forest, target, schema, _Numbers(seed).shuffled, force=force, progress=progress, check=check)
         return
     texts, document = form.texts(forest, schema), form.document(schema)

@@ -42,7 +42,7 @@ def _drop_stale(compiled: Any) -> None:
     if folder is None or folder in _looked_at:
         return
     _looked_at.add(folder)
-    newest = max(source.stat().st_mtime for source in Path(__file__).parent.glob("*.py"))
+    newest = max(source.stat().st_mtime for source in Path(__file__).parent.rglob("*.py"))
     with contextlib.suppress(OSError):
         for index in Path(folder).glob("*.nbi"):
             if index.stat().st_mtime < newest:

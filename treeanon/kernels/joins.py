@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.kernels.jit import njit
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.tree.forest import Ints, Longs
 
 
 @njit

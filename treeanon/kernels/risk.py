@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from treeanon.kernels.jit import njit
 from treeanon.kernels.risk_patterns import counted
-from treeanon.kernels.trees import Flags, Ints, Longs
-from treeanon.kernels.verify import Mask, Stack, count_last, extend, room
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
+from treeanon.kernels.verify.counting import Mask, Stack, count_last, extend, room
 
 Bytes = npt.NDArray[np.uint8]
 Rows = tuple[Longs, Ints, Ints, Longs, Longs, Ints]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.kernels.jit import njit
-from treeanon.kernels.trees import Ints, Longs
-from treeanon.kernels.verify import Mask
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.verify.counting import Mask
 
 
 @njit

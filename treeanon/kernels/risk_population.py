@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.kernels.jit import njit
-from treeanon.kernels.trees import Flags, Ints, Longs
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 
 @njit

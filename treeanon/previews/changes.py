@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.losses import Floats
-from treeanon.loss.labels import label_losses, label_parents, released_as
+from treeanon.kernels.tree.losses import Floats
+from treeanon.metrics.labels import label_losses, label_parents, released_as
 from treeanon.previews.matching import matched
 from treeanon.previews.model import Change, Fate, RecordChange
 from treeanon.previews.records import Record

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from treeanon.errors import UsageError
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.previews.scores import Scores
 
 _NEAR = 64

@@ -14,7 +14,7 @@ from itertools import takewhile
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 from treeanon.previews.records import Record
 
 _NEVER = -1e9

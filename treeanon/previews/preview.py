@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from treeanon.api import anonymize
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.front import anonymize
-from treeanon.kernels.trees import Longs
+from treeanon.io.columns.frames import table_of
+from treeanon.kernels.tree.forest import Longs
 from treeanon.previews.changes import record_changes
 from treeanon.previews.choosing import check_classes, choose
 from treeanon.previews.model import RecordChange, RowChange
@@ -21,7 +22,6 @@ from treeanon.previews.scores import forest_scores
 from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.schema import Schema
 from treeanon.table import Table
-from treeanon.table.frames import table_of
 
 D = TypeVar("D", Forest, Table)
 

@@ -14,7 +14,7 @@ import numpy as np
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 from treeanon.previews.records import Record
 
 GONE = -1

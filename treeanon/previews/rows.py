@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.losses import Floats
-from treeanon.kernels.trees import Longs
-from treeanon.loss.flat.groups import groups_of
-from treeanon.loss.flat.ncp import value_ncp
+from treeanon.kernels.tree.forest import Longs
+from treeanon.kernels.tree.losses import Floats
+from treeanon.metrics.table.groups import groups_of
+from treeanon.metrics.table.ncp import value_ncp
 from treeanon.previews.model import RowChange
 from treeanon.previews.scores import Scores
 from treeanon.release import PermutedRelease, TableRelease

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.forest import Forest
-from treeanon.kernels.losses import Floats
-from treeanon.kernels.trees import Flags, Ints, Longs, depths, drop_nodes, move_disassociated
-from treeanon.loss.labels import label_losses, released_as
+from treeanon.kernels.tree.forest import Flags, Ints, Longs, depths, drop_nodes, move_disassociated
+from treeanon.kernels.tree.losses import Floats
+from treeanon.metrics.labels import label_losses, released_as
 from treeanon.previews.changes import MOVED
 from treeanon.previews.replay import GONE, Recipe
 from treeanon.release import Release

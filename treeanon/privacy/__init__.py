@@ -1,7 +1,5 @@
-"""Privacy criteria: what a release must guarantee, and checks that it does."""
+"""Privacy criteria: what a release must guarantee."""
 
 from treeanon.privacy.guarantee import Guarantee
-from treeanon.privacy.verdict import Verdict
-from treeanon.privacy.verify import verify
 
-__all__ = ["Guarantee", "Verdict", "verify"]
+__all__ = ["Guarantee"]

@@ -1,17 +1,17 @@
 """From a forest or a table to a checked release: search, verify, measure, write."""
 
-from treeanon.release.anonymizing import anonymize, fulfil
-from treeanon.release.permuted_anonymizing import fulfil_permuted
+from treeanon.release.permuted import fulfil_permuted
 from treeanon.release.permuted_release import PermutedRelease
-from treeanon.release.reapply import apply
-from treeanon.release.release import Release
-from treeanon.release.request import Request
 from treeanon.release.solution_file import SolutionFile
-from treeanon.release.table_anonymizing import anonymize_table, fulfil_table
+from treeanon.release.table import anonymize_table, fulfil_table
 from treeanon.release.table_documents import DocumentsRelease, documents_of
 from treeanon.release.table_reapply import TableSolution, apply_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
+from treeanon.release.tree import anonymize, fulfil
+from treeanon.release.tree_reapply import apply
+from treeanon.release.tree_release import Release
+from treeanon.release.tree_request import Request
 
 __all__ = [
     "DocumentsRelease",

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from treeanon.algorithms.flat.partition import Partition
+from treeanon.algorithms.table.partition import Partition
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.io.columns.frames import to_frame_like
+from treeanon.io.columns.permuted_files import files_of, read_permuted, write_permuted
 from treeanon.io.output import Written
-from treeanon.loss.flat.permuted import PermutedLosses
+from treeanon.metrics.table.permuted import PermutedLosses
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.permuted_verdict import PermutedVerdict, name_of, verify_permuted
 from treeanon.progress import Progress, apart, stage
 from treeanon.release.table_release import by_role, released_schema
 from treeanon.table import Table
-from treeanon.table.frames import to_frame_like
 from treeanon.table.permuted import Permuted
-from treeanon.table.permuted_files import files_of, read_permuted, write_permuted
+from treeanon.verifier.permuted import PermutedVerdict, name_of, verify_permuted
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from treeanon.algorithms.tree.solution import Solution
-from treeanon.algorithms.tree.solution_form import PARTS
+from treeanon.algorithms.tree.solution_json import PARTS
 from treeanon.errors import FileError, UsageError
 from treeanon.io.output import open_output
 

@@ -9,30 +9,30 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.flat.found import scattered
-from treeanon.algorithms.flat.recoding import style_of
+from treeanon.algorithms.table.recoding import style_of
+from treeanon.algorithms.table.result import scattered
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.io import output_format, write
 from treeanon.io.output import Written
-from treeanon.io.tables.urls import shown
-from treeanon.kernels.trees import Ints, Longs, canonical, group_by_record
-from treeanon.loss.flat import measure as measure_rows
-from treeanon.loss.measure import Losses, measure
-from treeanon.privacy.table_verdict import TableVerdict, verify_table
-from treeanon.privacy.verdict import Verdict
-from treeanon.privacy.verify import verify
+from treeanon.io.relational.urls import shown
+from treeanon.kernels.tree.forest import Ints, Longs, canonical, group_by_record
+from treeanon.metrics.measure import Losses, measure
+from treeanon.metrics.table import measure as measure_rows
 from treeanon.progress import Progress
-from treeanon.release.anonymizing import counts_of, fulfil
-from treeanon.release.release import Release, read_again, unprotected_classes
-from treeanon.release.request import Request, persons
-from treeanon.release.table_anonymizing import check_recoding, fulfil_table
+from treeanon.release.table import check_recoding, fulfil_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
-from treeanon.release.table_searching import largest_k
+from treeanon.release.table_search import largest_k
+from treeanon.release.tree import counts_of, fulfil
+from treeanon.release.tree_release import Release, read_again, unprotected_classes
+from treeanon.release.tree_request import Request, persons
 from treeanon.schema.layout import ROOT
 from treeanon.table import Table
 from treeanon.table.flatten import flatten
+from treeanon.verifier.table import TableVerdict, verify_table
+from treeanon.verifier.tree import verify
+from treeanon.verifier.verdict import Verdict
 
 Rest = Literal["drop"] | Request
 

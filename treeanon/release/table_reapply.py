@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from treeanon.algorithms.flat.found import scattered
-from treeanon.algorithms.flat.lattice import Lattice
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.solution import FlatSolution
+from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.result import scattered
+from treeanon.algorithms.table.solution import FlatSolution
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.privacy.models.asked import model_of, plain_model
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.table_verdict import verify_table
-from treeanon.release.reapply import SEARCH_ANEW
-from treeanon.release.request import persons
+from treeanon.privacy.models.registry import model_of, plain_model
 from treeanon.release.solution_file import TOLD, VERSION, PlainFile, checked_plain, read_plain, version
-from treeanon.release.table_anonymizing import check_recoding, release_of
+from treeanon.release.table import check_recoding, release_of
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_searching import refuse_too_few
+from treeanon.release.table_search import refuse_too_few
+from treeanon.release.tree_reapply import SEARCH_ANEW
+from treeanon.release.tree_request import persons
 from treeanon.table import Table
+from treeanon.verifier.table import verify_table
 
 KIND = "table"
 KEYS = (

@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treeanon.algorithms.flat.found import Found
+from treeanon.algorithms.table.result import Found
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.io.columns.csv_dialect import given_delimiter
+from treeanon.io.columns.frames import to_frame_like
+from treeanon.io.columns.read_table import read_table
+from treeanon.io.columns.write_rows import delimiter_for
+from treeanon.io.columns.write_table import table_format, write_table
 from treeanon.io.output import Written
-from treeanon.io.tables.dialect import given_delimiter
-from treeanon.io.tables.write_rows import delimiter_for
-from treeanon.loss.flat import FlatLosses
-from treeanon.privacy.freeform_check import FreeformVerdict
+from treeanon.metrics.table import FlatLosses
 from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.table_verdict import TableVerdict, verify_table
 from treeanon.progress import Progress, apart, stage
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
 from treeanon.table import Column, Table
-from treeanon.table.build import read_table
-from treeanon.table.frames import to_frame_like
-from treeanon.table.out import table_format, write_table
+from treeanon.verifier.freeform import FreeformVerdict
+from treeanon.verifier.table import TableVerdict, verify_table
 
 if TYPE_CHECKING:
     import pyarrow as pa

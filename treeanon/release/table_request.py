@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from treeanon.algorithms.flat.freeform.asked import refuse_sensitive
-from treeanon.algorithms.flat.problem import Problem
-from treeanon.algorithms.flat.registry import (
+from treeanon.algorithms.table.freeform.requested_k import refuse_sensitive
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import (
     FLAT_ALGORITHMS,
     FLAT_DEFAULT,
     PERMUTED_DEFAULT,
@@ -16,12 +16,12 @@ from treeanon.algorithms.flat.registry import (
     flat_algorithm_named,
 )
 from treeanon.errors import UsageError
-from treeanon.privacy.models.asked import Asked
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.permuted_verdict import refuse_others
-from treeanon.release.request import persons
+from treeanon.privacy.models.registry import Asked
+from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
 from treeanon.table import Table
+from treeanon.verifier.permuted import refuse_others
 
 Publish = Literal["generalized", "permuted"]
 PUBLISH: tuple[Publish, ...] = ("generalized", "permuted")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from treeanon.loss import Losses, MiningLoss
+from treeanon.metrics import Losses, MiningLoss
 
 
 def losses_data(losses: Losses, mining: MiningLoss | None = None) -> dict[str, Any]:
     """The losses of a release as plain data; mining losses under `mining`, if they were measured.
 
-    >>> from treeanon.loss import Counts
+    >>> from treeanon.metrics import Counts
     >>> held, left = Counts(2, 4, 2, {"sex": 2}), Counts(2, 4, 1, {"sex": 1})
     >>> data = losses_data(Losses(0.5, {"sex": 0.5}, 1.0, {}, 0.25, held, left))
     >>> data["value_loss"], data["after"]["values"], "mining" in data

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from treeanon.previews.model import Change, RecordChange, RowChange
 from treeanon.previews.preview import Preview
-from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.release import PermutedRelease, Release
 from treeanon.report.preview_text_cells import Line, Span, first, folded, in_colours, plain
 from treeanon.report.preview_text_lines import SIGNS, WORDS, heading, record_lines
 from treeanon.report.preview_text_pairs import counts_of
+from treeanon.verifier.freeform import FreeformVerdict
 
 WIDTH = 80
 WIDEST = 160

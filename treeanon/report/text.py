@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treeanon.loss import Losses, MiningLoss
-from treeanon.loss.flat import FlatLosses
-from treeanon.loss.flat.permuted import PermutedLosses
+from treeanon.metrics import Losses, MiningLoss
+from treeanon.metrics.table import FlatLosses
+from treeanon.metrics.table.permuted import PermutedLosses
 
 _NAME = 30
 _BAR = 20
@@ -18,7 +18,7 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bo
 
     dML² is left out where records were not `matched` with those that they came from.
 
-    >>> from treeanon.loss import Counts
+    >>> from treeanon.metrics import Counts
     >>> held, left = Counts(2, 4, 2, {"sex": 2}), Counts(2, 4, 1, {"sex": 1})
     >>> print(losses_text(Losses(0.5, {"sex": 0.5}, 0.75, {"sex>age": 0.75}, 0.25, held, left)))
                                            input       release

@@ -6,12 +6,12 @@ from typing import Any
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.io.columns.frames import table_of
 from treeanon.risks.model import Risk
 from treeanon.risks.tables import risk_of_table
 from treeanon.risks.trees import risk_of_trees
 from treeanon.schema import Schema
 from treeanon.table import Table
-from treeanon.table.frames import table_of
 
 
 def risk(data: Any, *, schema: Schema | None = None, **asked: Any) -> Risk:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.errors import UsageError
-from treeanon.kernels.flat_losses import group_numbers
 from treeanon.kernels.risk_population import count_fitting
-from treeanon.kernels.trees import Flags, Ints, Longs
-from treeanon.privacy.freeform_check import stands_for
+from treeanon.kernels.table.groups import group_numbers
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
+from treeanon.verifier.freeform import stands_for
 
 _MOST_CELLS = 1 << 28
 

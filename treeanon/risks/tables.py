@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.errors import UsageError
-from treeanon.kernels.trees import Flags, Longs
-from treeanon.privacy.models.check import numbers_of
+from treeanon.kernels.tree.forest import Flags, Longs
 from treeanon.progress import Progress
 from treeanon.risks.bounds import share_of
 from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, RowRisk, Share
 from treeanon.risks.population import people_behind
 from treeanon.table import Column, Table
 from treeanon.table.histograms import groups_of
+from treeanon.verifier.models import numbers_of
 
 Packed = npt.NDArray[np.uint8]
 Sets = dict[tuple[int, ...], Packed]

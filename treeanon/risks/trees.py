@@ -15,14 +15,14 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels import risk as kernels
-from treeanon.kernels.trees import Ints, Longs
-from treeanon.kernels.verify_rows import holders_of
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.verify.knowledge import holders_of
 from treeanon.privacy.guarantee import Guarantee, roles_of
-from treeanon.privacy.verify_rows import Rows, rows_of
-from treeanon.privacy.verify_work import in_parts
 from treeanon.progress import Progress
 from treeanon.risks.bounds import share_of
 from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share
+from treeanon.verifier.tree_knowledge import Rows, rows_of
+from treeanon.verifier.work import in_parts
 
 MOST_LABELS = kernels.MOST
 MOST_RELATIONS = MOST_LABELS * (MOST_LABELS - 1) // 2

@@ -34,8 +34,8 @@ from treeanon.schema.paths import (
     parse_record,
     parse_root,
 )
-from treeanon.schema.places import Trouble, find_places, parse_toml
 from treeanon.schema.relational import check_relational
+from treeanon.schema.toml_lines import Trouble, find_places, parse_toml
 
 TOP_KEYS = ("version", "input", "class")
 INPUT_KEYS = ("format", "record", "namespaces", "key")

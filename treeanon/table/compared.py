@@ -10,7 +10,7 @@ import orjson
 
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Flat, Hierarchy
-from treeanon.kernels.trees import Flags, Longs
+from treeanon.kernels.tree.forest import Flags, Longs
 from treeanon.schema import Schema
 from treeanon.table.covers import Held, covers_of, held_of, parsed, value_ranks
 from treeanon.table.table import Column, Table

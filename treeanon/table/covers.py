@@ -11,7 +11,7 @@ import numpy as np
 
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.numbers import parse_number
-from treeanon.kernels.trees import Flags, Ints, Longs
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 DOTS = " … "
 OR_MISSING = " or missing"

@@ -9,7 +9,7 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 from treeanon.schema.paths import FieldPath, Step
 from treeanon.table.reductions import REDUCTIONS, Occurrences, fitting
 from treeanon.table.spellings import in_one_spelling

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.tree.forest import Ints, Longs
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.table.groups import Groups, Histogram
 from treeanon.table.table import Column, Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 
 
 def level_maps(hierarchy: Hierarchy) -> Ints:

@@ -15,7 +15,7 @@ import numpy as np
 
 from treeanon.errors import DataError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.schema.model import ClassSpec
 from treeanon.table.groups import Groups, Histogram
 from treeanon.table.table import Column, Table, same_codes

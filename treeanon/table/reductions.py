@@ -12,10 +12,9 @@ import orjson
 
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Builder, Flat, Hierarchy, Intervals
-from treeanon.hierarchy.numbers import decimals_of, parse_number
+from treeanon.hierarchy.numbers import decimals_of, number_text, parse_number
 from treeanon.hierarchy.periods import read_periods
-from treeanon.io.values import number_text
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.schema.model import ClassSpec, ValueType
 from treeanon.table.table import MISSING, Column
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treeanon.hierarchy.numbers import Number, parse_number
-from treeanon.io.values import is_shortest
+from treeanon.hierarchy.numbers import Number, is_shortest, parse_number
 from treeanon.table.table import Column, Table
 
 _NUMBERS = ("integer", "number")

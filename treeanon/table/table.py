@@ -13,8 +13,8 @@ import numpy.typing as npt
 from treeanon.errors import UsageError
 from treeanon.forest.report import ReadReport
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.flat_losses import group_numbers
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.table.groups import group_numbers
+from treeanon.kernels.tree.forest import Ints
 from treeanon.schema.model import ClassSpec
 from treeanon.table.covers import Covers
 
@@ -172,15 +172,15 @@ class Table:
 
     def to_arrow(self) -> pa.Table:
         """The table as Arrow has it, its rows as they are; missing values are null."""
-        from treeanon.table.out import to_arrow
+        from treeanon.io.columns.write_table import to_arrow
 
         return to_arrow(self)
 
     def write(
         self, target: str | Path, *, format: str | None = None, force: bool = False, seed: int | None = None
     ) -> None:
-        """Writes the table as a CSV or Parquet file, its rows in random order; see `treeanon.table.out`."""
-        from treeanon.table.out import write_table
+        """Writes the table as a CSV or Parquet file, its rows in random order; see `io.columns.write_table`."""
+        from treeanon.io.columns.write_table import write_table
 
         write_table(self, target, format=format, force=force, seed=seed)
 

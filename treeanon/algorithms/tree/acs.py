@@ -6,7 +6,7 @@ from treeanon.algorithms.tree.candidates import Candidate, Candidates
 from treeanon.algorithms.tree.closing import Closed, Closing
 from treeanon.algorithms.tree.solution import Found
 from treeanon.forest import Forest
-from treeanon.loss.labels import Scope
+from treeanon.metrics.labels import Scope
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress
 

@@ -21,9 +21,9 @@ from treeanon.algorithms.tree.workspace import Mark, Workspace, list_room
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.synopsis import synopsis_and_nodes
-from treeanon.kernels.synopsis import Sets, union_sets
-from treeanon.kernels.trees import Ints
-from treeanon.loss.labels import Scope, level_sizes
+from treeanon.kernels.tree.forest import Ints
+from treeanon.kernels.tree.synopsis import Sets, union_sets
+from treeanon.metrics.labels import Scope, level_sizes
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 from treeanon.progress import Progress

@@ -11,13 +11,13 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from treeanon.algorithms.tree.facts import Facts
-from treeanon.algorithms.tree.indexed import Indexed
-from treeanon.algorithms.tree.partition import Partition
-from treeanon.algorithms.tree.rare import blamed
-from treeanon.algorithms.tree.workshop import Workshop
+from treeanon.algorithms.tree.indexed_forest import Indexed
+from treeanon.algorithms.tree.pair_support import Facts
+from treeanon.algorithms.tree.published_labels import Partition
+from treeanon.algorithms.tree.rare_combination import blamed
+from treeanon.algorithms.tree.shared_state import Workshop
 from treeanon.forest import Forest
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
 from treeanon.privacy import Guarantee
 
 Pair = tuple[int, int]

@@ -9,8 +9,8 @@ import numpy as np
 
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR, Classes
-from treeanon.kernels.synopsis import Flags
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
+from treeanon.kernels.tree.synopsis import Flags
 from treeanon.privacy.guarantee import Roles
 
 Cut = tuple[int, ...]

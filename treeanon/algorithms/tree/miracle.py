@@ -21,10 +21,10 @@ from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
-from treeanon.kernels import miracle as kernels
-from treeanon.kernels.miracle import State
-from treeanon.kernels.miracle_match import Labels, Links, link
-from treeanon.kernels.trees import Ints, Longs, canonical, depths
+from treeanon.kernels.tree import miracle as kernels
+from treeanon.kernels.tree.forest import Ints, Longs, canonical, depths
+from treeanon.kernels.tree.miracle import State
+from treeanon.kernels.tree.miracle_match import Labels, Links, link
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
 from treeanon.progress import Progress

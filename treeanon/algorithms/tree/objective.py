@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from treeanon.algorithms.tree.partition import Partition
-from treeanon.algorithms.tree.walk import Walked
+from treeanon.algorithms.tree.greedy_walk import Walked
+from treeanon.algorithms.tree.published_labels import Partition
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.losses import count_records_with
-from treeanon.kernels.trees import Longs
-from treeanon.loss import label_losses, relation_counts, relations_kept, rpd, value_loss
-from treeanon.loss.values import class_weights
+from treeanon.kernels.tree.forest import Longs
+from treeanon.kernels.tree.losses import count_records_with
+from treeanon.metrics import label_losses, relation_counts, relations_kept, rpd, value_loss
+from treeanon.metrics.values import class_weights
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 
@@ -86,6 +86,6 @@ class Objective:
     def _path_distance(self) -> Callable[[Forest], float]:
         if self.name == "rpd":
             return rpd
-        from treeanon.loss.rpda import rpda
+        from treeanon.metrics.rpda import rpda
 
         return rpda

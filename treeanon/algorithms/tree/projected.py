@@ -10,7 +10,8 @@ import numpy as np
 from treeanon.algorithms.tree.workspace import Workspace, list_room
 from treeanon.errors import UsageError
 from treeanon.forest.synopsis import Synopsis
-from treeanon.kernels.synopsis import (
+from treeanon.kernels.tree.forest import Ints, Longs, list_children
+from treeanon.kernels.tree.synopsis import (
     Flags,
     Sets,
     Table,
@@ -21,7 +22,7 @@ from treeanon.kernels.synopsis import (
     touched_nodes,
     union_sets,
 )
-from treeanon.kernels.synopsis_moves import (
+from treeanon.kernels.tree.synopsis_moves import (
     below,
     ended_relations,
     merged_support,
@@ -29,8 +30,7 @@ from treeanon.kernels.synopsis_moves import (
     records_of,
     update_relations,
 )
-from treeanon.kernels.trees import Ints, Longs, list_children
-from treeanon.loss.rpda import cost_of
+from treeanon.metrics.rpda import cost_of
 
 _MOST_LABELS = 10_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.kernels.parts import change_bits, without
-from treeanon.kernels.record_sets import DENSE, SPARSE
-from treeanon.kernels.trees import Flags, Ints, Longs
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
+from treeanon.kernels.tree.label_splits import change_bits, without
+from treeanon.kernels.tree.record_sets import DENSE, SPARSE
 
 _DENSE_FROM = 64
 """A set is a bitmap if it holds at least one in so many records."""

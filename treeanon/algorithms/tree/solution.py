@@ -10,7 +10,7 @@ import numpy as np
 
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.privacy import Guarantee
 
 Label = tuple[str, str]
@@ -65,7 +65,7 @@ class Solution:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Solution:
         """The solution of such plain data; UsageError says which part is not as it should be."""
-        from treeanon.algorithms.tree.solution_form import solution_of
+        from treeanon.algorithms.tree.solution_json import solution_of
 
         return solution_of(plain)
 

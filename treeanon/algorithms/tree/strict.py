@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed import Indexed
-from treeanon.algorithms.tree.partition import Partition
+from treeanon.algorithms.tree.indexed_forest import Indexed
+from treeanon.algorithms.tree.published_labels import Partition
 from treeanon.forest import Forest
-from treeanon.kernels.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.tree.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from treeanon.algorithms.tree.projected import Projected
 from treeanon.algorithms.tree.workspace import Workspace
-from treeanon.kernels.structure import broken, next_broken
-from treeanon.kernels.synopsis import Flags
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
+from treeanon.kernels.tree.structure_check import broken, next_broken
+from treeanon.kernels.tree.synopsis import Flags
 from treeanon.privacy import Guarantee
 
 Relation = tuple[int, int]

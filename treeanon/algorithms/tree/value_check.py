@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.tree.workspace import Workspace
-from treeanon.kernels.structure import rare_values
-from treeanon.kernels.synopsis import Flags
-from treeanon.kernels.trees import Ints
+from treeanon.kernels.tree.forest import Ints
+from treeanon.kernels.tree.structure_check import rare_values
+from treeanon.kernels.tree.synopsis import Flags
 
 
 def value_check(space: Workspace, label_set: Ints, fresh: Flags, k: int, m: int) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.kernels.record_sets import DENSE, SPARSE, Bytes, Words
-from treeanon.kernels.synopsis import Sets
-from treeanon.kernels.trees import Ints, Longs
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.tree.record_sets import DENSE, SPARSE, Bytes, Words
+from treeanon.kernels.tree.synopsis import Sets
 
 _DENSE_FROM = 64
 

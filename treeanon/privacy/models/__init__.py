@@ -1,7 +1,6 @@
 """Privacy models of flat tables: what a group of rows that look alike must satisfy. One file each."""
 
 from treeanon.privacy.models.alpha_k import AlphaKAnonymity
-from treeanon.privacy.models.check import Checked, check
 from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.l_diversity import (
     DistinctDiversity,
@@ -15,7 +14,6 @@ from treeanon.privacy.models.t_closeness import TCloseness
 
 __all__ = [
     "AlphaKAnonymity",
-    "Checked",
     "DistinctDiversity",
     "EntropyDiversity",
     "FrequencyDiversity",
@@ -24,5 +22,4 @@ __all__ = [
     "PSensitiveKAnonymity",
     "RecursiveDiversity",
     "TCloseness",
-    "check",
 ]

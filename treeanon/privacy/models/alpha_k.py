@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.errors import UsageError
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.privacy.models.limits import Number, at_most, exact, most_in, shown, total_in, whole_number
 from treeanon.privacy.models.model import Flags, SensitiveModel
 from treeanon.table import Histogram

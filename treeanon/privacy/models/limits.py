@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from treeanon.errors import UsageError
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.privacy.models.model import Flags
 from treeanon.table import Histogram
 

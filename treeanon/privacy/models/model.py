@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.errors import UsageError
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.table import Groups, Histogram
 
 Flags = npt.NDArray[np.bool_]

@@ -11,7 +11,7 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.tree.forest import Longs
 from treeanon.table import Histogram
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.closeness import Numbers, add_over_edges, add_over_gaps
-from treeanon.kernels.trees import Longs
+from treeanon.kernels.table.closeness import Numbers, add_over_edges, add_over_gaps
+from treeanon.kernels.tree.forest import Longs
 from treeanon.privacy.models.limits import ROOM, Number, at_most, exact, shown, total_in
 from treeanon.privacy.models.model import Flags, SensitiveModel
 from treeanon.privacy.models.ordering import places_in_order

@@ -10,7 +10,7 @@ import numpy as np
 
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.losses import count_records_with
+from treeanon.kernels.tree.losses import count_records_with
 from treeanon.report.page.drawing import GAP, Box, Placed, drawn, place
 from treeanon.report.page.elements import Element, el, shown
 from treeanon.table import Column

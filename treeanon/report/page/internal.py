@@ -8,7 +8,7 @@ from typing import Any
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.forest.forest import Label
-from treeanon.loss import Losses
+from treeanon.metrics import Losses
 from treeanon.previews.model import Fate, Node, RecordChange
 from treeanon.release import Release
 from treeanon.report.page.elements import Content, Element, el, value

@@ -12,10 +12,9 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.output import open_output
 from treeanon.previews.model import RecordChange, RowChange
-from treeanon.privacy.freeform_check import FreeformVerdict
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
-from treeanon.release.release import unprotected_classes
 from treeanon.release.solution_file import version
+from treeanon.release.tree_release import unprotected_classes
 from treeanon.report.page import internal, public, rows
 from treeanon.report.page.elements import Element, el, text_of
 from treeanon.report.page.parts import Section, counted, percent, tiles
@@ -24,6 +23,7 @@ from treeanon.report.page.risks import NOT_ALIKE, risks
 from treeanon.report.page.statement import AnyRelease, Audience, banner, guarantees, statement, verdicts
 from treeanon.report.page.style import style
 from treeanon.risks.model import Risk
+from treeanon.verifier.freeform import FreeformVerdict
 
 Changes = Sequence[RecordChange] | Sequence[RowChange]
 

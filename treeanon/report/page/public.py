@@ -14,10 +14,8 @@ import numpy as np
 
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
-from treeanon.loss import relation_counts
+from treeanon.metrics import relation_counts
 from treeanon.previews.records import Record
-from treeanon.privacy.freeform_check import FreeformVerdict
-from treeanon.privacy.table_verdict import TableVerdict
 from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import held_by_class, held_in, hierarchy_svg, published_alone
 from treeanon.report.page.parts import Cell, Section, Shaded, counted, matrix, scrolled, table
@@ -25,6 +23,8 @@ from treeanon.report.page.statement import AnyVerdict
 from treeanon.report.page.trees import tree_svg
 from treeanon.report.preview_text_cells import cut
 from treeanon.table import Column, Table
+from treeanon.verifier.freeform import FreeformVerdict
+from treeanon.verifier.table import TableVerdict
 
 NEAREST = "A value that stands before others is general: beside them it means another one of its kind."
 """What a general value means where every value is published as the nearest one above it."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from treeanon.loss.flat import FlatLosses
-from treeanon.loss.flat.permuted import PermutedLosses
+from treeanon.metrics.table import FlatLosses
+from treeanon.metrics.table.permuted import PermutedLosses
 from treeanon.previews.model import RowChange
 from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import Drawn, held_in, hierarchy_svg

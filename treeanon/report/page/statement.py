@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from treeanon.privacy.freeform_check import FreeformVerdict
-from treeanon.privacy.permuted_verdict import PermutedVerdict, promise
-from treeanon.privacy.table_verdict import TableVerdict
-from treeanon.privacy.verdict import Verdict
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
 from treeanon.report.page.elements import Element, el
+from treeanon.verifier.freeform import FreeformVerdict
+from treeanon.verifier.permuted import PermutedVerdict, promise
+from treeanon.verifier.table import TableVerdict
+from treeanon.verifier.verdict import Verdict
 
 Audience = Literal["internal", "public"]
 AnyRelease = Release | DocumentsRelease | TableRelease | PermutedRelease

@@ -9,8 +9,8 @@ import numpy as np
 
 from treeanon.forest import Forest
 from treeanon.forest.forest import Label
-from treeanon.kernels.losses import count_records_with
-from treeanon.kernels.trees import Flags, Longs
+from treeanon.kernels.tree.forest import Flags, Longs
+from treeanon.kernels.tree.losses import count_records_with
 from treeanon.privacy import Guarantee
 
 

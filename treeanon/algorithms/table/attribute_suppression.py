@@ -1,0 +1,109 @@
+"""AS: attribute suppression. As few columns as possible are suppressed altogether (CHAP).
+
+Sets of columns form a lattice: that of full-domain generalisation where every hierarchy has one step, from a value to
+nothing. A vector has 1 for a column that is suppressed. Which set is best is NP-hard to say, so all sets are looked at
+for few columns only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.result import Recoding
+from treeanon.algorithms.table.rollup import Vector
+from treeanon.algorithms.table.suppression import SUPPRESSED, released, unreachable
+from treeanon.hierarchy import Hierarchy
+from treeanon.table import Column, Table
+
+EXACT = 14
+"""For so many columns all sets of them can be looked at."""
+
+
+def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
+    """The table with the fewest columns suppressed, and without the rows of groups that still fail.
+
+    Among sets of as few columns the one that suppresses the fewest persons, then the one that leaves the most groups.
+    With more than `exact` columns a greedy choice: a smaller set may do, or a set where none is found.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> sexes, zips = Hierarchy.flat(["f", "m"]), Hierarchy.flat(["1", "2"])
+    >>> table = Table.of_texts({"sex": (["f", "m", "f", "m"], sexes), "zip": (["1", "1", "2", "2"], zips)})
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> found.counts["columns"], list(found.table.rows())
+    (('zip',), [('f', '*'), ('m', '*'), ('f', '*'), ('m', '*')])
+    """
+    table = problem.table
+    lattice = Lattice(replace(problem, table=_flat(table)))
+    if lattice.bound(lattice.top) > problem.max_suppressed:
+        raise unreachable(problem)
+    is_exact = len(table.quasi) <= exact
+    vector = _fewest(lattice) if is_exact else _greedy(lattice)
+    if vector is None:
+        raise unreachable(problem)
+    gone = [column for column, level in zip(table.quasi, vector, strict=True) if level]
+    whole = table.with_codes({c.name: np.full(len(table), SUPPRESSED, np.int32) for c in gone})
+    _, number, holds = lattice.groups(vector)
+    return released(
+        problem,
+        "suppress-columns",
+        whole,
+        holds[number[lattice.tuples.tuple_of]],
+        lattice=lattice.size,
+        checked=lattice.checked,
+        columns=tuple(column.name for column in gone),
+        optimal=is_exact or not gone,
+    )
+
+
+def _flat(table: Table) -> Table:
+    """The table whose quasi columns have nothing but their values, a missing one among them, below the root."""
+    columns = []
+    for column in table.columns:
+        if column.role == "quasi":
+            values, ranks = np.unique(column.codes, return_inverse=True)
+            hierarchy = Hierarchy.flat(str(value) for value in range(max(len(values), 1)))
+            column = Column(column.spec, hierarchy, (ranks + 1).astype(np.int32))
+        columns.append(column)
+    return Table(tuple(columns), table.person)
+
+
+def _fewest(lattice: Lattice) -> Vector | None:
+    """The best of the vectors with the fewest columns suppressed that are satisfied."""
+    columns = len(lattice.heights)
+    for size in (1, 2):
+        for kept in combinations(range(columns), size):
+            # Where few columns published are too many already, the lattice marks all sets that hold them.
+            lattice.satisfies(tuple(int(c not in kept) for c in range(columns)))
+    for height in range(columns + 1):
+        fit = [vector for vector in lattice.at_height(height) if lattice.satisfies(vector)]
+        if fit:
+            return min(fit, key=lambda vector: (*_worth(lattice, vector), vector))
+    return None
+
+
+def _greedy(lattice: Lattice) -> Vector | None:
+    """Columns go one by one, each time the one that helps most; then those that are not needed come back."""
+    vector = lattice.bottom
+    gone: list[int] = []
+    while not lattice.satisfies(vector):
+        if vector == lattice.top:
+            return None
+        vector = min(lattice.above(vector), key=lambda v: (*_worth(lattice, v), v[::-1]))
+        gone += [c for c, level in enumerate(vector) if level and c not in gone]
+    for c in gone:
+        without = (*vector[:c], 0, *vector[c + 1 :])
+        if lattice.satisfies(without):
+            vector = without
+    return vector
+
+
+def _worth(lattice: Lattice, vector: Vector) -> tuple[int, int]:
+    """The persons that a vector suppresses, and minus the groups that it leaves."""
+    found = lattice.evaluate(vector)
+    return found.suppressed, -found.groups

@@ -1,0 +1,269 @@
+"""CS: cell suppression. As few single values as possible are suppressed (CHAP): the approximations of Aggarwal et al.
+
+"Approximation algorithms for k-anonymity" (2005) takes rows as the vertices of a graph whose edges weigh the columns
+in which two rows differ. Groups of at least k rows are made alike in every column in which they differ.
+
+- FOREST links rows to near ones until every tree has k of them; the trees weigh no more than the best solution costs.
+  DECOMPOSE-COMPONENT takes them apart: at most max(2k - 1, 3k - 5) times the cells that must be suppressed.
+- For k = 2 a [1,2]-factor of least weight, every row with one or two edges: at most 1.5 times the cells that must be
+  suppressed where each column has two values, and twice them otherwise. That is what the paper's proof gives: of three
+  rows that differ in a column, two edges see it where there are two values, and all three where there are more.
+
+Where we differ: DECOMPOSE-COMPONENT cuts every edge that leaves k rows on both sides first. Then all but k - 1 rows of
+a tree that is still too large hang on one vertex in subtrees of fewer than k, which are bundled in one go; the paper
+goes case by case and needs Steiner vertices. The bound is the same, and our trees get smaller.
+
+The papers are about k-anonymity, and so is the bound. Groups that fail other models are merged with those nearest to
+them, until all hold.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Literal
+
+import numpy as np
+
+from treeanon.algorithms.table.group_checker import Judge
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.result import Recoding
+from treeanon.algorithms.table.row_group_checker import RowJudge
+from treeanon.algorithms.table.suppression import SUPPRESSED, one_row_each, released, require_any, unreachable
+from treeanon.errors import UsageError
+from treeanon.kernels.table.cell_suppression import cut_trees, grow_forest, merge_nearest
+from treeanon.kernels.table.groups import group_numbers
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
+from treeanon.metrics.table.groups import groups_of
+
+MATCHED = 200
+"""So many rows are matched in seconds; the time grows with their cube."""
+
+GONE = -1
+"""In place of a cell's value: suppressed."""
+
+Method = Literal["auto", "forest", "matching"]
+METHODS: tuple[Method, ...] = ("auto", "forest", "matching")
+
+
+def search(problem: Problem, *, method: Method = "auto") -> Recoding:
+    """The table with few cells suppressed, and with all of its rows: no person is left out.
+
+    `method` is forest, or matching for k = 2; auto is the matching for k = 2 and up to 200 rows. k is the size that
+    models of size alone ask for: their number of cells is bounded, and what other models ask for comes on top.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
+    >>> sexes, zips = Hierarchy.flat(["f", "m"]), Hierarchy.flat(["1", "2"])
+    >>> table = Table.of_texts({"sex": (["f", "f", "m", "m"], sexes), "zip": (["1", "2", "2", "2"], zips)})
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> found.counts["cells"], list(found.table.rows())
+    (2, [('f', '*'), ('f', '*'), ('m', '2'), ('m', '2')])
+    """
+    table = problem.table
+    one_row_each(table, "cell suppression")
+    # Models that are of another kind are kept by merging alone.
+    k = Judge(problem).least or 1
+    method = _method(method, k, len(table))
+    require_any(problem)
+    if 0 < len(table) < k:
+        raise unreachable(problem)
+    if k == 1 or not len(table):
+        group = groups_of(table)[0]
+    elif method == "matching":
+        group = one_two_factor(_values(problem))
+    else:
+        group = _forest(problem, k)
+    cells = _Groups(problem, group)
+    merged = cells.merge_until_all_hold()
+    counts = {"method": method, "cells": int((cells.sizes @ (cells.shared == GONE)).sum())}
+    counts |= {"groups": len(cells.sizes), "merged": merged}
+    published = table.with_codes(
+        {
+            column.name: np.where(shared == GONE, SUPPRESSED, column.codes).astype(np.int32)
+            for column, shared in zip(table.quasi, cells.shared[cells.group].T, strict=True)
+        }
+    )
+    return released(problem, "suppress-cells", published, np.ones(len(table), np.bool_), **counts)
+
+
+def _method(method: str, k: int, rows: int) -> Method:
+    if method == "matching" and k != 2:
+        raise UsageError("matching is for k = 2; forest is for every k")
+    for known in METHODS[1:]:
+        if method == known:
+            return known
+    if method != "auto":
+        raise UsageError(f"there is no method {method!r} of cell suppression; there is: {', '.join(METHODS)}")
+    return "matching" if k == 2 and rows <= MATCHED else "forest"
+
+
+def _values(problem: Problem) -> Ints:
+    """A row per row of the table, a column per quasi column: codes, a missing value after all others."""
+    table = problem.table
+    codes = [column.places for column in table.quasi]
+    return np.ascontiguousarray(np.array(codes, np.int32).reshape(len(codes), len(table)).T)
+
+
+class _Groups:
+    """Groups of rows: `group` of each row, and for each group its size and the values that its rows share."""
+
+    def __init__(self, problem: Problem, group: Longs) -> None:
+        self.problem = problem
+        values = _values(problem)
+        numbers = np.unique(group, return_inverse=True)[1].astype(np.int64)
+        self.sizes = np.bincount(numbers).astype(np.int64)
+        self.shared = np.zeros((0, values.shape[1]), np.int32)
+        if len(values):
+            order = np.argsort(numbers, kind="stable")
+            starts = np.append(0, np.cumsum(self.sizes)[:-1])
+            low = np.minimum.reduceat(values[order], starts)
+            self.shared = np.where(low == np.maximum.reduceat(values[order], starts), low, GONE).astype(np.int32)
+        self.group = numbers
+        self._join_equal()
+
+    def merge_until_all_hold(self) -> int:
+        """How many groups go up in others: those that fail, each in the one that costs the fewest cells."""
+        judge, before = RowJudge(self.problem), len(self.sizes)
+        fails = ~judge.holds(self.group, before)
+        while fails.any():
+            if len(self.sizes) == 1:
+                raise unreachable(self.problem)
+            into = merge_nearest(self.shared, self.sizes, fails)
+            changed = np.bincount(into, minlength=len(into)) > 1
+            kept, number = np.unique(into, return_inverse=True)
+            self.group, self.sizes, self.shared = number[self.group], self.sizes[kept], self.shared[kept]
+            # None looks like another one now: that one would have been nearer.
+            fails = self._failing(judge, changed[kept])
+            self.problem.tell(before - len(self.sizes))
+        return before - len(self.sizes)
+
+    def _join_equal(self) -> None:
+        """Makes groups one that look alike."""
+        columns = [np.ascontiguousarray(column + 1) for column in self.shared.T]
+        sizes = [column.size + 2 for column in self.problem.table.quasi]
+        numbers, groups = group_numbers(columns, sizes, len(self.sizes))
+        shared = np.empty((groups, self.shared.shape[1]), np.int32)
+        shared[numbers] = self.shared
+        joined = np.zeros(groups, np.int64)
+        np.add.at(joined, numbers, self.sizes)
+        self.group, self.sizes, self.shared = numbers[self.group], joined, shared
+
+    def _failing(self, judge: RowJudge, changed: Flags) -> Flags:
+        """Which groups fail: of those that have changed, for all others held before."""
+        rows = np.flatnonzero(changed[self.group])
+        number = np.cumsum(changed) - 1
+        fails = np.zeros(len(self.sizes), np.bool_)
+        fails[changed] = ~judge.holds(number[self.group[rows]], int(changed.sum()), rows)
+        return fails
+
+
+def _forest(problem: Problem, k: int) -> Longs:
+    """For every row its group: FOREST, then DECOMPOSE-COMPONENT."""
+    values = _values(problem)
+    numbers, _ = groups_of(problem.table)
+    _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+    counts = counts.astype(np.int64)
+    link = grow_forest(np.ascontiguousarray(values[first]), counts, k, problem.tell)
+    # Equal rows are a chain, whose last row has the link of them all, and whose first one is linked to.
+    starts = np.append(0, np.cumsum(counts))
+    parent = np.arange(1, len(values) + 1)
+    parent[starts[1:] - 1] = np.where(link < 0, -1, starts[link])
+    group = np.empty(len(values), np.int64)
+    group[np.argsort(numbers, kind="stable")] = decompose(parent, k)
+    return group
+
+
+def decompose(parent: Longs, k: int) -> Longs:
+    """For every vertex of a forest its part: k to max(2k - 1, 3k - 5) of one tree, given trees of at least k.
+
+    >>> decompose(np.array([-1, 0, 1, 2]), 2).tolist(), decompose(np.array([-1, 0, 0, 0, 0]), 2).tolist()
+    ([0, 0, 2, 2], [4, 2, 2, 4, 4])
+    """
+    left, order, below, tree = cut_trees(parent, k)
+    sizes = np.bincount(tree, minlength=len(parent))
+    # Trees that are too large, their vertices together, and children before their parents.
+    large = order[sizes[tree[order]] >= 2 * k]
+    large = large[np.argsort(tree[large], kind="stable")]
+    for vertices in np.split(large, np.flatnonzero(np.diff(tree[large])) + 1):
+        if len(vertices):
+            _bundle(vertices, left, below, tree, k)
+    return tree
+
+
+def _bundle(vertices: Longs, left: Longs, below: Longs, tree: Longs, k: int) -> None:
+    """Splits a tree that no cut splits: what hangs on its centre is bundled, and parts get the number of a vertex."""
+    centre = int(vertices[np.argmax(below[vertices] > len(vertices) - k)])
+    hangs: dict[int, list[int]] = {}
+    part_of = {centre: centre}
+    for v in vertices[::-1].tolist():
+        if v != centre:
+            # What lies beyond the centre is one subtree, that of the root.
+            up = int(left[v])
+            part_of[v] = v if up == centre else part_of[up] if up >= 0 else v
+            hangs.setdefault(part_of[v], []).append(v)
+    trees = list(hangs.values())
+    for number, bundle in enumerate(bundled([len(part) for part in trees], k)):
+        members = [v for i in bundle for v in trees[i]] + ([centre] if number == 0 else [])
+        tree[members] = members[0]
+
+
+def bundled(sizes: list[int], k: int) -> list[list[int]]:
+    """Subtrees, each smaller than k, in bundles of at least k; the first one takes their centre, a vertex more.
+
+    No bundle has more than max(2k - 1, 3k - 5) vertices. All together there must be 2k.
+
+    >>> bundled([2, 2, 2, 2, 1], 3)
+    [[3], [4, 0], [1, 2]]
+    """
+    order = count()
+    heap = [(size, next(order), [i]) for i, size in enumerate(sizes)]
+    heapify(heap)
+    while len(heap) > 1:
+        small = heappop(heap)
+        if small[0] + heap[0][0] >= k:
+            heappush(heap, small)
+            break
+        other = heappop(heap)
+        heappush(heap, (small[0] + other[0], next(order), small[2] + other[2]))
+    # Now any two make a bundle: 2k - 2 at most, and one more with the centre.
+    left = sorted(heap)
+    bundles = []
+    if len(left) % 2:
+        # The odd one makes k with the centre, or is small enough for three of them and the centre.
+        first = [left.pop()] if left[-1][0] == k - 1 else [left.pop(0) for _ in range(3)]
+        bundles.append([i for _, _, part in first for i in part])
+    bundles += [a[2] + b[2] for a, b in zip(left[::2], left[1::2], strict=True)]
+    return bundles
+
+
+def one_two_factor(values: Ints) -> Longs:
+    """For every row its group of two or three: the components of a [1,2]-factor of least weight, by a matching.
+
+    Every row has two copies, of which the first must be matched: to the first copy of another row, or to its second
+    one, which so gets its second edge. Of edges between rows that have two each, none is needed.
+
+    >>> one_two_factor(np.array([[1, 1], [1, 2], [7, 7], [7, 7]])).tolist()
+    [1, 1, 3, 3]
+    """
+    import networkx as nx
+
+    rows, columns = values.shape
+    graph: nx.Graph[int] = nx.Graph()
+    # More than all edges weigh together, so that no first copy stays alone for the sake of the others.
+    must = rows * columns + 1
+    for u in range(rows):
+        apart = (values != values[u]).sum(axis=1).tolist()
+        graph.add_weighted_edges_from((u, v, 2 * must - apart[v]) for v in range(u))
+        graph.add_weighted_edges_from((u, rows + v, must - apart[v]) for v in range(rows) if v != u)
+    edges = sorted({tuple(sorted((u % rows, v % rows))) for u, v in nx.max_weight_matching(graph)})
+    degree = np.bincount(np.array(edges).ravel(), minlength=rows)
+    group = np.arange(rows)
+    for u, v in edges:
+        if degree[u] > 1 and degree[v] > 1:
+            degree[[u, v]] -= 1
+        else:
+            hub, end = (u, v) if degree[u] > 1 else (v, u)
+            group[end] = hub
+    return group

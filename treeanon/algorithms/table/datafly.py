@@ -1,0 +1,38 @@
+"""Datafly (L. Sweeney, Achieving k-anonymity privacy protection using generalization and suppression, 2002).
+
+While more persons would have to be suppressed than is allowed, the column with the most distinct values goes up a
+level. The paper allows for k persons: we for `max_suppressed`. Equals are decided by the order of the columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.solution import FlatSolution
+
+
+def search(problem: Problem) -> FlatSolution:
+    """The vector that the greedy steps come to: satisfied, but often more general than it would have to be."""
+    lattice = Lattice(problem)
+    lattice.require_top()
+    values = _distinct_values(lattice)
+    vector = lattice.bottom
+    while lattice.evaluate(vector, 0).suppressed > problem.max_suppressed:
+        lattice.rollup.stage(vector)
+        if vector == lattice.top:
+            raise lattice.unsolvable()
+        free = [c for c, level in enumerate(vector) if level < lattice.heights[c]]
+        chosen = max(free, key=lambda c: (values[c][vector[c]], -c))
+        vector = tuple(level + (c == chosen) for c, level in enumerate(vector))
+    return FlatSolution.of(lattice, "datafly", vector)
+
+
+def _distinct_values(lattice: Lattice) -> list[list[int]]:
+    """How many values each column has at each level."""
+    out = []
+    for c, levels in enumerate(lattice.tuples.level_maps()):
+        codes = np.unique(lattice.tuples.fields.unpack(lattice.tuples.keys, c))
+        out.append([len(np.unique(level[codes])) for level in levels])
+    return out

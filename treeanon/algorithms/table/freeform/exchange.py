@@ -1,0 +1,213 @@
+"""Freeform: the best grouping that is found, as rings, then improved by exchanging what its tuples cover.
+
+Every grouping of rows into groups of k or more has a graph in it by which every published tuple covers k rows and every
+row is covered by k tuples: a ring in each group. The search begins with the best of several groupings, each a ring, and
+only ever replaces tuples by others that cost less together and cover each row as often. So it never loses more than the
+best of these groupings.
+
+Where we differ from FREE, whose searches build graphs round by round, the last tuples of a round being left with what
+no other one took: tuples exchange rows with tuples near to them, at first at a little heat, so that some exchanges cost
+something; parts of the tuples give all their rows away and are made anew by assignments; and parts are solved as linear
+programs, whose columns are tuples, and made whole again. That goes on, in parts with other borders every time, until a
+time is over or nothing is gained. `bound` tells, of a table of few rows, how far from the least the result can be.
+
+What somebody learns who knows the program: the search looks at the quasi columns of all rows at once, as every search
+does that makes loss least, and never at sensitive values, nor at which row is behind a tuple. That is drawn afterwards,
+by chance, as in `matchings`. Nor does the order of the rows in a file matter, which may tell of sensitive values: they
+come sorted by their quasi columns, those that are alike in random order, as in `unordered`. The graph is a function of
+the quasi columns, chance, and the time there was. So even who knew the quasi columns of all rows, and the graph itself,
+has that and nothing more: k tuples for every row, each equally likely to be its own. Who knows less believes a mean of
+what could be believed by those who know all, and so is never surer. That some graphs would have cost more than this one
+tells of the quasi columns what the published values show anyway: that no better was found. Who knows some of the
+sensitive values has more than that: what follows from them for other rows is said in `matchings`.
+
+Why models of sensitive values are refused: each of the k candidates of a row is as likely as the others only because
+neither the graph nor the draw depends on sensitive values. Were a graph or a draw rejected because what a row is seen
+among is not diverse, somebody could ask of each way to match all rows whether the program would have come to this
+release from it. Where it would not, that way is ruled out, and a row is left with fewer candidates, perhaps with one.
+Nor does it help to draw blindly and only look at what would be published anyway, if it is drawn again where that is
+not diverse: such a draw speaks for those tables of which few draws are diverse, each of which comes up the more often.
+A draw that is given up for good where it fails would tell nothing; but nobody can see that it was not repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.table.freeform.exchange_parts import (
+    Deadline,
+    Tuples,
+    along,
+    by_assignments,
+    by_exchanges,
+    by_giving,
+    by_program,
+    cut_by_classes,
+    cut_by_count,
+    improved,
+)
+from treeanon.algorithms.table.freeform.exchange_start import Classes, best_start
+from treeanon.algorithms.table.freeform.graph import Graph
+from treeanon.algorithms.table.freeform.matchings import Randomness, drawn_originals
+from treeanon.algorithms.table.freeform.prices import prices_of
+from treeanon.algorithms.table.freeform.requested_k import asked_k
+from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.onedim.orders import Order
+from treeanon.algorithms.table.options import Style
+from treeanon.algorithms.table.problem import Problem
+from treeanon.errors import UsageError
+from treeanon.kernels.table.exchange import dealt
+from treeanon.kernels.table.freeform_prices import tuple_costs
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.metrics.table.ncp import Form
+
+Tell = Callable[[int, int], None]
+
+_SECONDS = 30.0
+_HEATS = 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.0
+_COOL = 2
+_TRIES, _MOST_TRIES = 12, 60
+_PACE, _SHARE = 1_500_000, 0.2
+_SEARCHED = 20_000
+_SOLVED, _MOST_SOLVED, _FEW = 80, 600, 2_500
+_WHOLE, _ASSIGNED, _MOST_ANEW = 1_200, 400, 3_000_000
+_ENOUGH, _SMALL = 1e-4, 1e-9
+
+
+def search(
+    problem: Problem,
+    *,
+    form: Form = "taxonomy",
+    style: Style = "auto",
+    order: Order = "best",
+    seconds: float = _SECONDS,
+    seed: int | None = None,
+) -> Freeform:
+    """A graph that loses no more than the best of the groupings tried; no row is left out.
+
+    `order` is that of the groupings in one dimension, `seconds` the time for improving on them, after which the best is
+    taken that has been found until then. `seed` is for tests.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["1", "9", "2", "8"], Hierarchy.flat(["1", "2", "8", "9"]))})
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> sorted(found.recoded(table)[0].rows())
+    [('["1","2"]',), ('["1","2"]',), ('["8","9"]',), ('["8","9"]',)]
+    """
+    if not seconds >= 0:
+        raise UsageError("the seconds must be a number from 0")
+    k = asked_k("freeform", problem)
+    table = problem.table
+    prices = prices_of(table, form, style)
+    if not len(table):
+        return Freeform("freeform", problem.models, Graph(np.empty((0, k), np.int32)), np.zeros(0, np.int32))
+    edges, counts = best_start(problem, k, prices, form=form, style=style, order=order)
+    before = float(tuple_costs(prices, edges).sum())
+    classes = Classes.of_rows(prices)
+    tuples = classes.tuples(prices, edges)
+    counts |= improve(tuples, seconds, problem.tell)
+    found = dealt(tuples.members, classes.starts, classes.rows)
+    if float(tuple_costs(prices, found).sum()) < before:
+        edges = found
+    graph = Graph(edges)
+    whole = len(table) * len(table.quasi)
+    counts |= {"start_gcp": before / whole, "gcp": graph.gcp(prices)}
+    return Freeform("freeform", problem.models, graph, drawn_originals(graph, Randomness(seed)), counts, style)
+
+
+def improve(tuples: Tuples, seconds: float, tell: Tell) -> dict[str, Any]:
+    """Improves the tuples in place as long as that pays, or until the time is over; returns what there is to tell.
+
+    How much of the time is gone is told: it may end sooner, when nothing is gained any more.
+    """
+    begun, telling = time.monotonic(), Lock()
+
+    def is_over() -> bool:
+        gone = time.monotonic() - begun
+        # All threads come here: one at a time tells.
+        with telling:
+            tell(int(1000 * min(gone, seconds)), int(1000 * seconds))
+        return gone >= seconds
+
+    rounds = {"exchange_rounds": 0, "program_rounds": 0}
+    if tuples.members.shape[1] == 1:
+        return rounds
+    tries = _tries(tuples, seconds)
+    shifts = np.random.default_rng(1).random(10_000)
+    whole, turn = float(tuples.costs.sum()), 0
+    idle = 0
+    # There is no time to make very many tuples anew. To begin at a heat would be in vain where they are.
+    if is_anew := tuples.members.size <= _MOST_ANEW:
+        whole -= _by_assignments(tuples, is_over)
+    while whole > _SMALL and not is_over() and idle < len(tuples.places):
+        gained = _by_exchanges(tuples, turn, tries, is_anew or turn > 0, float(shifts[turn]), is_over)
+        rounds["exchange_rounds"] += 1
+        if not is_over():
+            gained += _by_programs(tuples, turn, float(shifts[turn]), is_over)
+            rounds["program_rounds"] += 1
+        idle = idle + 1 if gained < _ENOUGH * whole else 0
+        whole -= gained
+        turn += 1
+    return rounds
+
+
+def _tries(tuples: Tuples, seconds: float) -> int:
+    """How many exchanges to try at each heat, for every member of a costly tuple, to take a share of the time."""
+    members = int((tuples.costs > _SMALL).sum()) * tuples.members.shape[1] * len(_HEATS)
+    return min(max(int(_SHARE * seconds * _PACE * (os.cpu_count() or 1) / max(members, 1)), _TRIES), _MOST_TRIES)
+
+
+def _by_exchanges(tuples: Tuples, turn: int, tries: int, is_cold: bool, shift: float, is_over: Deadline) -> float:
+    """Lets tuples exchange members, at some heat unless all is cold; returns what is gained."""
+    costs = tuples.costs
+    mean = float(costs.sum()) / max(int((costs > _SMALL).sum()), 1)
+    # With few tries what great heat makes worse would not be made good again.
+    first = _COOL if tries < _MOST_TRIES else 0
+    heats = [mean * heat for heat in (_HEATS[-1:] if is_cold else _HEATS[first:])]
+    parts = cut_by_count(along(tuples, turn), min(_SEARCHED, -(-len(tuples) // 2)), shift)
+
+    def work(part: Tuples, number: int) -> Ints:
+        return by_exchanges(part, heats, tries, turn * len(parts) + number + 1, is_over)
+
+    return improved(tuples, parts, work, is_over)
+
+
+def _by_assignments(tuples: Tuples, is_over: Deadline) -> float:
+    """Makes parts of the tuples anew, member by member, then gives all members out again; returns the gain.
+
+    To do it again would bring nothing more.
+    """
+    size = _WHOLE if len(tuples) <= _WHOLE else _ASSIGNED
+    parts = _costly(tuples, cut_by_count(along(tuples, 0), size, 0.0))
+    gained = improved(tuples, parts, lambda part, number: by_assignments(part, is_over), is_over)
+    # What takes longer comes after all parts have been made anew: there may be no time for it.
+    return gained + improved(
+        tuples, _costly(tuples, parts), lambda part, number: by_giving(part, number + 1, is_over), is_over
+    )
+
+
+def _costly(tuples: Tuples, parts: list[Longs]) -> list[Longs]:
+    """The parts that cost anything, those that cost most first."""
+    costs = tuples.costs
+    return sorted((part for part in parts if costs[part].sum() > _SMALL), key=lambda part: -costs[part].sum())
+
+
+def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
+    """Solves parts of the tuples as linear programs, and gives out again what comes of them; returns the gain."""
+    # Large parts take long, and bring more: where there are many classes, small ones come first.
+    size = _MOST_SOLVED if len(tuples.most) <= _FEW else min(_SOLVED * 2 ** min(turn, 9), _MOST_SOLVED)
+    # There may be no time for all.
+    parts = _costly(tuples, cut_by_classes(tuples, along(tuples, turn), size, shift))
+
+    def work(part: Tuples, number: int) -> Ints | None:
+        return by_program(part, turn * len(parts) + number + 1, is_over)
+
+    return improved(tuples, parts, work, is_over)

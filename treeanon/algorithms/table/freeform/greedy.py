@@ -1,0 +1,65 @@
+"""Greedy: in each of k - 1 rounds every tuple is generalised to one more original, that which costs it least.
+
+After FREE, Algorithm 1. Tuples come in the order of their values, columns with few values first; in a round, each takes
+from the originals that are left the one by which its NCP grows least, and never one that it covers already. At the end
+of a round, a tuple may be left with nothing but such: a dead end. Then it takes that of a tuple before it, which takes
+what is left: the lemma says that one of the 2r last can be found so in round r, if there are 3r tuples. Where there are
+fewer, the tuples pass originals on in a chain; there always is one.
+
+Where we differ: rows that are alike are looked at once, and of several originals that cost the same any one is taken.
+Tables of many rows are cut into blocks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
+from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.onedim.orders import Order
+from treeanon.algorithms.table.options import Style
+from treeanon.algorithms.table.problem import Problem
+from treeanon.kernels.table.freeform_rounds import all_free, greedy_rounds
+from treeanon.kernels.tree.forest import Longs
+from treeanon.metrics.table.ncp import Form
+
+_BLOCK = 20_000
+
+
+def search(
+    problem: Problem,
+    *,
+    form: Form = "taxonomy",
+    style: Style = "auto",
+    order: Order = "adaptive",
+    block: int = _BLOCK,
+    seed: int | None = None,
+) -> Freeform:
+    """A graph found greedily; no row is left out. `order` says how rows become blocks, `seed` is for tests.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["1", "9", "2", "8"], Hierarchy.flat(["1", "2", "8", "9"]))})
+    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> sorted(found.recoded(table)[0].rows())
+    [('["1","2"]',), ('["1","2"]',), ('["8","9"]',), ('["8","9"]',)]
+    """
+    return search_blocks(
+        "freeform-greedy", problem, solved, form=form, style=style, order=order, block=block, seed=seed
+    )
+
+
+def solved(block: Block) -> Solved:
+    """The edges of a block's tuples."""
+    edges, counts = block.begun(), np.zeros(3, np.int64)
+    free = all_free(block.classes, block.prices.cells)
+    greedy_rounds(block.prices, free, np.arange(len(block)), edges, counts)
+    return edges, dead_ends(counts)
+
+
+def dead_ends(counts: Longs) -> dict[str, Any]:
+    """What there is to tell of dead ends: how many there were, how far it was gone back, how many took a chain."""
+    return dict(zip(("dead_ends", "gone_back", "chains"), counts.tolist(), strict=True))

@@ -1,0 +1,109 @@
+"""Which groups of tuples satisfy all models of a problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.tuples import Cells, Tuples
+from treeanon.kernels.table.tuples import distinct, histogram, persons_in, persons_losing
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
+from treeanon.privacy.models.model import Model
+from treeanon.table import Column, Groups, Histogram
+
+
+class Judge:
+    """The models, sorted by what they look at.
+
+    `columns` are the sensitive columns that any model looks at. `least` is the size from which on a group satisfies the
+    models that look at none; None where they are not of that kind.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._models, self._limit = problem.models, problem.max_suppressed
+        self._by_size = [model for model in problem.models if model.sensitive is None]
+        looks_at = [(model, problem.columns_of(model)) for model in problem.models if model.sensitive is not None]
+        self.columns: tuple[Column, ...] = tuple(
+            column for column in problem.table.sensitive if any(column in columns for _, columns in looks_at)
+        )
+        self._by_column: list[list[Model]] = [
+            [model for model, columns in looks_at if column in columns] for column in self.columns
+        ]
+        self.least = self._least_size(problem.table.persons)
+
+    def _least_size(self, persons: int) -> int | None:
+        # A group has at most all persons: beyond that one size stands for all.
+        flags = np.ones(persons + 1, np.bool_)
+        for model in self._by_size:
+            flags &= model.holds(Groups(np.arange(persons + 1, dtype=np.int64)))
+        flags[:1] = False
+        least = int(flags.argmax()) if flags.any() else persons + 1
+        return least if flags[least:].all() else None
+
+    def holds(self, tuples: Tuples, rows: Longs, number: Ints) -> Flags:
+        """Whether each group satisfies all models; `number` has the group of every tuple, `rows` their rows."""
+        sizes = self.sizes(tuples, rows, number)
+        if self.least is not None:
+            holds = sizes >= self.least
+        else:
+            holds = np.ones(len(rows), np.bool_)
+            for model in self._by_size:
+                holds &= model.holds(Groups(sizes))
+        for cells, models in zip(tuples.cells, self._by_column, strict=True):
+            _judge_column(cells, models, number, holds)
+        return holds
+
+    def sizes(self, tuples: Tuples, rows: Longs, number: Ints) -> Longs:
+        """The number of persons of each group."""
+        if not len(tuples.pair_tuple):
+            return rows
+        return persons_in(tuples.pair_tuple, tuples.pair_person, number, len(rows))
+
+    def is_monotone(self, tuples: Tuples) -> bool:
+        """Whether no generalisation suppresses more than those below it.
+
+        With nothing suppressed it is enough that unions of groups hold, if they have different persons. Else groups
+        must hold whatever is added, and no other sensitive columns may be joined, by which new parts would be added.
+        """
+        if self._limit == 0 and not len(tuples.pair_tuple):
+            return all(model.is_monotone for model in self._models)
+        grows = all(model.holds_when_grown for models in self._by_column for model in models)
+        return self.least is not None and grows and all(cells.combos == 1 for cells in tuples.cells)
+
+    def lost(self, tuples: Tuples, number: Ints, holds: Flags) -> int:
+        """How many persons have a row in a group that does not hold."""
+        if len(tuples.pair_tuple):
+            return int(persons_losing(tuples.pair_tuple, tuples.pair_person, number, holds))
+        return int(tuples.rows[~holds[number]].sum())
+
+
+def _judge_column(cells: Cells, models: list[Model], number: Ints, holds: Flags) -> None:
+    """Takes back `holds` of the groups in which a model fails for one sensitive column.
+
+    The other sensitive columns are joined to the quasi-identifier (CHAP §5): a group is published if all of the parts
+    that they divide it into satisfy the models. What has failed already is not looked at again.
+    """
+    group = number[cells.tuple_of]
+    parts, above = len(holds), np.arange(len(holds), dtype=np.int32)
+    part = group
+    if cells.combos > 1:
+        keys = (group.astype(np.int64) * cells.combos + cells.combo).reshape(-1, 1)
+        first, _, part = distinct(keys)
+        parts, above = len(first), group[first]
+    part = np.where(holds[group], part, np.int32(-1)).astype(np.int32)
+    starts, values, counts, sizes = histogram(part, parts, cells.value, cells.counts, cells.person)
+    judged = np.flatnonzero(np.diff(starts) > 0)
+    if cells.person.size:
+        sizes = _sizes_of_parts(part, parts, cells)
+    starts = np.append(starts[:-1][judged], starts[-1])
+    whole = Histogram(cells.column.name, starts, values, counts, cells.whole, cells.column.hierarchy)
+    groups = Groups(sizes[judged], (whole,))
+    for model in models:
+        holds[above[judged[~model.holds(groups)]]] = False
+
+
+def _sizes_of_parts(part: Ints, parts: int, cells: Cells) -> Longs:
+    """The number of different persons of each part, where one person may have several values in it."""
+    kept = part >= 0
+    pairs = np.unique((part[kept].astype(np.int64) << 32) | cells.person[kept])
+    return np.bincount(pairs >> 32, minlength=parts).astype(np.int64)

@@ -1,0 +1,190 @@
+"""The lattice of full-domain generalisations of a table, and what each of its vectors suppresses.
+
+A vector has the level of every quasi column.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.algorithms.table.group_checker import Judge
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.rollup import Floats, Rolled, Rollup, Vector
+from treeanon.algorithms.table.tuples import Tuples
+from treeanon.errors import GuaranteeError
+from treeanon.kernels.tree.forest import Flags, Ints
+
+_TAGGED = 1 << 22
+"""A lattice of more nodes than this remembers what it has seen, but not what follows from it."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Of one vector: how many persons it suppresses at least, and how many groups it then publishes."""
+
+    suppressed: int
+    groups: int
+
+
+class Lattice:
+    """All vectors of a problem.
+
+    `is_monotone` says whether no vector suppresses more than those below it. Groups of few persons can only grow, but a
+    model such as t-closeness does not hold for any group that contains one for which it holds: a group that fails can
+    spoil another when they are joined. Then only what sizes suppress bounds what lies below.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> sexes = Hierarchy.flat(["f", "m"])
+    >>> table = Table.of_texts({"a": (["f", "f", "m"], sexes), "b": (["f", "m", "m"], sexes)})
+    >>> lattice = Lattice(Problem(table, ()))
+    >>> lattice.heights, lattice.size, list(lattice.at_height(1)), lattice.evaluate((0, 1))
+    ((1, 1), 4, [(0, 1), (1, 0)], Evaluation(suppressed=0, groups=2))
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.names = tuple(column.name for column in problem.table.quasi)
+        self.judge = Judge(problem)
+        self.tuples = Tuples.of(problem.table, self.judge.columns)
+        self.rollup = Rollup(self.tuples)
+        self.heights: Vector = self.rollup.heights
+        self.size = int(np.prod([float(h + 1) for h in self.heights]))
+        self.bottom: Vector = (0,) * len(self.heights)
+        self.top = self.heights
+        self.order = self.rollup.order
+        self.is_monotone = self.judge.is_monotone(self.tuples)
+        self._seen: dict[Vector, Evaluation] = {}
+        self._bounds: dict[Vector, int] = {}
+        self._looks = 0
+
+    # --- nodes -------------------------------------------------------------------------------------------------------
+
+    @property
+    def checked(self) -> int:
+        """How many nodes have been evaluated."""
+        return len(self._seen.keys() | self._bounds.keys())
+
+    def looked(self) -> None:
+        """Says that one more node has been looked at."""
+        self._looks += 1
+        self.problem.tell(self._looks)
+
+    def at_height(self, height: int) -> Iterator[Vector]:
+        """The vectors whose levels add up to a height, in ascending order."""
+        below = [0, *itertools.accumulate(reversed(self.heights))]
+        room = below[::-1]
+
+        def extend(head: Vector, left: int) -> Iterator[Vector]:
+            at = len(head)
+            if at == len(self.heights):
+                yield head
+                return
+            for level in range(max(0, left - room[at + 1]), min(self.heights[at], left) + 1):
+                yield from extend((*head, level), left - level)
+
+        if 0 <= height <= room[0]:
+            yield from extend((), height)
+
+    def above(self, vector: Vector) -> list[Vector]:
+        """The vectors one step more general."""
+        return [(*vector[:c], level + 1, *vector[c + 1 :]) for c, level in enumerate(vector) if level < self.heights[c]]
+
+    def below(self, vector: Vector) -> list[Vector]:
+        """The vectors one step more specific."""
+        return [(*vector[:c], level - 1, *vector[c + 1 :]) for c, level in enumerate(vector) if level]
+
+    def named(self, vector: Vector) -> Mapping[str, int]:
+        """The level of each column by its name."""
+        return dict(zip(self.names, vector, strict=True))
+
+    # --- what a node suppresses --------------------------------------------------------------------------------------
+
+    def evaluate(self, vector: Vector, fixed: int | None = None) -> Evaluation:
+        """What a vector suppresses; beyond what is allowed it may be more. `fixed` as in `Rollup.probe`."""
+        found = self._seen.get(vector)
+        if found is None:
+            found = self._seen[vector] = self._evaluate(vector, fixed)
+            self.looked()
+        return found
+
+    def _evaluate(self, vector: Vector, fixed: int | None) -> Evaluation:
+        judge, tuples = self.judge, self.tuples
+        if judge.least is not None and not len(tuples.pair_tuple):
+            lost, published = self.rollup.probe(vector, judge.least, fixed)
+            if not judge.columns or lost > self.problem.max_suppressed:
+                # What sizes alone suppress is no more than what all models do, and enough to say no.
+                return Evaluation(lost, published)
+        _, number, holds = self.groups(vector)
+        return Evaluation(judge.lost(tuples, number, holds), int(holds.sum()))
+
+    def bound(self, vector: Vector, fixed: int | None = None) -> int:
+        """What this vector and every one below it suppress at least."""
+        if self.is_monotone:
+            return self.evaluate(vector, fixed).suppressed
+        if self.judge.least is None:
+            return 0
+        found = self._bounds.get(vector)
+        if found is None:
+            found = self._bounds[vector] = self._lost_by_size(vector, self.judge.least, fixed)
+            self.looked()
+        return found
+
+    def _lost_by_size(self, vector: Vector, least: int, fixed: int | None) -> int:
+        tuples = self.tuples
+        if not len(tuples.pair_tuple):
+            return self.rollup.probe(vector, least, fixed)[0]
+        rolled, number = self.rollup.numbered(vector)
+        return self.judge.lost(tuples, number, self.judge.sizes(tuples, rolled.rows, number) >= least)
+
+    def groups(self, vector: Vector) -> tuple[Rolled, Ints, Flags]:
+        """The groups of a vector, the group of each tuple, and whether each satisfies all models."""
+        rolled, number = self.rollup.numbered(vector)
+        return rolled, number, self.judge.holds(self.tuples, rolled.rows, number)
+
+    def satisfies(self, vector: Vector) -> bool:
+        """Whether a vector suppresses no more than is allowed; not evaluated if what is known says so."""
+        tags, limit = self._tags, self.problem.max_suppressed
+        if tags is not None and tags[vector]:
+            return bool(tags[vector] > 0)
+        if self.bound(vector) > limit:
+            if tags is not None:
+                tags[tuple(slice(0, level + 1) for level in vector)] = -1
+            return False
+        holds = self.evaluate(vector).suppressed <= limit
+        if holds and self.is_monotone and tags is not None:
+            tags[tuple(slice(level, None) for level in vector)] = 1
+        return holds
+
+    @cached_property
+    def _tags(self) -> npt.NDArray[np.int8] | None:
+        return np.zeros([h + 1 for h in self.heights], np.int8) if self.size <= _TAGGED else None
+
+    def require_top(self) -> None:
+        """GuaranteeError if not even the top of the lattice is satisfied, where that means that nothing is."""
+        if self.bound(self.top) > self.problem.max_suppressed:
+            raise self.unsolvable()
+
+    def unsolvable(self) -> GuaranteeError:
+        """What to raise where no vector is satisfied."""
+        names = ", ".join(model.name for model in self.problem.models)
+        return GuaranteeError(
+            f"no generalisation of the quasi columns gives {names} with at most {self.problem.max_suppressed} of "
+            f"{self.tuples.persons} persons suppressed"
+        )
+
+    def suppressed_cost(self, vector: Vector, costs: list[Floats]) -> tuple[int, float]:
+        """How many rows a vector suppresses, and the sum of the costs of their generalised codes."""
+        if self.judge.least is not None and not self.judge.columns and not len(self.tuples.pair_tuple):
+            rolled = self.rollup.stage(vector)
+            lost = rolled.rows < self.judge.least
+        else:
+            rolled, _, holds = self.groups(vector)
+            lost = ~holds
+        return int(rolled.rows[lost].sum()), self.rollup.cost_of(rolled, lost, costs)

@@ -1,0 +1,115 @@
+"""Losses of vectors, as searches need them: a cost of every level of every column, and what suppression adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.rollup import Floats, Vector
+from treeanon.errors import UsageError
+from treeanon.metrics.table import Form, node_ncp
+
+Weights = Mapping[str, float]
+
+_FORMS: dict[str, Form] = {"gcp": "taxonomy", "gcp_set": "set"}
+
+
+class Objective(Protocol):
+    """A loss that is a sum over columns, to which suppressed rows may add."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    def level_costs(self, lattice: Lattice) -> list[Floats]:
+        """For every column the cost of each of its levels if nothing is suppressed; it never falls."""
+
+    def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
+        """The loss of a vector, whose levels cost `base` together: at least that."""
+
+
+@dataclass(frozen=True)
+class Height:
+    """The sum of the levels, each times the weight of its column. Suppressed rows add nothing."""
+
+    weights: Weights | None = None
+    name: str = "height"
+
+    def level_costs(self, lattice: Lattice) -> list[Floats]:
+        """Each level, weighed."""
+        return [w * np.arange(h + 1.0) for w, h in zip(weights_of(lattice, self.weights), lattice.heights, strict=True)]
+
+    def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
+        """The height of the vector."""
+        return base
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The mean over all rows and columns of what a value has lost, 0 to 1; suppressed rows have lost everything.
+
+    `gcp`: NCP in its `taxonomy` form; `gcp_set`: in its `set` form.
+    `precision`: the share of the height of its hierarchy that a column has gone up.
+    """
+
+    name: str
+    weights: Weights | None = None
+
+    def level_costs(self, lattice: Lattice) -> list[Floats]:
+        """The share that each level has lost in the mean."""
+        if self.name in _FORMS:
+            return lattice.rollup.level_costs(self._nodes(lattice))
+        return [w * np.arange(h + 1.0) / max(h, 1) for w, h in zip(self._parts(lattice), lattice.heights, strict=True)]
+
+    def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
+        """The loss of all rows; a suppressed one counts 1 instead of what its level costs."""
+        rows = max(1, int(lattice.tuples.rows.sum()))
+        if not lattice.evaluate(vector).suppressed:
+            return base
+        if self.name in _FORMS:
+            lost, cost = lattice.suppressed_cost(vector, self._nodes(lattice))
+            return base + (lost - cost) / rows
+        lost, _ = lattice.suppressed_cost(vector, [np.zeros(len(c.hierarchy) + 1) for c in lattice.problem.table.quasi])
+        return base + lost * (1 - base) / rows
+
+    def _parts(self, lattice: Lattice) -> list[float]:
+        weights = weights_of(lattice, self.weights)
+        if self.name == "precision":
+            # Columns without any height have nothing to lose.
+            weights = [w if h else 0.0 for w, h in zip(weights, lattice.heights, strict=True)]
+        whole = sum(weights)
+        return [w / whole if whole else 0.0 for w in weights]
+
+    def _nodes(self, lattice: Lattice) -> list[Floats]:
+        columns = lattice.problem.table.quasi
+        return [
+            w * node_ncp(column, _FORMS[self.name]) for w, column in zip(self._parts(lattice), columns, strict=True)
+        ]
+
+
+def weights_of(lattice: Lattice, weights: Weights | None) -> list[float]:
+    """The weight of every column, 1 if none is given; UsageError for one that is no weight of a column."""
+    given = dict(weights or {})
+    for name, weight in given.items():
+        if name not in lattice.names:
+            raise UsageError(f"there is no quasi column {name!r} to weigh; there is: {', '.join(lattice.names)}")
+        if not 0 <= weight < float("inf"):
+            raise UsageError(f"the weight of column {name!r} must be a number that is not negative")
+    return [float(given.get(name, 1.0)) for name in lattice.names]
+
+
+def objective_named(name: str, weights: Weights | None = None) -> Objective:
+    """The loss of that name; UsageError lists what there is.
+
+    >>> objective_named("gcp").name
+    'gcp'
+    """
+    if name == "height":
+        return Height(weights)
+    if name == "precision" or name in _FORMS:
+        return Shares(name, weights)
+    raise UsageError(f"there is no loss {name!r} to search by; there is: height, gcp, gcp_set, precision")

@@ -1,0 +1,215 @@
+"""One-dimensional ℓ-diversity: groups of rows near each other in an order, in which no sensitive value is frequent.
+
+Ghinita, Karras, Kalnis, Mamoulis: TODS 34(2), 2009 (1D). No sensitive value has more than 1/ℓ of a group; ℓ is whole.
+Where we differ: the fall-back step takes the first rows of the values that would be too frequent in the rest, and of
+others only what is missing to ℓ; looking back swaps rows of a group with rows of the groups before it, where less is
+lost in all columns; and `near` puts groups together by what is lost, among the next rows in the order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from treeanon.algorithms.table.onedim.l_diversity_costs import Costs, listed
+from treeanon.algorithms.table.onedim.l_diversity_optimal import Optimal, largest
+from treeanon.algorithms.table.onedim.orders import Order, ordered
+from treeanon.algorithms.table.options import Style
+from treeanon.algorithms.table.partition import Partition
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.requested_k import one_row_each
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.kernels.table.onedim_diversity import diverse_groups
+from treeanon.kernels.table.onedim_diversity_loss import look_back as swap_back
+from treeanon.kernels.table.onedim_diversity_near import near_groups
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.metrics.table.ncp import Form
+from treeanon.privacy.models import FrequencyDiversity, KAnonymity
+from treeanon.table import Column, Table
+
+Method = Literal["heuristic", "near", "optimal", "dual"]
+METHODS: tuple[Method, ...] = ("heuristic", "near", "optimal", "dual")
+TRIED: tuple[Order, ...] = ("adaptive", "lexicographic", "hilbert", "idistance")
+NEAR = 512
+LOOK_BACK = 1
+_BLOCK = 4096
+_SAMPLE = 50_000
+
+Counts = Mapping[str, Any]
+
+
+def search(
+    problem: Problem,
+    *,
+    order: Order = "best",
+    columns: str | Sequence[str] | None = None,
+    method: Method = "heuristic",
+    form: Form = "taxonomy",
+    style: Style = "auto",
+    look_back: int = LOOK_BACK,
+    window: int = NEAR,
+) -> Partition:
+    """Groups of ℓ to 2ℓ - 1 rows with different sensitive values; no row is left out.
+
+    `heuristic` goes through the order once, with greedy and fall-back steps. `near` puts each group together from the
+    next `window` rows. Both then swap rows of each group with rows of the `look_back` groups before it. `optimal` finds
+    the best for the order, for small tables; so does `dual`, by halves on the loss that is allowed.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> columns = {"age": (["1", "2", "3", "4"], Hierarchy.flat("1234")), "ill": (list("ffaa"), Hierarchy.flat("fa"))}
+    >>> table = Table.of_texts(columns, roles={"ill": "sensitive"})
+    >>> search(Problem(table, (FrequencyDiversity(2),))).group.tolist()
+    [0, 1, 0, 1]
+    """
+    ell, column = wanted(problem)
+    if method not in METHODS:
+        raise UsageError(f"there is no method {method!r} of 1-D ℓ-diversity; there is: {', '.join(METHODS)}")
+    if order == "best":
+        order = best_order(problem.table, column, ell, form, style)
+    line = Line.of(problem.table, column, order, columns, ell, form, style)
+    line.require(ell)
+    if method in ("optimal", "dual"):
+        group, counts = best_of(line, ell, method)
+    else:
+        group, counts = grouped(line, ell, method, look_back, window)
+    return Partition("onedim-l", problem.models, line.by_row(group), 0, counts, style)
+
+
+def wanted(problem: Problem) -> tuple[int, Column]:
+    """The ℓ that a problem asks for and the sensitive column; UsageError where that is not for these searches."""
+    diverse = [model for model in problem.models if isinstance(model, FrequencyDiversity)]
+    sizes = [model for model in problem.models if isinstance(model, KAnonymity)]
+    if not diverse or len(diverse) + len(sizes) < len(problem.models):
+        raise UsageError("1-D ℓ-diversity is for frequency ℓ-diversity, beside which k-anonymity may be asked for")
+    if len(problem.table.sensitive) > 1:
+        raise UsageError("1-D ℓ-diversity is for one sensitive column; give the others another role")
+    column = {column.name: column for model in diverse for column in problem.columns_of(model)}
+    if any(model.l != int(model.l) for model in diverse):
+        raise UsageError("1-D ℓ-diversity needs a whole ℓ")
+    ell = max(int(model.l) for model in diverse)
+    if any(model.k > ell for model in sizes):
+        raise UsageError("groups of 1-D ℓ-diversity have ℓ rows and more: k must not be more than ℓ")
+    one_row_each(problem.table, "1-D")
+    return ell, next(iter(column.values()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Line:
+    """A table's rows in a one-dimensional order: the sensitive value of each place, from 0 to count - 1, and costs."""
+
+    rows: Longs
+    values: Ints
+    count: int
+    costs: Costs
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        column: Column,
+        order: Order,
+        columns: str | Sequence[str] | None,
+        ell: int,
+        form: Form,
+        style: Style,
+    ) -> Line:
+        """The rows of a table in an order, one for groups of ℓ rows if it is of that kind."""
+        rows = ordered(table, order, k=ell, form=form, style=style, columns=columns).rows
+        known, values = np.unique(column.codes[rows], return_inverse=True)
+        return cls(rows, values.astype(np.int32), len(known), Costs.of(table, rows, form, style))
+
+    @property
+    def most(self) -> int:
+        """The largest ℓ for which the whole table is ℓ-diverse; 0 without rows."""
+        return len(self.values) // int(np.bincount(self.values).max()) if len(self.values) else 0
+
+    def require(self, ell: int) -> None:
+        """GuaranteeError where not even the whole table is ℓ-diverse."""
+        if len(self.values) and ell > self.most:
+            raise GuaranteeError(
+                f"one sensitive value has more than 1/{ell} of all rows, so no grouping can be {ell}-diverse; "
+                f"the most that can be reached is {self.most}"
+            )
+
+    def by_row(self, group: Ints) -> Longs:
+        """The group of every row, from that of every place."""
+        found = np.empty(len(group), np.int64)
+        found[self.rows] = group
+        return found
+
+
+def best_order(table: Table, column: Column, ell: int, form: Form, style: Style) -> Order:
+    """The order in which the greedy and fall-back steps lose least, tried on some of the rows."""
+    if len(table) > _SAMPLE:
+        rows = np.sort(np.random.default_rng(1).choice(len(table), _SAMPLE, replace=False))
+        table, column = table.take(rows), table.take(rows).column(column.name)
+    losses: dict[Order, float] = {}
+    for order in TRIED:
+        line = Line.of(table, column, order, None, ell, form, style)
+        if not line.most:
+            return order
+        losses[order] = line.costs.gcp(diverse_groups(line.values, line.count, min(ell, line.most))[0])
+    return min(losses, key=lambda order: losses[order])
+
+
+def grouped(line: Line, ell: int, method: str, window_back: int, window: int, rounds: int = 1) -> tuple[Ints, Counts]:
+    """The group of every place by one of the linear methods, and what is told of it."""
+    if window_back < 0 or window < 1:
+        raise UsageError("the numbers of groups and rows to look at must not be negative, and there must be a row")
+    if method == "near":
+        prices = line.costs.prices
+        group, groups, fallen = near_groups(line.costs.cells, line.values, line.count, ell, window, prices)
+    else:
+        group, groups, fallen = diverse_groups(line.values, line.count, ell)
+    group, swaps = swapped(line, group, window_back, rounds)
+    gcp = line.costs.gcp(group)
+    return group, {"groups": groups, "fallen_back": fallen, "swaps": swaps, "gcp": gcp}
+
+
+def swapped(line: Line, group: Ints, window: int, rounds: int) -> tuple[Ints, int]:
+    """The groups after rows were swapped between near ones while that lost less, and how often that was.
+
+    Blocks of groups do not look into each other, so that all cores can work.
+    """
+    if not window or not rounds:
+        return group, 0
+    offsets, members = listed(group)
+    starts = range(0, len(offsets) - 1, _BLOCK)
+
+    def look(start: int) -> int:
+        own = offsets[start : start + _BLOCK + 1]
+        part = members[own[0] : own[-1]]
+        return swap_back(
+            line.costs.cells, line.values, line.count, own - own[0], part, window, rounds, line.costs.prices
+        )
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        swaps = sum(pool.map(look, starts))
+    found = np.empty_like(group)
+    found[members] = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return found, swaps
+
+
+def best_of(line: Line, ell: int, method: str) -> tuple[Ints, Counts]:
+    """The group of every place in the optimum for the order."""
+    if method == "optimal":
+        best = Optimal.of(line.costs, line.values, line.count, [ell])
+    else:
+        best = Optimal.of(line.costs, line.values, line.count, list(range(1, line.most + 1)))
+        # The least loss that allows for ℓ: privacy as a function of the loss allowed is found by halves.
+        allowed = sorted(best.gcp)
+        low, high = 0, len(allowed) - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if largest(best, allowed[middle]) >= ell else (middle + 1, high)
+        ell = largest(best, allowed[low]) if allowed else ell
+    if not len(line.values):
+        return np.zeros(0, np.int32), {"groups": 0, "gcp": 0.0}
+    group = best.groups(ell)
+    return group, {"groups": int(group.max()) + 1, "gcp": best.gcp[best.levels.index(ell)]}

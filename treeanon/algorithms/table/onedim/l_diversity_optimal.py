@@ -1,0 +1,89 @@
+"""Optimal one-dimensional ℓ-diversity, by dynamic programming over what has been taken of each sensitive value.
+
+Ghinita, Karras, Kalnis, Mamoulis: TODS 34(2), 2009 (1D). Groups of 2ℓ rows or more can be divided, so that groups of ℓ
+to 2ℓ - 1 rows of different values suffice. Among all partitions into such groups that can follow one another so that
+the rows of each value are taken in order, the best is found. Where rows count, as in GCP, that need not be the best of
+all, not even for one numeric column: a small group may lie within the extent of a larger one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from treeanon.algorithms.table.onedim.l_diversity_costs import Costs
+from treeanon.errors import UsageError
+from treeanon.kernels.table.onedim_diversity import queues
+from treeanon.kernels.table.onedim_diversity_best import best_groups
+from treeanon.kernels.tree.forest import Ints, Longs
+
+_VALUES = 16
+_CELLS = 20_000_000
+_WORK = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimal:
+    """The best groups for several levels of diversity at once.
+
+    `gcp` has the least loss for each of `levels`, infinite where there is none.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["a", "b", "c", "c"], Hierarchy.flat(["a", "b", "c"]))})
+    >>> costs = Costs.of(table, np.arange(4), "set", "sets")
+    >>> best = Optimal.of(costs, np.array([0, 0, 1, 1], np.int32), 2, [1, 2])
+    >>> best.gcp, best.groups(2).tolist()
+    ([0.0, 0.5], [0, 1, 0, 1])
+    """
+
+    levels: tuple[int, ...]
+    gcp: list[float]
+    values: Ints
+    masks: Longs
+    last: Ints
+
+    @classmethod
+    def of(cls, costs: Costs, values: Ints, count: int, levels: list[int]) -> Optimal:
+        """The best for these levels; UsageError where that would take too long."""
+        sizes = np.bincount(values, minlength=count)
+        states = prod(size + 1 for size in sizes.tolist())
+        if count > _VALUES or states * len(levels) > _CELLS or states * 2**count > _WORK:
+            raise UsageError(
+                f"the optimal search is for small tables with few sensitive values: {len(values):,} rows with {count:,}"
+                " values are too many; ask for the method heuristic or near"
+            )
+        masks = np.arange(1, 2**count)
+        bits = np.array([int(mask).bit_count() for mask in masks.tolist()], np.int64)
+        used = np.any([(bits >= level) & (bits < 2 * level) for level in levels], axis=0)
+        masks, bits = masks[used], bits[used]
+        starts, places = queues(values, count)
+        loss, last = best_groups(costs.cells, starts, places, masks, bits, np.array(levels, np.int64), costs.prices)
+        gcp = (loss[-1] / max(1, costs.cells.size)).tolist()
+        return cls(tuple(levels), gcp, values, masks, last)
+
+    def groups(self, level: int) -> Ints:
+        """The group of every place in the best for a level."""
+        at = self.levels.index(level)
+        count = int(self.values.max(initial=-1)) + 1
+        starts, places = queues(self.values, count)
+        left = np.diff(starts)
+        step = np.append(1, np.cumprod(left + 1))
+        group = np.full(len(self.values), -1, np.int32)
+        state, number = len(self.last) - 1, 0
+        while state:
+            mask = int(self.masks[self.last[state, at]])
+            for v in range(count):
+                if mask >> v & 1:
+                    left[v] -= 1
+                    state -= int(step[v])
+                    group[places[starts[v] + left[v]]] = number
+            number += 1
+        return (number - 1 - group).astype(np.int32)
+
+
+def largest(best: Optimal, max_loss: float) -> int:
+    """The most diverse level that loses no more than what is allowed; 0 where there is none."""
+    return max((level for level, loss in zip(best.levels, best.gcp, strict=True) if loss <= max_loss), default=0)

@@ -1,0 +1,299 @@
+"""One step of a walk: a label is let out of another, counted, and kept or taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeanon.algorithms.tree.rare_combination import Rare, blamed
+from treeanon.kernels.tree.forest import Ints
+from treeanon.kernels.tree.label_splits import count_part, fill_part
+from treeanon.kernels.tree.record_sets import distinct_records
+
+if TYPE_CHECKING:
+    from treeanon.algorithms.tree.published_labels import Partition
+
+_MANY = 1000
+"""So many rare combinations are looked at to find the relations to blame."""
+
+
+@dataclass
+class Step:
+    """One label let out of another: first counted, then kept or taken back."""
+
+    partition: Partition
+    label: int
+    rest: int
+    only_own: bool = False
+    price: int = 0
+    part: int = -1
+    ended: list[tuple[int, int, int, int]] = field(default_factory=list)
+    saved: list[tuple[int, int, int, Ints]] = field(default_factory=list)
+    lost: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    relations: list[np.ndarray] = field(default_factory=list)
+
+    def try_out(self, *, checked: bool = True) -> bool:
+        """Publishes the label if that is safe, or in any case if it is not to be checked."""
+        p, indexed = self.partition, self.partition.indexed
+        self.stop = self.label + 1 if self.only_own else int(indexed.end[self.label])
+        if checked and not self.only_own and p.conflicts(self.label, relations=not self.price):
+            return False
+        known = not self.only_own and self.rest < 0 and self._facts_suffice()
+        records = None if known else self._records()
+        if checked and records is not None and len(records) < p.k:
+            return False
+        self.part = part = p.new_slot(self.label)
+        p.is_plain[self.label] = not self.only_own
+        p.slot[self.label : self.stop] = part
+        if records is None:
+            counts, size = self._counts_of_facts(), int(indexed.held[self.label])
+        else:
+            counts, size = self._count(records), len(records)
+            if p.apart:
+                self._pass_over_ended(counts)
+        lost = len(self.lost)
+        ended = self._rare_pairs(counts, lost) if checked else []
+        if ended is None or sum(count for _, _, count in ended) > self.price:
+            self._withdraw()
+            return False
+        self._enter(counts, lost, size)
+        for a, b, _ in ended:
+            self._end_relation(a, b)
+        if p.deep:
+            self._fill(records, counts)
+            if checked and not self._larger_sets_are_safe(counts):
+                self.undo()
+                return False
+        self._keep()
+        return True
+
+    def _keep(self) -> None:
+        p = self.partition
+        p.price += sum(count for _, _, count, _ in self.ended)
+        for _, _, _, number in self.ended:
+            if number >= 0:
+                p.sets.drop(number)
+        for _, number, smaller, _ in self.saved:
+            if number != smaller:
+                p.sets.drop(number)
+        if self.rest >= 0 and p.held[self.rest] == 0:
+            p.slot[p.slot == self.rest] = -1  # labels that no record holds
+            p.forget(self.rest)
+
+    def _end_relation(self, a: int, b: int) -> None:
+        """From now on takes a relation of two slots for disassociated."""
+        p = self.partition
+        number = int(p.relation_set[a, b]) if p.deep else -1
+        self.ended.append((a, b, int(p.related[a, b]), number))
+        p.relations_total -= int(p.related[a, b])
+        p.related[a, b] = p.related[b, a] = 0
+        if p.deep:
+            p.relation_set[a, b] = p.relation_set[b, a] = -1
+
+    def _count(self, records: Ints) -> np.ndarray:
+        p, indexed = self.partition, self.partition.indexed
+        trees = indexed.offsets, indexed.parent, indexed.label, p.slot
+        counts, self.lost, *self.relations = count_part(
+            *trees, len(p.node), records, self.part, self.rest, p.m > 1, p.deep and p.n > 0
+        )
+        return counts
+
+    def _pass_over_ended(self, counts: np.ndarray) -> None:
+        """Takes relations that were ended for the more general label as ended for the new one."""
+        ended = (counts[1] > 0) & (self.partition.related[self.rest, : counts.shape[1]] == 0)
+        counts[1, ended] = counts[3, ended] = 0
+        if self.partition.deep and self.partition.n:
+            _, at_slot, is_lost = self.relations
+            is_lost &= ~ended[at_slot]
+
+    def _records(self) -> Ints:
+        indexed = self.partition.indexed
+        if self.only_own:
+            nodes = indexed.order[indexed.starts[self.label] : indexed.starts[self.stop]]
+            return distinct_records(indexed.record[nodes], self.partition.workshop.marks)
+        return indexed.records_of(self.label, self.partition.workshop.marks)
+
+    def _facts_suffice(self) -> bool:
+        """Whether all published labels that the new one meets are plain hierarchy nodes."""
+        p = self.partition
+        if p.facts is None:
+            return False
+        number = p.facts.number
+        row = p.facts.shared[number[self.label]]
+        return all(p.is_plain[node] or row[number[node]] == 0 for node in p.node if node >= 0)
+
+    def _counts_of_facts(self) -> np.ndarray:
+        p = self.partition
+        assert p.facts is not None
+        counts = np.zeros((5, len(p.node)), np.int32)
+        slots = np.array([s for s, node in enumerate(p.node) if node >= 0 and s != self.part], np.int64)
+        numbers = p.facts.number[[p.node[s] for s in slots]]
+        own = p.facts.number[self.label]
+        counts[0, slots] = p.facts.shared[own, numbers]
+        counts[1, slots] = p.facts.related[own, numbers]
+        return counts
+
+    def _rare_pairs(self, counts: np.ndarray, lost: int) -> list[tuple[int, int, int]] | None:
+        """Relations that would be rare (slots, records); None if labels would be, alone or two of them."""
+        p, k, part, rest = self.partition, self.partition.k, self.part, self.rest
+        left = int(p.held[rest]) - lost if rest >= 0 else 0
+        if 0 < left < k:
+            p.rare = Rare((rest,))
+            return None
+        if p.m < 2:
+            return []
+        slots = counts.shape[1]
+        labels = [(part, counts[0]), (rest, p.shared[rest, :slots] - counts[2])]
+        relations = [(part, counts[1]), (rest, p.related[rest, :slots] - counts[3])]
+        if not left:
+            labels, relations = labels[:1], relations[:1]
+        for slot, row in labels:
+            rare = np.flatnonzero((row > 0) & (row < k))
+            rare = rare[rare != slot]
+            if len(rare):
+                p.rare = Rare((slot, int(rare[0])))
+                return None
+        if not p.n:
+            return []
+        found = [
+            (slot, y, int(row[y])) for slot, row in relations for y in np.flatnonzero((row > 0) & (row < k)).tolist()
+        ]
+        if found:
+            p.rare = Rare(found[0][:2], (found[0][:2],))
+        return found
+
+    def _enter(self, counts: np.ndarray, lost: int, size: int) -> None:
+        """Enters the new counts into the tables."""
+        p, part, rest = self.partition, self.part, self.rest
+        slots = counts.shape[1]
+        self.counts = counts
+        p.held[part] = size
+        if rest >= 0:
+            p.held[rest] -= lost
+        if p.m < 2:
+            return
+        p.shared[part, :slots] = counts[0]
+        p.shared[:slots, part] = counts[0]
+        p.related[part, :slots] = counts[1]
+        p.related[:slots, part] = counts[1]
+        p.relations_total += int(counts[1].sum(dtype=np.int64)) - int(counts[3].sum(dtype=np.int64))
+        if rest >= 0:
+            p.shared[rest, :slots] -= counts[2]
+            p.shared[:slots, rest] = p.shared[rest, :slots]
+            p.related[rest, :slots] -= counts[3]
+            p.related[:slots, rest] = p.related[rest, :slots]
+
+    def _fill(self, records: Ints | None, counts: np.ndarray) -> None:
+        """Makes the record sets of the new label, and lessens those of what it came from."""
+        p, part, rest = self.partition, self.part, self.rest
+        slots = counts.shape[1]
+        facts = p.facts
+        set_of, missing = np.full(slots, -1, np.int32), np.full(slots, -1, np.int32)
+        plain = bool(p.is_plain[self.label])
+        if p.n:
+            for y in np.flatnonzero(counts[1]).tolist():
+                number = -1
+                if facts is not None and plain and p.is_plain[p.node[y]]:
+                    number = facts.record_set(self.label, p.node[y])
+                if number < 0:
+                    number = missing[y] = p.sets.new(int(counts[1, y]))
+                set_of[y] = number
+        own = facts.record_set(self.label, self.label) if facts is not None and plain else -1
+        if records is None and (own < 0 or (missing >= 0).any()):
+            records = self._records()
+            self._count(records)
+        if own < 0:
+            assert records is not None
+            own = p.sets.add(records)
+        p.label_set[part] = own
+        p.relation_set[part, :slots] = set_of
+        p.relation_set[:slots, part] = set_of
+        losses = np.zeros(slots, np.int64)
+        if rest >= 0 and p.n and self.relations:
+            _, at_slot, is_lost = self.relations
+            there = p.relation_set[rest, :slots] >= 0  # the others have just been ended
+            losses[there] = counts[3, there]
+            is_lost &= there[at_slot]
+        if losses.any() or (missing >= 0).any():
+            gone_at = np.concatenate([[0], np.cumsum(losses)])
+            gone = np.empty(int(gone_at[-1]), np.int32)
+            sets = p.sets
+            at_record, at_slot, is_lost = self.relations
+            fill_part(at_record, at_slot, is_lost, missing, sets.kind, sets.at, sets.rows, sets.lists, gone, gone_at)
+            for y in np.flatnonzero(losses).tolist():
+                number = int(p.relation_set[rest, y])
+                leaving = gone[gone_at[y] : gone_at[y + 1]]
+                smaller = p.sets.lessen(number, leaving)
+                self.saved.append((y, number, smaller, leaving))
+                p.relation_set[rest, y] = p.relation_set[y, rest] = smaller
+        if len(self.lost):
+            number = int(p.label_set[rest])
+            smaller = p.sets.lessen(number, self.lost)
+            self.saved.append((rest, number, smaller, self.lost))
+            p.label_set[rest] = smaller
+
+    def _larger_sets_are_safe(self, counts: np.ndarray) -> bool:
+        p = self.partition
+        if p.strict is not None:
+            return p.strict.safe(p, self.part, self.rest)
+        if not self._no_rare_set(self.part, counts[0]):
+            return False
+        if self.rest < 0 or p.held[self.rest] == 0:
+            return True
+        touched = counts[4].copy()
+        touched[[self.part, self.rest]] = 0
+        touched[p.shared[self.rest, : len(touched)] == 0] = 0
+        return self._no_rare_set(self.rest, touched)
+
+    def _no_rare_set(self, slot: int, counts: Ints) -> bool:
+        """Whether a slot is in no rare combination, once relations that cost less than the price are ended."""
+        p = self.partition
+        others = np.flatnonzero(counts).astype(np.int32)
+        while found := p.rare_sets(slot, others, 1 if not self.price else _MANY):
+            p.rare = found[0]
+            ended = blamed(p.related, [rare.relations for rare in found]) if self.price else None
+            spent = sum(count for _, _, count, _ in self.ended)
+            if ended is None or spent + sum(int(p.related[pair]) for pair in ended) > self.price:
+                break
+            for pair in ended:
+                self._end_relation(*pair)
+        else:
+            return True
+        nodes = tuple(p.node[s] for s in found[0].labels)
+        # What is left of `rest` is no plain node any more, though it still passes for one.
+        plain = self.rest not in found[0].labels and p.is_plain[list(nodes)].all()
+        if p.facts is not None and not p.apart and plain:
+            p.learned.append((tuple(sorted(nodes)), len(found[0].relations) < 2))
+        return False
+
+    def undo(self) -> None:
+        """Takes back a step that was entered."""
+        p, rest = self.partition, self.rest
+        for a, b, count, relation in self.ended:
+            p.related[a, b] = p.related[b, a] = count
+            p.relations_total += count
+            if p.deep:
+                p.relation_set[a, b] = p.relation_set[b, a] = relation
+        for y, number, smaller, leaving in self.saved:
+            p.sets.restore(number, smaller, leaving)
+            if y == rest:
+                p.label_set[rest] = number
+            else:
+                p.relation_set[rest, y] = p.relation_set[y, rest] = number
+        if rest >= 0:
+            p.held[rest] += len(self.lost)
+        if rest >= 0 and p.m > 1:
+            slots = self.counts.shape[1]
+            p.shared[rest, :slots] += self.counts[2]
+            p.shared[:slots, rest] = p.shared[rest, :slots]
+            p.related[rest, :slots] += self.counts[3]
+            p.relations_total += int(self.counts[3].sum(dtype=np.int64))
+            p.related[:slots, rest] = p.related[rest, :slots]
+        self._withdraw()
+
+    def _withdraw(self) -> None:
+        p = self.partition
+        p.forget(self.part)
+        p.slot[self.label : self.stop] = self.rest

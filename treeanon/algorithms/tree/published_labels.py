@@ -1,0 +1,265 @@
+"""The published labels while a search walks: their supports and relations, and what letting one more value out breaks.
+
+The values of a class are parted among the published labels: each value belongs to its nearest published ancestor. A
+search lets hierarchy nodes out one by one. Only combinations that touch the new label, or what is left of the label it
+came from, change their support; only these are counted (step.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.algorithms.tree.label_step import Step
+from treeanon.algorithms.tree.pair_support import MOST_LABELS
+from treeanon.algorithms.tree.rare_combination import Rare
+from treeanon.algorithms.tree.shared_state import Lesson, Workshop
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.tree.rare_sets import rare_with
+
+
+class Partition:
+    """The published labels and the supports of their combinations, for one walk of a search."""
+
+    def __init__(self, workshop: Workshop, *, certain: bool = False) -> None:
+        self.workshop, self.certain = workshop, certain
+        self.learned: list[Lesson] = []
+        self.indexed, self.facts, self.sets = workshop.indexed, workshop.facts, workshop.sets
+        guarantee = workshop.guarantee
+        self.k, self.m, self.n = guarantee.k, guarantee.m, guarantee.n if guarantee.m > 1 else 0
+        self.most_slots = MOST_LABELS if self.m > 1 or workshop.strict is not None else len(self.indexed.above)
+        self.slot = np.full(len(self.indexed.above), -1, np.int32)
+        self.node: list[int] = []
+        self._free: list[int] = []
+        room = 64
+        self.held = np.zeros(room, np.int64)
+        self.shared = np.zeros((room, room), np.int32)
+        self.related = np.zeros((room, room), np.int32)
+        self.label_set = np.full(room, -1, np.int32)
+        self.relation_set = np.full((room, room), -1, np.int32)
+        self.is_published = np.zeros(len(self.indexed.above), bool)
+        self.is_plain = np.zeros(len(self.indexed.above), bool)
+        self.there = np.zeros(0 if self.facts is None else len(self.facts.shared), bool)
+        """Which of the labels that the facts speak of are published."""
+        self.rare: Rare | None = None
+        self.blaming = False
+        """Whether `rare` must be said also where facts alone decide."""
+        self.price = 0
+        self.relations_total = 0
+        """The different relations of published labels, summed over the records; ended ones are not counted."""
+        self.strict = workshop.strict
+
+    @property
+    def apart(self) -> bool:
+        """Whether relations were ended."""
+        return self.price > 0
+
+    def close(self) -> None:
+        """Gives back the record sets; nothing else may be asked of it afterwards."""
+        for slot, node in enumerate(self.node):
+            if node >= 0:
+                self.forget(slot)
+
+    @property
+    def deep(self) -> bool:
+        """Whether the records of combinations matter, not only numbers: for more than two labels."""
+        return self.m > 2 or self.strict is not None
+
+    def published(self) -> list[int]:
+        """The labels that are published."""
+        return [node for node in self.node if node >= 0]
+
+    def mapping(self) -> Ints:
+        """For every label the label it is published as; -1 where nothing is."""
+        node = np.array([*self.node, -1], np.int32)
+        return node[self.slot]
+
+    def published_supports(self) -> Longs:
+        """For every label the records that publish it."""
+        out = np.zeros(len(self.slot), np.int64)
+        for slot, node in enumerate(self.node):
+            if node >= 0:
+                out[node] = self.held[slot]
+        return out
+
+    def labels_held(self) -> tuple[Longs, Longs]:
+        """The published labels, and how many records publish each."""
+        nodes = np.array(self.node, np.int64)
+        there = nodes >= 0
+        return nodes[there], self.held[: len(nodes)][there]
+
+    def let_out(self, label: int, price: int = 0) -> bool:
+        """Whether `label` can be published beside what is; if so it is from now on.
+
+        Nothing below it may be published yet. What is left of the label that its values were published as must be
+        safe too. Relations that stand in the way may be ended, if no more than `price` records hold one; then the
+        published trees have to be disassociated and checked anew, as that moves what hangs below.
+        """
+        self.rare = None
+        if self.indexed.held[label] < self.k or len(self.node) - len(self._free) >= self.most_slots:
+            return False
+        rest = int(self.slot[label])
+        if not Step(self, label, rest, price=price).try_out():
+            return False
+        if rest >= 0 and self.node[rest] >= 0:
+            self.is_plain[self.node[rest]] = False
+        return True
+
+    def place(self, label: int) -> None:
+        """Publishes a label of which nothing above or below is published, safe or not."""
+        Step(self, label, -1).try_out(checked=False)
+
+    def place_own(self, label: int) -> None:
+        """Publishes the values that are just this label, whatever is published below it."""
+        Step(self, label, -1, only_own=True).try_out(checked=False)
+
+    def split(self, label: int, children: list[int]) -> bool:
+        """Whether a published label can be replaced by these children (that hold values); if so it is.
+
+        Values of the label itself, if there are any, stay published as it.
+        """
+        whole = int(self.slot[label])
+        stop = self.indexed.end[label]
+        own = self.indexed.starts[label + 1] > self.indexed.starts[label]
+        parts = [*children, label] if own else children
+        self.rare = None
+        if any(self.indexed.held[child] < self.k for child in children):
+            return False
+        if len(self.node) - len(self._free) + len(parts) > self.most_slots:
+            return False
+        assert self.is_plain[label], "a label is split before anything is let out of it"
+        self.slot[label:stop] = -1
+        self._hide(whole)
+        done: list[Step] = []
+        for part in parts:
+            step = Step(self, part, -1, only_own=part == label)
+            if not step.try_out():
+                rare = self.rare
+                for earlier in reversed(done):
+                    earlier.undo()
+                self.slot[label:stop] = whole
+                self.node[whole] = label
+                self._show(label)
+                self.rare = rare
+                return False
+            done.append(step)
+        self.forget(whole)
+        if own:
+            self._show(label, plain=False)
+        return True
+
+    def _hide(self, slot: int) -> None:
+        node = self.node[slot]
+        self.is_published[node] = self.is_plain[node] = False
+        if self.facts is not None and self.facts.number[node] >= 0:
+            self.there[self.facts.number[node]] = False
+        self.node[slot] = -1
+
+    def rare_sets(self, slot: int, others: Ints, most: int = 1) -> list[Rare]:
+        """Combinations of 3 to m labels that too few records hold, at most so many: a slot and some of the others."""
+        others = others[np.argsort(self.shared[slot, others], kind="stable")]
+        sets, out = self.sets, np.zeros(most * (2 + self.m + 2 * self.n), np.int32)
+        count = rare_with(
+            slot, others, self.shared, self.related, self.label_set, self.relation_set, sets.kind, sets.at, sets.size,
+            sets.rows, sets.lists, self.m, self.n, self.k, most, out,
+        )  # fmt: skip
+        found, at = [], 0
+        plain = out.tolist()
+        for _ in range(count):
+            labels, relations = plain[at : at + 2]
+            ends = at + 2 + labels
+            stop = ends + 2 * relations
+            found.append(
+                Rare(
+                    tuple(plain[at + 2 : ends]), tuple(zip(plain[ends:stop:2], plain[ends + 1 : stop : 2], strict=True))
+                )
+            )
+            at = stop
+        return found
+
+    def holders(self, rare: Rare, label: int) -> Ints:
+        """The records that held the labels of a rare combination when `label` was refused (their relations aside)."""
+        indexed = self.indexed
+        under = np.arange(len(self.slot))
+        own = (under >= label) & (under < indexed.end[label])
+        records: Ints | None = None
+        for slot in rare.labels:
+            refused = slot < 0 or self.node[slot] < 0
+            chosen = own if refused else (self.slot == slot) & ~own
+            found = np.unique(indexed.record[chosen[indexed.label]])
+            records = found if records is None else np.intersect1d(records, found, assume_unique=True)
+        return np.zeros(0, np.int32) if records is None else records
+
+    # --- slots ---------------------------------------------------------------------------------------------------
+
+    def new_slot(self, label: int) -> int:
+        """A slot for a label that is published now."""
+        if self._free:
+            slot = self._free.pop()
+            self.node[slot] = label
+        else:
+            slot = len(self.node)
+            self.node.append(label)
+            if len(self.node) > len(self.held):
+                self._grow()
+        self._show(label)
+        return slot
+
+    def _show(self, label: int, *, plain: bool = True) -> None:
+        self.is_published[label], self.is_plain[label] = True, plain
+        if self.facts is not None and self.facts.number[label] >= 0:
+            self.there[self.facts.number[label]] = True
+
+    def conflicts(self, label: int, *, relations: bool) -> bool:
+        """Whether facts alone tell that the label cannot be published beside what is; relations may be passed over."""
+        if self.facts is None:
+            return False
+        conflict = self.facts.conflict if relations else self.facts.label_conflict
+        lessons = self.workshop.lessons
+        if relations and (nodes := lessons.against(label, self.is_published, certain=self.certain)):
+            if self.blaming:
+                self.rare = Rare(tuple(-1 if node == label else self.slot_of(node) for node in nodes))
+            return True
+        # What the label is now published as is above it, so it holds k records of it: no conflict.
+        row = conflict[self.facts.number[label]]
+        if not (row & self.there).any():
+            return False
+        if self.blaming:
+            other = int(np.flatnonzero(self.facts.number == int((row & self.there).argmax()))[0])
+            self.rare = Rare((-1, self.slot_of(other)))
+        return True
+
+    def slot_of(self, node: int) -> int:
+        """The slot of a published node."""
+        return self.node.index(node)
+
+    def forget(self, slot: int) -> None:
+        """Gives a slot up, and all that is known of it."""
+        if self.node[slot] >= 0:
+            self._hide(slot)
+        self._free.append(slot)
+        self.held[slot] = 0
+        if self.m > 1:
+            self.relations_total -= int(self.related[slot].sum(dtype=np.int64))
+            self.shared[slot], self.shared[:, slot] = 0, 0
+            self.related[slot], self.related[:, slot] = 0, 0
+        if self.deep:
+            used = self.relation_set[slot]
+            for number in [*used[used >= 0].tolist(), int(self.label_set[slot])]:
+                if number >= 0:
+                    self.sets.drop(number)
+            self.label_set[slot] = -1
+            self.relation_set[slot], self.relation_set[:, slot] = -1, -1
+
+    def _grow(self) -> None:
+        room = 2 * len(self.held)
+
+        def larger(table: np.ndarray, fill: int) -> np.ndarray:
+            out = np.full((room,) * table.ndim, fill, table.dtype)
+            out[tuple(slice(0, size) for size in table.shape)] = table
+            return out
+
+        self.held = larger(self.held, 0)
+        if self.m > 1:
+            self.shared, self.related = larger(self.shared, 0), larger(self.related, 0)
+        if self.deep:
+            self.label_set, self.relation_set = larger(self.label_set, -1), larger(self.relation_set, -1)

@@ -1,0 +1,259 @@
+"""The ways from the record table to others, by foreign keys: down to what refers to a row, up to what a row names."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from treeanon.infer.model import LeftOut
+from treeanon.kernels.tree.forest import Ints
+from treeanon.schema.keys import ForeignKey, columns_text, name_text
+from treeanon.schema.model import Link
+from treeanon.schema.paths import FieldPath, PathError, Step, parse_path
+
+DEEPEST = 6
+"""Steps that a proposed path has at most, the column left out."""
+
+MOST_WAYS = 300
+
+
+@dataclass(eq=False)
+class Way:
+    """One table reached from the record table (by no link: that itself), and the rows of it that the sample has.
+
+    `owner` has for each row of a child table its row among those of `above`; `at`, for looked-up rows, for each of
+    `above` its row here, or -1. `columns` are those that may become classes, `keys` those that
+    may not.
+    """
+
+    table: str
+    link: Link | None
+    above: Way | None
+    below: list[Way] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    step: Step | None = None
+    rows: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    owner: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    at: Ints = field(default_factory=lambda: np.empty(0, np.int32))
+    whole: bool = True
+
+    @property
+    def down(self) -> bool:
+        """Whether its rows are the person, or repeat in one: the record's, or those of child tables."""
+        return self.link is None or self.link.down
+
+    @property
+    def depth(self) -> int:
+        """How many steps lead here."""
+        return 0 if self.above is None else self.above.depth + 1
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables from the record to here."""
+        return (*(self.above.tables if self.above else ()), self.table)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that lead here, once their names are known; before that, those that name all keys."""
+        if self.above is None or self.link is None:
+            return ()
+        return (*self.above.steps, self.step or Step(self.table, key=self.link.key.columns))
+
+    @property
+    def text(self) -> str:
+        """The path that leads here."""
+        return FieldPath(self.steps).text(slashed=False)
+
+    def walk(self) -> Iterator[Way]:
+        """This way and those that go on from it, the shorter ones first."""
+        waiting = deque([self])
+        while waiting:
+            way = waiting.popleft()
+            yield way
+            waiting.extend(way.below)
+
+    def leave(self) -> None:
+        """Takes this way, with all that go on from it, out of those above."""
+        if self.above is not None:
+            self.above.below.remove(self)
+
+
+@dataclass
+class Notes:
+    """What is left out, and why: whole ways, or columns on them. Told in the end, when all steps have their names."""
+
+    found: dict[tuple[Way, str], str] = field(default_factory=dict)
+
+    def leave(self, way: Way, why: str, column: str = "") -> None:
+        """Notes a way or a column of it."""
+        self.found.setdefault((way, column), why)
+
+    def told(self, root: Way) -> list[LeftOut]:
+        """The notes as plain data; none of what goes on from ways that are gone themselves."""
+        made, kept = [], set(root.walk())
+        for (way, column), why in self.found.items():
+            if (way if column else way.above) not in kept:
+                continue
+            steps = (*way.steps, Step(column)) if column else way.steps
+            made.append(LeftOut(FieldPath(steps).text(slashed=False), why))
+        return list(dict.fromkeys(made))
+
+
+def find_ways(root: str, keys: Sequence[ForeignKey], notes: Notes) -> Way:
+    """The record table with all ways that go on from it; what is not gone is noted.
+
+    No way goes through a table twice, but for one look-up in the same table; from a looked-up table none goes down
+    again, for what refers to its row belongs to other persons too.
+    """
+    start = Way(root, None, None)
+    waiting, count = deque([start]), 0
+    while waiting:
+        way = waiting.popleft()
+        for link in _links(way, keys):
+            on = Way(link.table, link, way)
+            why = _refused(on, keys)
+            if why is None and (on.depth > DEEPEST or count >= MOST_WAYS):
+                why = f"more than {DEEPEST} steps away" if on.depth > DEEPEST else "there are very many ways already"
+            if why is None:
+                way.below.append(on)
+                waiting.append(on)
+                count += 1
+            elif why:
+                notes.leave(on, why)
+    return start
+
+
+def _links(way: Way, keys: Sequence[ForeignKey]) -> list[Link]:
+    """The links that go on from a way: up first, for they say more of the row itself."""
+    up = [Link(key, False) for key in keys if key.table == way.table]
+    if _is_parent(way):
+        return []
+    if _looks_up(way):
+        return up
+    return [*up, *(Link(key, True) for key in keys if key.target == way.table)]
+
+
+def _looks_up(way: Way) -> bool:
+    return not way.down or (way.above is not None and _looks_up(way.above))
+
+
+def _is_parent(way: Way) -> bool:
+    return way.link is not None and way.link.key.of_itself
+
+
+def _refused(on: Way, keys: Sequence[ForeignKey]) -> str | None:
+    """Why a way is not gone, "" where that goes without saying; None where it is."""
+    assert on.link is not None and on.above is not None
+    key, came = on.link.key, on.above.link
+    if came is not None and came.key == key:
+        return ""
+    if key.of_itself:
+        return f"other rows of {name_text(on.table)} that refer to a row by {key}: persons apart" if on.down else None
+    if on.table in on.above.tables:
+        circle = " → ".join(map(name_text, [*on.above.tables, on.table]))
+        return f"{key} closes a circle ({circle}); no path goes through a table twice"
+    if came is not None and not came.down and not on.down and _same_row(came.key, key, keys):
+        return f"is the row that {_from(came.key, key)} names already"
+    return None
+
+
+def _same_row(first: ForeignKey, second: ForeignKey, keys: Collection[ForeignKey]) -> bool:
+    """Whether a key of the table where both begin names what the two, one after the other, name."""
+    return _joined(first, second) in keys
+
+
+def _joined(first: ForeignKey, second: ForeignKey) -> ForeignKey | None:
+    """The key that leads where `second` leads after `first`, where its columns are among those of `first`."""
+    own = dict(zip(first.target_columns, first.columns, strict=True))
+    if not set(second.columns) <= own.keys():
+        return None
+    return ForeignKey(first.table, tuple(own[c] for c in second.columns), second.target, second.target_columns)
+
+
+def _from(first: ForeignKey, second: ForeignKey) -> str:
+    joined = _joined(first, second)
+    assert joined is not None
+    return columns_text(joined.table, joined.columns)
+
+
+def keep_once(root: Way, notes: Notes) -> None:
+    """Takes out ways to child tables whose rows, in the sample, all lie on another way too: the deeper one is kept."""
+    ways = [way for way in root.walk() if way.down and way.link is not None and len(way.rows)]
+    by_table: dict[str, list[Way]] = {}
+    for way in ways:
+        by_table.setdefault(way.table, []).append(way)
+    gone: set[Way] = set()
+    for group in (group for group in by_table.values() if len(group) > 1):
+        places = {way: _places(way) for way in group}
+        for way in sorted(group, key=lambda each: each.depth):
+            better = next((o for o in group if o not in gone and _is_better(o, way, places, group)), None)
+            if better is not None and not any(above in gone for above in _all_above(way)):
+                gone |= set(way.walk())
+                notes.leave(way, f"all of its rows lie under {'.'.join(better.tables[1:])} too")
+                way.leave()
+
+
+def _is_better(other: Way, way: Way, places: dict[Way, set[tuple[int, int]]], group: list[Way]) -> bool:
+    if other is way or not places[way] <= places[other]:
+        return False
+    same = places[way] == places[other]
+    return other.depth > way.depth or (same and other.depth == way.depth and group.index(other) < group.index(way))
+
+
+def _all_above(way: Way) -> Iterator[Way]:
+    while way.above is not None:
+        way = way.above
+        yield way
+
+
+def _places(way: Way) -> set[tuple[int, int]]:
+    """The person, and the row, of each row on a way."""
+    owners, at = way.owner, way.above
+    while at is not None and at.above is not None:
+        owners, at = at.owner[owners], at.above
+    return set(zip(owners.tolist(), way.rows.tolist(), strict=True))
+
+
+def name_steps(
+    root: Way, found: Sequence[ForeignKey], declared: Sequence[ForeignKey], notes: Notes
+) -> tuple[ForeignKey, ...]:
+    """Gives every way its step, which names its key where several are there; the found keys that are followed.
+
+    These are what the schema must write.
+    """
+    followed = {way.link.key for way in root.walk() if way.link is not None}
+    written = [key for key in found if key in followed]
+    for way in dict.fromkeys([*root.walk(), *(noted for noted, _ in notes.found)]):
+        if way.link is None:
+            continue
+        key = way.link.key
+        rivals = [other for other in (*written, *declared) if _between(other) == _between(key)]
+        names_key = len(rivals) > 1 or key.of_itself
+        way.step = Step(way.table, way.down and key.of_itself, None, key.columns if names_key else ())
+        why = ""
+        if sum(sorted(other.columns) == sorted(key.columns) for other in rivals) > 1:
+            why = "several keys of the same columns lead there, and no path can say which is meant"
+        elif not _is_writable(way):
+            why = "a path cannot write this name"
+        if why:
+            notes.leave(way, why)
+            if way.above is not None and way in way.above.below:
+                way.leave()
+    return tuple(written)
+
+
+def _between(key: ForeignKey) -> frozenset[str]:
+    return frozenset((key.table, key.target))
+
+
+def _is_writable(way: Way) -> bool:
+    """Whether a path through this way is read as it is written."""
+    path = FieldPath((*way.steps, Step("x")))
+    try:
+        return parse_path(path.text(slashed=False), slashed=False, keyed=True) == path
+    except PathError:
+        return False

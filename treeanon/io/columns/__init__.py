@@ -1,0 +1,1 @@
+"""Tables of rows: CSV, Parquet and frames, read into columns and written from them."""

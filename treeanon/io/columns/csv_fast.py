@@ -1,0 +1,248 @@
+"""Files of delimited values (CSV, TSV): the columns asked for, read fast, and refused by line where they are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+
+from treeanon.errors import DataError
+from treeanon.io.columns.column_checks import DICTIONARY, listed
+from treeanon.io.columns.csv_bytes import Utf8Bytes, WatchedBytes
+from treeanon.io.columns.csv_dialect import Dialect, header_delimiter
+from treeanon.io.columns.csv_exact import LONGEST_ROW, RowForm, check_rows, exact_rows
+from treeanon.io.columns.integers import NoInteger, as_integers
+from treeanon.io.relational.source import Place
+from treeanon.io.sources import Source
+
+_LONGEST_HEADER = 1 << 20
+_SAMPLE = 8000
+_FEW = 64 << 10
+_LINES_KNOWN = 1_000_000
+"""Rows up to which a row's line is looked for."""
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is said of a file beside its dialect: texts for null (beside the empty one), integers, its columns."""
+
+    missing: tuple[str, ...] = ()
+    integers: frozenset[str] = frozenset()
+    fields: tuple[str, ...] | None = None
+
+
+class DelimitedFile:
+    """One file of rows, and how it begins: its columns, and those whose first values repeat."""
+
+    def __init__(self, source: Source, dialect: Dialect, rules: Rules) -> None:
+        self.source, self.dialect, self.rules = source, dialect, rules
+        if not dialect.delimiter:
+            with self._bytes() as stream:
+                self.dialect = replace(dialect, delimiter=header_delimiter(stream.read(_FEW)))
+        self.form = RowForm(self.dialect)
+        # Where the rows begin: bytes of UTF-8 before them, and their first line.
+        self.skipped, self.line = 0, 1
+        self.columns: tuple[str, ...] = rules.fields or ()
+        self.repeats: frozenset[str] = frozenset()
+        self._begin()
+
+    @contextmanager
+    def _bytes(self, advance: Advance | None = None) -> Iterator[Utf8Bytes]:
+        with self.source.open(advance) as stream:
+            yield Utf8Bytes(stream, self.source.name, self.dialect.encoding)
+
+    def _begin(self) -> None:
+        with self._bytes() as stream:
+            rows = exact_rows(stream.read, self.form, self.source.name)
+            if self.dialect.header:
+                header = next(rows, None)
+                if header is None:
+                    raise DataError("is empty; a header is expected", source=self.source.name)
+                self.columns = self._header(header.text, header.line)
+                self.skipped, self.line = header.end, header.line + 1 + header.text.count(b"\n")
+            sample = []
+            # What is wrong with a row is said when the rows are read.
+            with suppress(DataError):
+                for _, row in zip(range(_SAMPLE), rows, strict=False):
+                    sample.append(self.form.fields(row.text))
+        self.repeats = _repeating(self.columns, sample)
+
+    def _header(self, text: bytes, line: int) -> tuple[str, ...]:
+        def wrong(message: str) -> DataError:
+            return DataError(message, source=self.source.name, place=f"line {line}")
+
+        if len(text) > _LONGEST_HEADER:
+            raise wrong(f"the header is longer than {_LONGEST_HEADER:,} bytes")
+        if b"\0" in text:
+            raise wrong("the header holds a NUL character")
+        try:
+            columns = tuple(name.decode() for name in self.form.fields(text))
+        except UnicodeDecodeError:
+            raise wrong("the header is not UTF-8") from None
+        if not all(columns):
+            raise wrong(f"column {columns.index('') + 1} has no name in the header")
+        if len(set(columns)) < len(columns):
+            # A file without a header begins with data: places are told, not names.
+            again = next(at for at, name in enumerate(columns) if name in columns[:at])
+            first = columns.index(columns[again]) + 1
+            raise wrong(f"columns {first} and {again + 1} have one name in the header (or there is no header)")
+        missing = [name for name in self.rules.fields or () if name not in set(columns)]
+        if missing:
+            it_has = (
+                f"it has: {listed(columns)}" if len(missing) < len(self.rules.fields or ()) else "is there a header?"
+            )
+            raise wrong(f"the header has no column {listed(missing)} as in datapackage.json; {it_has}")
+        return columns
+
+    def read(
+        self,
+        columns: Sequence[str],
+        most: int | None = None,
+        advance: Advance | None = None,
+        repeats: frozenset[str] | None = None,
+    ) -> pa.Table:
+        """These columns; a DataError names the line of what cannot be read.
+
+        `repeats` says which become dictionaries; without it the first rows do.
+        """
+        asked = list(columns) or [self.columns[0]]
+        repeats = self.repeats if repeats is None else repeats
+        typed = [name for name in asked if name in self.rules.integers]
+        kinds = {name: DICTIONARY if name in repeats else pa.string() for name in asked}
+        table = self._read(kinds | dict.fromkeys(typed, pa.int64()), most, advance, typed=bool(typed))
+        if table is None:
+            table = self._read(kinds, most, None)
+            assert table is not None
+            for name in typed:
+                table = table.set_column(asked.index(name), name, self._integers(name, table[name]))
+        return table.unify_dictionaries().select(list(columns))
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """One or more of the columns, some rows at a time, for files that no memory holds; texts are no dictionaries.
+
+        A file that cannot be read at all may be found out after its last rows.
+        """
+        asked = list(columns)
+        kinds: dict[str, pa.DataType] = dict.fromkeys(asked, pa.string())
+        rows, whole = 0, True
+        with self._bytes() as stream:
+            watched = WatchedBytes(stream, self.dialect, self.skipped)
+            try:
+                with self._opened(watched, kinds) as reader:
+                    for batch in reader:
+                        yield self._typed(pa.Table.from_batches([batch]).select(asked), rows)
+                        rows += len(batch)
+            except MemoryError:
+                raise
+            except (pa.ArrowException, OSError, ValueError):
+                whole = False
+        if watched.problem is not None:
+            raise watched.problem from None
+        if not watched.empty and (not whole or watched.doubtful) and (self._checked(None) != rows or not whole):
+            raise DataError("cannot be read as delimited values", source=self.source.name)
+
+    def _typed(self, table: pa.Table, start: int) -> pa.Table:
+        """Rows from that one on, with integers in the columns that are declared as such."""
+        for at, name in enumerate(table.column_names):
+            if name in self.rules.integers:
+                table = table.set_column(at, name, self._integers(name, table[name], start))
+        return table
+
+    def _read(
+        self, kinds: dict[str, pa.DataType], most: int | None, advance: Advance | None, *, typed: bool = False
+    ) -> pa.Table | None:
+        """The columns as these kinds; None if what should be an integer is none, or may be one in another form."""
+        with self._bytes(advance) as stream:
+            watched = WatchedBytes(stream, self.dialect, self.skipped)
+            try:
+                table = self._fast(watched, kinds, most)
+            except MemoryError:
+                raise
+            except (pa.ArrowException, OSError, ValueError):
+                # The message shows the row: what is wrong is found out below.
+                table = None
+        if watched.problem is not None:
+            raise watched.problem from None
+        if watched.empty:
+            return pa.table({name: pa.array([], kind) for name, kind in kinds.items()})
+        if table is None or watched.doubtful:
+            rows = self._checked(most)
+            if not typed and (table is None or table.num_rows != rows):
+                raise DataError("cannot be read as delimited values", source=self.source.name)
+        return None if typed and watched.hexadecimal else table
+
+    def _fast(self, watched: WatchedBytes, kinds: dict[str, pa.DataType], most: int | None) -> pa.Table:
+        if most is None:
+            return pcsv.read_csv(watched, *self._asked(kinds))
+        batches, have = [], 0
+        with self._opened(watched, kinds) as reader:
+            while have < most and (batch := next(reader, None)) is not None:
+                batches.append(batch)
+                have += len(batch)
+            return pa.Table.from_batches(batches, reader.schema).slice(0, most)
+
+    def _opened(self, watched: WatchedBytes, kinds: dict[str, pa.DataType]) -> pcsv.CSVStreamingReader:
+        return pcsv.open_csv(watched, *self._asked(kinds))
+
+    def _asked(self, kinds: dict[str, pa.DataType]) -> tuple[pcsv.ReadOptions, pcsv.ParseOptions, pcsv.ConvertOptions]:
+        """How the fast reader is to read the columns as these kinds."""
+        dialect = self.dialect
+        # A row must fit into two blocks.
+        reading = pcsv.ReadOptions(column_names=list(self.columns), block_size=LONGEST_ROW)
+        parsing = pcsv.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char=dialect.quote or False,
+            double_quote=dialect.double,
+            escape_char=dialect.escape or False,
+            newlines_in_values=bool(dialect.quote or dialect.escape),
+        )
+        converting = pcsv.ConvertOptions(
+            column_types=kinds,
+            include_columns=list(kinds),
+            null_values=["", *self.rules.missing],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        )
+        return reading, parsing, converting
+
+    def _checked(self, most: int | None) -> int:
+        """The number of rows, read exactly and slowly: DataError if one of them is broken."""
+        with self._rows_stream() as stream:
+            rows = exact_rows(stream.read, self.form, self.source.name, self.line)
+            return check_rows(rows, self.form, len(self.columns), self.source.name, most)
+
+    @contextmanager
+    def _rows_stream(self) -> Iterator[Utf8Bytes]:
+        with self._bytes() as stream:
+            stream.skip(self.skipped)
+            yield stream
+
+    def _integers(self, name: str, column: pa.ChunkedArray, start: int = 0) -> pa.ChunkedArray:
+        try:
+            return as_integers(column)
+        except NoInteger as problem:
+            place = self.place(start + problem.row, anyhow=True)
+            message = "is not an integer, as datapackage.json declares"
+            raise DataError(message, source=place.source, place=place.place, path=name) from None
+
+    def place(self, row: int, *, anyhow: bool = False) -> Place:
+        """The line of a row; its number where that would take long, unless wanted anyhow."""
+        if anyhow or row < _LINES_KNOWN:
+            with suppress(DataError), self._rows_stream() as stream:
+                rows = exact_rows(stream.read, self.form, self.source.name, self.line)
+                for number, found in enumerate(rows):
+                    if number == row:
+                        return Place(self.source.name, f"line {found.line}")
+        return Place(self.source.name, f"row {row + 1}")
+
+
+def _repeating(columns: Sequence[str], sample: Sequence[Sequence[bytes]]) -> frozenset[str]:
+    """The columns whose first values repeat often enough for a dictionary to save."""
+    whole = [row for row in sample if len(row) == len(columns)]
+    values = zip(*whole, strict=True)
+    return frozenset(name for name, column in zip(columns, values, strict=False) if 2 * len(set(column)) <= len(column))

@@ -1,0 +1,79 @@
+"""Tables out of frames of other libraries, and frames of the same kind out of tables."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+from treeanon.errors import SchemaError, UsageError
+from treeanon.io.columns.arrow_stream import FrameSource
+from treeanon.io.columns.read_table import table_of_rows
+from treeanon.io.columns.write_table import to_arrow
+from treeanon.io.options import ReadOptions
+from treeanon.io.writing import shuffled
+from treeanon.schema import Schema
+from treeanon.table.table import Table
+
+
+def table_of(frame: Any, schema: Schema, *, show_values: bool = False) -> Table:
+    """The table of anything with an Arrow C stream: a frame of pandas (2.2 or later), polars, pyarrow or DuckDB.
+
+    The classes of the schema are columns of the frame, whatever format the schema says, if only no path goes deeper.
+
+    >>> import pyarrow as pa, treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "age"\\npath = "age"')
+    >>> table_of(pa.table({"age": [34, None]}), schema).column("age").texts()
+    ['34', None]
+    """
+    return table_of_rows(FrameSource(frame), as_rows(schema), ReadOptions(), show_values=show_values)
+
+
+def as_rows(schema: Schema) -> Schema:
+    """The schema of the same classes in rows; UsageError where one is not in a column of its own.
+
+    >>> text = 'version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "visits[].age"'
+    >>> schema = Schema.loads(text)
+    >>> as_rows(schema)
+    Traceback (most recent call last):
+    treeanon.errors.UsageError: rows have columns, but these classes of the schema have other paths: age
+    """
+    if schema.input.is_flat:
+        return schema
+    rows = replace(
+        schema, input=replace(schema.input, format="csv", record=None, keys=(), relations=None, namespaces={})
+    )
+    deeper = [
+        spec.name
+        for spec in schema.classes
+        if spec.published
+        and (spec.path is None or spec.path.attribute or len(spec.path.steps) != 1 or spec.path.steps[0].repeated)
+    ]
+    try:
+        deeper += [c.name for c in rows.layout.classes if c.parent >= 0 and c.name not in deeper]
+    except SchemaError as problem:
+        raise UsageError(str(problem)) from None
+    if deeper:
+        raise UsageError(f"rows have columns, but these classes of the schema have other paths: {', '.join(deeper)}")
+    return rows
+
+
+def to_frame_like(table: Table, frame: Any, *, shuffle: bool = True, seed: int | None = None) -> Any:
+    """The table as a frame of the same library, its rows in random order unless that is not wanted.
+
+    pandas and polars give their DataFrame; pyarrow, and whatever else has an Arrow C stream, gives a pyarrow Table.
+    Nothing is imported that is not there already.
+
+    >>> import pyarrow as pa
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"sex": (["F"], Hierarchy.flat(["F", "M"]))})
+    >>> to_frame_like(table, pa.table({"sex": ["M"]})).to_pylist()
+    [{'sex': 'F'}]
+    """
+    made = to_arrow(table, shuffled(len(table), seed) if shuffle else None)
+    libraries = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
+    if "pandas" in libraries and "pandas" in sys.modules:
+        return made.to_pandas()
+    if "polars" in libraries and "polars" in sys.modules:
+        return sys.modules["polars"].from_arrow(made)
+    return made

@@ -1,0 +1,115 @@
+"""Tables out: as Arrow has them, and as CSV or Parquet files whose rows are in random order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.io.columns.value_columns import Kind, value_column
+from treeanon.io.columns.write_rows import delimiter_for, write_rows
+from treeanon.io.output import Check, open_output
+from treeanon.io.registry import FORMATS, format_named, format_of_name
+from treeanon.io.relational.arrow_tables import TableOut
+from treeanon.io.writing import shuffled
+from treeanon.kernels.tree.forest import Longs
+from treeanon.schema import FieldPath, Schema, Step
+from treeanon.schema.model import FLAT, InputSpec
+from treeanon.table.table import Column, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def to_arrow(table: Table, order: Longs | None = None) -> pa.Table:
+    """The table as Arrow has it, missing values as null, its rows as they are or in an order.
+
+    Columns of integers and numbers are numbers where all of their values are, else texts. Persons are not in it.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> to_arrow(Table.of_texts({"sex": (["F", None], Hierarchy.flat(["F", "M"]))})).to_pylist()
+    [{'sex': 'F'}, {'sex': None}]
+    """
+    return table_out(table, order).data
+
+
+def write_table(
+    table: Table,
+    target: str | Path,
+    *,
+    format: str | None = None,
+    delimiter: str = "",
+    force: bool = False,
+    seed: int | None = None,
+    check: Check | None = None,
+) -> None:
+    """Writes the table as what the target's name means (.csv, .tsv, .parquet, with .gz or .zst), or as `format`.
+
+    Rows are in random order, which only a `seed` makes repeatable, for tests. The file appears whole or not at all;
+    `check` is given the path of what was written before it appears, and keeps it from appearing by raising.
+
+    >>> import tempfile
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> path = Path(tempfile.mkdtemp(), "out.csv")
+    >>> write_table(Table.of_texts({"sex": ([None], Hierarchy.flat(["F", "M"]))}), path)
+    >>> path.read_text()
+    '"sex"\\n""\\n'
+    """
+    form = table_format(target, format)
+    with open_output(target, force=force, check=check) as stream:
+        if not table.columns:
+            raise UsageError("a table without a column cannot be written")
+        out = table_out(table, shuffled(len(table), seed))
+        write_rows(out, form, delimiter_for(target, delimiter), stream)
+
+
+def table_format(target: str | Path, format: str | None = None) -> str:
+    """The format of a table's file: the one asked for, what its name means, or csv for standard output."""
+    known = ", ".join(ending for name in FLAT for ending in FORMATS[name].endings)
+    found = format_named(format) if format is not None else format_of_name(target)
+    if found is None and str(target) == "-":
+        return "csv"
+    if found is None or found.name not in FLAT:
+        raise UsageError(f"{target}: a table is written as {' or '.join(FLAT)}; end in {known} (and .gz or .zst)")
+    return found.name
+
+
+def table_schema(table: Table, format: str) -> Schema:
+    """The schema by which the table is read, once it is written as a format: each column as it is declared.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> made = table_schema(Table.of_texts({"sex": (["F", None], Hierarchy.flat(["F", "M"]))}), "csv")
+    >>> made.input.format, made.classes[0].path.text(slashed=False)
+    ('csv', 'sex')
+    """
+    specs = tuple(replace(c.spec, path=FieldPath((Step(c.header),)), under=None) for c in table.columns)
+    # What is a pseudonym already need not become that of a pseudonym.
+    kept = (replace(spec, role="keep", pseudonym=False) if spec.pseudonym else spec for spec in specs)
+    return Schema(InputSpec(format), tuple(kept))
+
+
+def table_out(table: Table, order: Longs | None) -> TableOut:
+    """The table without keys, as files are written of it; its rows as they are or in an order."""
+    import pyarrow as pa
+
+    made = {column.header: _column_out(column, order) for column in table.columns}
+    if len(made) < len(table.columns):
+        raise UsageError("two classes are of one column, so they cannot be written as two")
+    data = pa.table({name: array for name, (array, _) in made.items()})
+    return TableOut("table", data, {name: kind for name, (_, kind) in made.items()}, (), (), ())
+
+
+def _column_out(column: Column, order: Longs | None) -> tuple[pa.Array, Kind]:
+    """A column's values and their kind; only texts that occur are made."""
+    codes = column.codes if order is None else column.codes[order]
+    used = np.zeros(column.size + 1, bool)
+    used[codes] = True
+    used[-1] = False
+    nodes = np.flatnonzero(used)
+    number = np.full(len(used), -1, np.int32)
+    number[nodes] = np.arange(len(nodes))
+    texts = column.values
+    return value_column(number[codes], [texts[node] for node in nodes.tolist()], {column.spec.type})

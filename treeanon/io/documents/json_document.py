@@ -1,0 +1,175 @@
+"""JSON: one document with an array of records at any path, or one record per file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from treeanon.errors import DataError
+from treeanon.forest.report import ReadReport
+from treeanon.forest.tables import Batch
+from treeanon.io.documents.json_records import JsonRecords, Span, has_repeated_key, parse
+from treeanon.io.documents.ndjson import refuse_byte_order_mark
+from treeanon.io.options import MAX_DOCUMENT_BYTES, ReadOptions, broken_files
+from treeanon.io.sources import Source
+from treeanon.kernels.jsontext import Bytes, array_items, repeats_a_key, skip_blanks, value_end
+from treeanon.schema import Schema
+
+OUTSIDE = "(outside records) "
+_AT_ONCE = 8192
+_TOGETHER = 4 << 20
+
+
+class _Document:
+    """A JSON text and the way to the array of records in it."""
+
+    def __init__(self, data: bytes, source: str) -> None:
+        self.data, self.source = data, source
+        self.text: Bytes = np.frombuffer(data, np.uint8)
+
+    def fail(self, message: str, at: int) -> DataError:
+        return DataError(f"{message} (at byte {at + 1})", source=self.source)
+
+    def expect(self, char: str, at: int, what: str) -> int:
+        at = skip_blanks(self.text, at)
+        if at >= len(self.data) or self.data[at] != ord(char):
+            raise self.fail(what, at)
+        return at + 1
+
+    def member(self, at: int, name: str, path: str) -> int:
+        """The start of the value of the member `name` of the object at `at`."""
+        wrong = f"an object is expected on the way to the records, with the member {path}"
+        at = self.expect("{", at, wrong)
+        while True:
+            at = skip_blanks(self.text, at)
+            end = value_end(self.text, at)
+            if at >= len(self.data) or self.data[at] != ord('"') or end <= at:
+                raise self.fail(f"there is no {path}; check the record path of the schema", at)
+            try:
+                key = parse(self.data[at:end])
+            except DataError as problem:
+                raise self.fail(f"a name {problem.message}", at) from None
+            at = skip_blanks(self.text, self.expect(":", end, "is not valid JSON"))
+            if key == name:
+                return at
+            end = value_end(self.text, at)
+            if end <= at:
+                raise self.fail("is not valid JSON, or ends too early", at)
+            at = skip_blanks(self.text, end)
+            if at < len(self.data) and self.data[at] == ord(","):
+                at += 1
+
+    def array(self, names: tuple[str, ...]) -> tuple[int, int]:
+        """The span of the array of records."""
+        at = skip_blanks(self.text, 0)
+        for depth, name in enumerate(names):
+            at = self.member(at, name, ".".join(names[: depth + 1]))
+        self.expect("[", at, "an array of records is expected")
+        end = value_end(self.text, at)
+        if end < 0:
+            raise DataError("ends before the array of records does (truncated?)", source=self.source)
+        return at, end
+
+    def check_around(self, span: tuple[int, int], names: tuple[str, ...], strict: bool, report: ReadReport) -> None:
+        """Checks what stands around the array of records, and counts it as dropped."""
+        around = self.data[: span[0]] + b"[]" + self.data[span[1] :]
+        try:
+            value = parse(around)
+        except DataError as problem:
+            raise DataError(f"around the records: {problem.message}", source=self.source) from None
+        try:
+            repeated = repeats_a_key(np.frombuffer(around, np.uint8), 0, len(around)) and has_repeated_key(around)
+        except DataError as problem:
+            raise DataError(f"around the records: {problem.message}", source=self.source) from None
+        if repeated and strict:
+            raise DataError("an object around the records holds one key twice", source=self.source)
+        report.duplicate_keys += repeated
+        place = OUTSIDE
+        for name in names:
+            if not isinstance(value, dict) or name not in value:
+                break
+            report.dropped.add_keys(place, value, frozenset({name}))
+            place, value = f"{place}{name}.", value[name]
+        # Of a repeated key the parser keeps the last: then this is not the array that was found first.
+        if value != []:
+            raise DataError("a member on the way to the records stands there twice", source=self.source)
+
+
+def _data(source: Source, options: ReadOptions) -> bytes:
+    blocks: list[bytes] = []
+    size = 0
+    with source.open(options.advance) as stream:
+        while block := stream.read(_TOGETHER):
+            blocks.append(block)
+            size += len(block)
+            if size > MAX_DOCUMENT_BYTES:
+                words = f"is longer than {MAX_DOCUMENT_BYTES >> 30} GB, which a JSON document must not be; use NDJSON"
+                raise DataError(words, source=source.name)
+    data = b"".join(blocks)
+    refuse_byte_order_mark(data[:4], source.name)
+    if not data.strip():
+        raise DataError("is empty", source=source.name)
+    return data
+
+
+def _record_name(source: str, first: int, position: int) -> tuple[str, str]:
+    return source, f"record {first + position}"
+
+
+def _items(document: _Document, at: int) -> Iterator[Span]:
+    """The items of the array that begins at `at`, in blocks of text."""
+    spans = np.empty((_AT_ONCE, 2), np.int64)
+    closed, number = False, 1
+    while not closed:
+        count, at, closed = array_items(document.text, at, spans)
+        if count < 0:
+            raise document.fail("is not valid JSON in the array of records", at)
+        if count:
+            first = spans[0, 0]
+            block = document.data[first : spans[count - 1, 1]]
+            name = partial(_record_name, document.source, number)
+            yield Span(block, spans[:count, 0] - first, spans[:count, 1] - first, name)
+            number += count
+
+
+def _arrays(
+    sources: Sequence[Source], names: tuple[str, ...], options: ReadOptions, report: ReadReport
+) -> Iterator[Span]:
+    for source in sources:
+        with broken_files(options, report):
+            document = _Document(_data(source, options), source.name)
+            span = document.array(names)
+            document.check_around(span, names, options.strict, report)
+            yield from _items(document, span[0] + 1)
+
+
+def _wholes(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+    """Documents that are one record each, many small ones in a block."""
+    held: list[bytes] = []
+    names: list[str] = []
+    for source in sources:
+        with broken_files(options, report):
+            held.append(_data(source, options))
+            names.append(source.name)
+        if sum(map(len, held)) > _TOGETHER:
+            yield _joined(held, names)
+            held, names = [], []
+    if held:
+        yield _joined(held, names)
+
+
+def _joined(held: list[bytes], names: list[str]) -> Span:
+    sizes = np.array([len(data) for data in held], np.int64)
+    stops = np.cumsum(sizes + 1) - 1
+    return Span(b"\n".join(held), stops - sizes, stops, lambda position: (names[position], ""))
+
+
+def read_json(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
+    """The batches of JSON documents."""
+    record = schema.input.record
+    assert record is not None
+    whole = record.whole_file
+    spans = _wholes(sources, options, report) if whole else _arrays(sources, record.names, options, report)
+    return JsonRecords(schema, options, report).read(spans)

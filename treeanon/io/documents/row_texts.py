@@ -1,0 +1,165 @@
+"""Writes placed rows as text: fragments per label made once, rows joined from the innermost container outwards.
+
+What differs between formats is a `Dialect`; like the readers, its row functions are compiled from the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise, repeat
+from typing import Any, Protocol
+
+import numpy as np
+
+from treeanon.forest import Classes, Forest
+from treeanon.io.documents.placing import Placed, place
+from treeanon.kernels.tree.forest import Ints
+from treeanon.schema import Layout
+
+_MANY = 4
+"""Where one label in so many is written, an array of all labels is quickest."""
+
+RowFunction = Callable[..., list[str]]
+
+
+class Dialect(Protocol):
+    """How one format writes rows."""
+
+    def writable(self, text: str) -> bool:
+        """Whether a value can stand in place (else its node goes under the reserved name)."""
+
+    def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
+        """What a row writes for each of these values of a class."""
+
+    def row_function(self, container: int) -> RowFunction:
+        """A function of columns of fragments, of children's texts, and of moved texts, that gives row texts."""
+
+    def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:
+        """What a row writes for moved nodes, grouped by the class they lie under ("/": the record)."""
+
+    def node(self, name: str, value: str, children: Sequence[str]) -> str:
+        """A moved node with what lies below it."""
+
+
+class RowWriter:
+    """Gives the text of every record of a forest in one dialect."""
+
+    def __init__(self, layout: Layout, classes: Classes, used: np.ndarray, dialect: Dialect) -> None:
+        self.layout, self.classes, self.dialect = layout, classes, dialect
+        self.functions = [dialect.row_function(container.index) for container in layout.containers]
+        self.writable = np.ones(len(classes), bool)
+        # For the labels of a class that are written their fragments, and where each has its own; the last is for none.
+        self.fragments: list[np.ndarray] = []
+        self.places: list[Callable[[Ints], Ints]] = []
+        for held, published in enumerate(layout.classes):
+            labels, fragments = self._fragments(held, published.name, used)
+            self.fragments.append(np.array([*fragments, ""], dtype=object))
+            self.places.append(_places(labels, int(classes.first[held + 1])))
+
+    def _fragments(self, held: int, name: str, used: np.ndarray) -> tuple[Ints, list[str]]:
+        """The labels of a class that are used and can be written in place, and their fragments."""
+        first, stop = self.classes.first[held], self.classes.first[held + 1]
+        labels = (np.flatnonzero(used[first:stop]) + first).astype(np.int32)
+        texts = self.classes.texts_of(name, labels)
+        good = np.array([self.dialect.writable(text) for text in texts], bool)
+        self.writable[labels] = good
+        return labels[good], self.dialect.fragments(held, [text for text, one in zip(texts, good, strict=True) if one])
+
+    def records(self, forest: Forest) -> list[str]:
+        """The texts of the records of a part of the forest."""
+        placed = place(forest, self.layout, self.writable)
+        joined: dict[int, list[str]] = {}
+        texts: list[str] = []
+        for container in reversed(self.layout.containers):
+            table = placed.tables[container.index]
+            columns: list[Any] = [self._column(held, table.labels[held]) for held in container.held]
+            inner = [c.index for c in self.layout.containers if c.parent == container.index]
+            columns.extend(joined[index] for index in inner)
+            columns.append(self._moved(placed, container.index, len(table)))
+            texts = self.functions[container.index](*columns)
+            if container.index:
+                owners = len(placed.tables[container.parent])
+                joined[container.index] = _join_by_owner(texts, table.owner, owners)
+        return texts
+
+    def _column(self, held: int, labels: Ints) -> list[str]:
+        texts: list[str] = self.fragments[held][self.places[held](labels)].tolist()
+        return texts
+
+    def _moved(self, placed: Placed, container: int, size: int) -> Any:
+        """The texts of moved nodes of every row; an endless "" when there are none."""
+        if not placed.moved[container]:
+            return repeat("", size)
+        out = [""] * size
+        for row, nodes in placed.moved[container].items():
+            out[row] = self._moved_text(placed.forest, nodes)
+        return out
+
+    def _moved_text(self, forest: Forest, nodes: list[int]) -> str:
+        record = int(np.searchsorted(forest.offsets, nodes[0], side="right")) - 1
+        base, stop = int(forest.offsets[record]), int(forest.offsets[record + 1])
+        parents = forest.parent[base:stop].tolist()
+        groups: dict[str, list[str]] = {}
+        for node in nodes:
+            above = parents[node - base]
+            under = "/" if above < 0 else self.classes.decode(int(forest.label[base + above]))[0]
+            groups.setdefault(under, []).append(self._subtree(forest, base, parents, node - base))
+        return self.dialect.moved(sorted((under, sorted(texts)) for under, texts in groups.items()))
+
+    def _subtree(self, forest: Forest, base: int, parents: list[int], top: int) -> str:
+        """The text of a node and what lies below it: in preorder, the nodes after it whose parent is not before it."""
+        stop = top + 1
+        while stop < len(parents) and parents[stop] >= top:
+            stop += 1
+        below: list[list[str]] = [[] for _ in range(top, stop)]
+        text = ""
+        for node in range(stop - 1, top - 1, -1):
+            name, value = self.classes.decode(int(forest.label[base + node]))
+            text = self.dialect.node(name, value, below[node - top][::-1])
+            if node > top:
+                below[parents[node] - top].append(text)
+        return text
+
+
+def _places(labels: Ints, stop: int) -> Callable[[Ints], Ints]:
+    """Finds the places of labels among some that ascend, all below `stop`; the place after all stands for others."""
+    none = len(labels)
+    first = int(labels[0]) if none else 0
+    if none * _MANY > stop - first:
+        place = np.full(stop - first + 1, none, np.int32)
+        place[labels - first] = np.arange(none, dtype=np.int32)
+        return lambda given: place[np.where(given < first, -1, given - first)]
+    ends = np.append(labels, -1)
+
+    def found(given: Ints) -> Ints:
+        at = np.searchsorted(labels, given)
+        return np.where(ends[at] == given, at, none).astype(np.int32)
+
+    return found
+
+
+def _join_by_owner(texts: list[str], owner: Ints, owners: int) -> list[str]:
+    """For every owner row, the texts of its rows one after another."""
+    bounds = np.searchsorted(owner, np.arange(owners + 1)).tolist()
+    return ["".join(texts[a:b]) if b > a else "" for a, b in pairwise(bounds)]
+
+
+def compile_rows(names: Sequence[str], body: Sequence[str]) -> RowFunction:
+    """The function rows(*columns) that runs `body` for each row, where the names stand for a row's texts."""
+    lines = [f"def rows({', '.join('all_' + name for name in names)}):", "    out = []"]
+    joint = "".join(name + ", " for name in names)
+    lines.append(f"    for {joint} in zip({', '.join('all_' + name for name in names)}):")
+    lines.extend("        " + line for line in body)
+    lines.append("    return out")
+    scope: dict[str, Any] = {}
+    # The only foreign texts in this code are names and constants out of the schema, as Python literals.
+    exec(compile("\n".join(lines), "<compiled writer>", "exec"), scope)
+    function: RowFunction = scope["rows"]
+    return function
+
+
+def row_names(layout: Layout, container: int) -> list[str]:
+    """The names that stand for a row's texts: f{class}, k{inner container}, m (moved)."""
+    held = [f"f{number}" for number in layout.containers[container].held]
+    inner = [f"k{c.index}" for c in layout.containers if c.parent == container]
+    return [*held, *inner, "m"]

@@ -1,0 +1,80 @@
+"""Trees files: one record per line, `{"id": …, "tree": [[class, value, [children…]], …]}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from treeanon.errors import DataError
+from treeanon.forest.nested import Malformed, NestedReader
+from treeanon.forest.report import ReadReport
+from treeanon.forest.tables import Batch, BatchWriter, TextCodes
+from treeanon.io.documents.json_records import has_repeated_key, parse
+from treeanon.io.documents.ndjson import line_blocks, spans_of_lines
+from treeanon.io.options import BATCH_RECORDS, ReadOptions, broken_files
+from treeanon.io.sources import Source
+from treeanon.kernels.jsontext import lines_with_repeats
+from treeanon.schema import Schema
+
+_NAMED = frozenset({"id", "tree"})
+
+
+class _TreeLines:
+    """Puts the lines of a trees file into batches."""
+
+    def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
+        self.layout, self.options, self.report, self.source = schema.layout, options, report, ""
+        self._renew()
+
+    def _renew(self) -> None:
+        self.out = BatchWriter(self.layout)
+        self.codes = [TextCodes() for _ in self.layout.classes]
+        self.nested = NestedReader(self.layout, self.out, self.codes)
+
+    def flush(self) -> Batch:
+        batch = self.out.finish(self.codes)
+        self._renew()
+        return batch
+
+    def block(self, block: bytes, first: int) -> int:
+        """Reads the lines of a block, and returns how many there are."""
+        starts, stops = spans_of_lines(block)
+        suspects = set(lines_with_repeats(np.frombuffer(block, np.uint8), starts, stops).tolist())
+        for i, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
+            text = block[start:stop]
+            self.line(text, first + i, i in suspects)
+        return len(starts)
+
+    def line(self, text: bytes, number: int, suspect: bool) -> None:
+        before = len(self.out.owners[0])
+        try:
+            record: Any = parse(text)
+            if suspect and has_repeated_key(text):
+                if self.options.strict:
+                    raise DataError("an object holds one key twice")
+                self.report.duplicate_keys += 1
+            if not isinstance(record, dict) or "tree" not in record:
+                raise DataError('must be an object with a member "tree"')
+            self.nested.add_record(record["tree"])
+            self.report.dropped.add_keys("", record, _NAMED)
+        except (DataError, Malformed) as problem:
+            self.out.rollback(before)
+            if self.options.on_error == "error":
+                raise DataError(str(problem), source=self.source, place=f"line {number}") from None
+            self.report.skipped += 1
+
+
+def read_trees(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
+    """The batches of trees files."""
+    lines = _TreeLines(schema, options, report)
+    for source in sources:
+        with broken_files(options, report), source.open(options.advance) as stream:
+            lines.source = source.name
+            number = 1
+            for block in line_blocks(stream, source.name):
+                number += lines.block(block, number)
+                if len(lines.out.owners[0]) >= BATCH_RECORDS:
+                    yield lines.flush()
+    yield lines.flush()

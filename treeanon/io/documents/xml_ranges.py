@@ -1,0 +1,227 @@
+"""XML in ranges of bytes: where a long document can be cut between records, and a range read as a document of its own.
+
+A range is whole records, between the start and end tags of the elements that are open there. Cuts are found by a
+parser that reads all of the document, so that comments, CDATA and elements in others of their name mislead nobody. A
+document in which anything is unusual, or wrong, is one range: the reader of XML says of it what there is to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+from xml.parsers import expat
+
+from treeanon.errors import DataError
+from treeanon.io.documents.xml_compile import Qualifier
+from treeanon.io.documents.xml_write import xml_attribute
+from treeanon.io.sources import Source
+from treeanon.schema import Schema
+
+_BLOCK = 1 << 20
+_BLOCKS_OF_TEXT = 8
+_DEEPEST = 250
+_PLACE = re.compile(r"(?:record (?P<record>\d+) \()?line (?P<line>\d+)\)?")
+_ENCODINGS = (None, "utf-8", "us-ascii")
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bytes `begin` to `end` of a document (None: all of it), and the tags that make a document of them.
+
+    `records` and `line` are the number of the records before, and of the line it begins in.
+    """
+
+    begin: int = 0
+    end: int | None = None
+    head: str = ""
+    tail: str = ""
+    records: int = 0
+    line: int = 1
+
+    def place(self, told: str) -> str:
+        """A place in the range, as of a line or a record, as one in the whole document."""
+        found = _PLACE.fullmatch(told)
+        if found is None:
+            return told
+        line = f"line {int(found['line']) + self.line - 1}"
+        return line if found["record"] is None else f"record {int(found['record']) + self.records} ({line})"
+
+
+WHOLE = Range()
+"""All of a document."""
+
+
+class _Unusual(Exception):
+    """Something for the reader of XML to deal with."""
+
+
+def ranges_of(stream: BinaryIO, schema: Schema, least: int) -> list[Range]:
+    """The ranges of a document's records, each of at least so many bytes except the last.
+
+    >>> import io, treeanon as ta
+    >>> text = 'version = 1\\n[input]\\nformat = "xml"\\nrecord = "a/b"\\n[[class]]\\nname = "c"\\npath = "@c"'
+    >>> found = ranges_of(io.BytesIO(b'<a><b c="1"/>\\n<b c="2"/></a>'), ta.Schema.loads(text), 1)
+    >>> [(one.begin, one.end, one.head, one.tail) for one in found]
+    [(0, 14, '', '</a>'), (14, 24, '<a>', '</a>'), (24, 28, '<a>', '')]
+    """
+    assert schema.input.record is not None
+    qualifier = Qualifier(schema.input.namespaces)
+    cutter = _Cutter([qualifier.element(name) for name in schema.input.record.names], least)
+    try:
+        return cutter.read(stream)
+    except (_Unusual, expat.ExpatError, UnicodeError):
+        return [WHOLE]
+
+
+class _Cutter:
+    """Notes where a document can be cut, as it streams by."""
+
+    def __init__(self, names: list[str], least: int) -> None:
+        self.names, self.least = names, least
+        self.parser = parser = expat.ParserCreate(namespace_separator=" ")
+        parser.namespace_prefixes = True
+        parser.ordered_attributes = True
+        parser.XmlDeclHandler = self.declaration
+        parser.StartDoctypeDeclHandler = self.doctype
+        parser.StartNamespaceDeclHandler = lambda prefix, uri: self.spaces.append((prefix, uri))
+        self.spaces: list[tuple[str | None, str | None]] = []
+        self.open: list[tuple[str, str]] = []
+        self.ranges: list[Range] = []
+        self.begun = WHOLE
+        self.records = 0
+        self.tags = self.follow()
+
+    def declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        """Bytes are cut only where they are ASCII or UTF-8."""
+        if version != "1.0" or (encoding.lower() if encoding else None) not in _ENCODINGS:
+            raise _Unusual
+
+    def doctype(self, *_: object) -> None:
+        """The reader refuses documents with a DOCTYPE."""
+        raise _Unusual
+
+    def follow(self) -> Callable[[], int]:
+        """Has the parser tell of elements, most of which are below records; gives what counts them."""
+        names, least, parser = self.names, self.least, self.parser
+        reach, outer = len(names), len(names) - 1
+        depth = matched = tags = 0
+        due = False
+
+        def start(name: str, attributes: list[str]) -> None:
+            nonlocal depth, matched, due, tags
+            tags += 1
+            if due:
+                due = False
+                self.cut(parser.CurrentByteIndex)
+            if depth < reach:
+                if matched == depth and _tag(name) == names[depth]:
+                    matched += 1
+                    if depth < outer:
+                        self.open.append(_tags(name, self.spaces))
+            elif depth == _DEEPEST:
+                raise _Unusual
+            self.spaces.clear()
+            depth += 1
+
+        def end(name: str) -> None:
+            nonlocal depth, matched, due
+            if due:
+                due = False
+                self.cut(parser.CurrentByteIndex)
+            depth -= 1
+            if matched > depth:
+                matched = depth
+                if depth == outer:
+                    self.records += 1
+                    due = parser.CurrentByteIndex - self.begun.begin >= least
+                else:
+                    self.open.pop()
+
+        parser.StartElementHandler, parser.EndElementHandler = start, end
+        return lambda: tags
+
+    def cut(self, place: int) -> None:
+        """Ends a range, at the first tag after a record, and begins the next.
+
+        What lies between records comes before one, as readers count what is left out when something follows it.
+        """
+        if place <= self.begun.begin:
+            raise _Unusual
+        tail = "".join(last for _, last in reversed(self.open))
+        self.ranges.append(_ended(self.begun, place, tail))
+        head = "".join(first for first, _ in self.open)
+        self.begun = Range(place, None, head, "", self.records, self.parser.CurrentLineNumber)
+
+    def read(self, stream: BinaryIO) -> list[Range]:
+        """The ranges of the whole document."""
+        size = last = text = 0
+        while block := stream.read(_BLOCK):
+            if not size and (b"\0" in block[:4] or block[:2] in (b"\xff\xfe", b"\xfe\xff")):
+                raise _Unusual
+            size += len(block)
+            self.parser.Parse(block, False)
+            text = text + 1 if self.tags() == last else 0
+            last = self.tags()
+            if text == _BLOCKS_OF_TEXT:
+                raise _Unusual
+        self.parser.Parse(b"", True)
+        return [*self.ranges, _ended(self.begun, size, "")]
+
+
+def _ended(begun: Range, end: int, tail: str) -> Range:
+    return Range(begun.begin, end, begun.head, tail, begun.records, begun.line)
+
+
+def _tag(name: str) -> str:
+    """A name as the parser gives it (namespace, name and prefix), as readers have it."""
+    parts = name.split(" ")
+    return parts[0] if len(parts) == 1 else f"{{{parts[0]}}}{parts[1]}"
+
+
+def _tags(name: str, spaces: list[tuple[str | None, str | None]]) -> tuple[str, str]:
+    """The start and end tag of an element, with its namespaces and without its attributes."""
+    parts = name.split(" ")
+    called = f"{parts[2]}:{parts[1]}" if len(parts) == 3 else parts[1] if len(parts) == 2 else parts[0]
+    told = "".join(f" xmlns{':' + prefix if prefix else ''}={xml_attribute(uri or '')}" for prefix, uri in spaces)
+    return f"<{called}{told}>", f"</{called}>"
+
+
+def range_source(name: str, raw: Callable[[], BinaryIO], part: Range) -> Source:
+    """A range of a document, as a document to read; `raw` opens all of its bytes."""
+    if part.end is None:
+        return Source(name, None, raw)
+    return Source(name, None, lambda: cast(BinaryIO, _Framed(raw(), part)))
+
+
+class _Framed:
+    """The bytes of a range between its tags."""
+
+    def __init__(self, stream: BinaryIO, part: Range) -> None:
+        assert part.end is not None
+        self.stream, self.left = stream, part.end - part.begin
+        self.head, self.tail = part.head.encode(), part.tail.encode()
+        stream.seek(part.begin)
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; fewer than asked for where tags begin or end."""
+        if self.head:
+            return self._of("head", size)
+        if self.left:
+            block = self.stream.read(self.left if size < 0 else min(size, self.left))
+            if not block:
+                raise DataError("has become shorter while it was read")
+            self.left -= len(block)
+            return block
+        return self._of("tail", size)
+
+    def _of(self, part: str, size: int) -> bytes:
+        held: bytes = getattr(self, part)
+        block = held if size < 0 else held[:size]
+        setattr(self, part, held[len(block) :])
+        return block
+
+    def close(self) -> None:
+        """Closes the whole document."""
+        self.stream.close()

@@ -1,0 +1,125 @@
+"""Writes records as XML elements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from treeanon.errors import DataError
+from treeanon.io.documents.row_texts import RowFunction, compile_rows, row_names
+from treeanon.schema import Layout, Shape
+from treeanon.schema.layout import MOVED_NAMESPACE
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_PLAIN = re.compile("[ !#-%'-;=?-~\u00a0-\ud7ff]*")
+_LONGEST = 9_900_000
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_ATTRIBUTE = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+)
+
+
+def xml_text(text: str) -> str:
+    """A text as the content of an element.
+
+    >>> xml_text("a<b & c")
+    'a&lt;b &amp; c'
+    """
+    return text if _is_plain(text) else _checked(text).translate(_TEXT)
+
+
+def xml_attribute(text: str) -> str:
+    """A text as the value of an attribute, in quotes; white space in it survives."""
+    return f'"{text if _is_plain(text) else _checked(text).translate(_ATTRIBUTE)}"'
+
+
+def _is_plain(text: str) -> bool:
+    return len(text) < _LONGEST and _PLAIN.fullmatch(text) is not None
+
+
+def _checked(text: str) -> str:
+    if len(text.encode()) > _LONGEST:
+        raise DataError("a value is longer than the 10 MB that XML readers take; write JSON or a trees file instead")
+    if _NOT_XML.search(text):
+        raise DataError("a value holds a control character that XML cannot hold; write JSON or a trees file instead")
+    return text
+
+
+class XmlDialect:
+    """XML rows: elements and attributes as the schema's paths say."""
+
+    def __init__(self, layout: Layout, record_name: str) -> None:
+        self.layout, self.record_name = layout, record_name
+        self.forms: dict[int, tuple[str, str, bool]] = {}
+        for container in layout.containers:
+            for shape in container.shape.walk():
+                if shape.held >= 0:
+                    self.forms[shape.held] = self._text_form(shape, is_container=shape is container.shape)
+                for attribute in shape.attributes:
+                    if attribute.held >= 0:
+                        self.forms[attribute.held] = (f" {attribute.name}=", "", True)
+
+    def _text_form(self, shape: Shape, *, is_container: bool) -> tuple[str, str, bool]:
+        if is_container or not shape.is_scalar:
+            return "", "", False
+        return f"<{shape.name}>", f"</{shape.name}>", False
+
+    def writable(self, text: str) -> bool:
+        """Blank values would be read as formatting."""
+        return not text.isspace()
+
+    def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
+        """` hospital="H1"` for an attribute, `<age>34</age>` for an element, the bare text of a repeated one."""
+        before, after, is_attribute = self.forms[held]
+        write = xml_attribute if is_attribute else xml_text
+        return [f"{before}{write(text)}{after}" for text in texts]
+
+    def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:
+        """`<ta:moved xmlns:ta="urn:treeanon:1" under="hospital"><ta:node …/></ta:moved>`"""
+        start = f'<ta:moved xmlns:ta="{MOVED_NAMESPACE}" under='
+        return "".join(f"{start}{xml_attribute(under)}>{''.join(texts)}</ta:moved>" for under, texts in groups)
+
+    def node(self, name: str, value: str, children: Sequence[str]) -> str:
+        """`<ta:node class="disease" value="Flu"/>` with its children in it."""
+        start = f"<ta:node class={xml_attribute(name)} value={xml_attribute(value)}"
+        return f"{start}>{''.join(children)}</ta:node>" if children else f"{start}/>"
+
+    def row_function(self, container: int) -> RowFunction:
+        """The function that gives the rows of a container."""
+        shape = self.layout.containers[container].shape
+        name = self.record_name if container == 0 else shape.name
+        body: list[str] = []
+        attributes, content = self._attributes(shape), self._content(shape, body)
+        body.append(f"out.append({'<' + str(name)!r} + {attributes} + '>' + {content} + m + {f'</{name}>'!r})")
+        return compile_rows(row_names(self.layout, container), body)
+
+    def _attributes(self, shape: Shape) -> str:
+        parts = [
+            f"f{attribute.held}"
+            if attribute.constant is None
+            else repr(f" {attribute.name}={xml_attribute(attribute.constant)}")
+            for attribute in shape.attributes
+        ]
+        return " + ".join(parts) or "''"
+
+    def _content(self, shape: Shape, body: list[str]) -> str:
+        """An expression for what stands in an element; what it needs is put into `body` before."""
+        parts: list[str] = []
+        if shape.held >= 0:
+            parts.append(f"f{shape.held}")
+        elif shape.constant is not None:
+            parts.append(repr(xml_text(shape.constant)))
+        for wrapper in shape.wrappers:
+            parts.append(self._wrapper(wrapper, body))
+        parts.extend(f"k{index}" for index in shape.containers)
+        return " + ".join(parts) or "''"
+
+    def _wrapper(self, wrapper: Shape, body: list[str]) -> str:
+        if wrapper.is_scalar and wrapper.held >= 0:
+            return f"f{wrapper.held}"
+        attributes, content = self._attributes(wrapper), self._content(wrapper, body)
+        number = len(body)
+        body.append(f"a{number} = {attributes}")
+        body.append(f"c{number} = {content}")
+        start, end = f"<{wrapper.name}", f"</{wrapper.name}>"
+        return f"({start!r} + a{number} + '>' + c{number} + {end!r} if a{number} or c{number} else '')"

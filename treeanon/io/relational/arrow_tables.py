@@ -1,0 +1,187 @@
+"""The tables of a release as Arrow has them: keys as numbers, values as numbers or texts, rows in random order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treeanon.forest import Forest
+from treeanon.io.columns.numpy_views import indices
+from treeanon.io.columns.value_columns import Kind, kinds_of, text_array, values_of
+from treeanon.io.relational.fresh_keys import KeyedTable, Numbered, moved_from, moved_tables, whole_keys
+from treeanon.io.relational.layout import MovedRows, Rows
+from treeanon.io.relational.moved_tables import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE
+from treeanon.io.relational.part_agreement import Agreed
+from treeanon.io.relational.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.schema.keys import ForeignKey
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class TableOut:
+    """One table of a release: its columns, what kind each is, and its keys (`unique`: those beside the primary)."""
+
+    name: str
+    data: pa.Table
+    kinds: dict[str, Kind]
+    primary: tuple[str, ...]
+    unique: tuple[tuple[str, ...], ...]
+    foreign: tuple[ForeignKey, ...]
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The columns of its keys that are never null; of keys beside the primary one some rows may have none."""
+        names = {name for columns in (self.primary, *self.unique) for name in columns}
+        return frozenset(name for name in names if not self.data.column(name).null_count)
+
+
+def agreement(forest: Forest, plan: Plan, rows: Rows, keyed: Mapping[str, KeyedTable]) -> Agreed:
+    """What there is to agree upon in the tables of a part, which have all their keys."""
+    fitting = {
+        ((name, column), kind)
+        for name in keyed
+        for column, (_, texts, wanted) in _Maker(forest, plan, rows, keyed[name]).valued().items()
+        for kind in kinds_of(texts, wanted)
+    }
+    return Agreed(whole_keys(keyed), moved_tables(plan, rows), frozenset(fitting))
+
+
+def tables_out(
+    forest: Forest,
+    plan: Plan,
+    rows: Rows,
+    keyed: Mapping[str, KeyedTable],
+    numbered: Numbered,
+    agreed: Agreed | None = None,
+) -> list[TableOut]:
+    """All tables of a release, the record's first; of a part of one, as `agreed`."""
+    made = [table_out(forest, plan, rows, table, agreed) for table in keyed.values()]
+    moved = moved_tables(plan, rows) if agreed is None else agreed.moved
+    made += [_moved_table(forest, plan, rows, keyed[name], numbered) for name in keyed if name in moved]
+    return made
+
+
+def table_out(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, agreed: Agreed | None = None) -> TableOut:
+    """One table of a release."""
+    return _Maker(forest, plan, rows, keyed, agreed).table()
+
+
+@dataclass
+class _Maker:
+    forest: Forest
+    plan: Plan
+    rows: Rows
+    keyed: KeyedTable
+    agreed: Agreed | None = None
+
+    def table(self) -> TableOut:
+        import pyarrow as pa
+
+        # Rows are put in the order of their random numbers.
+        order = np.argsort(self.keyed.serial)
+        columns: dict[str, pa.Array] = {}
+        kinds: dict[str, Kind] = {}
+        for name, values in self.keyed.columns.items():
+            columns[name], kinds[name] = pa.array(values[order], mask=values[order] == 0), "integer"
+        for name, (codes, texts, wanted) in self.valued().items():
+            kinds[name] = next(kinds_of(texts, wanted)) if self.agreed is None else self.kind(name)
+            columns[name] = values_of(texts, kinds[name]).take(indices(codes[order]))
+        if marks := self.persons():
+            columns[RECORD_COLUMN], kinds[RECORD_COLUMN] = pa.array(marks[0][order]), "integer"
+        own = tuple(key for key in self.plan.followed() if key.table == self.keyed.name)
+        return TableOut(self.keyed.name, pa.table(columns), kinds, self.keyed.primary, tuple(self.keyed.unique), own)
+
+    def kind(self, name: str) -> Kind:
+        assert self.agreed is not None
+        return self.agreed.kind((self.keyed.name, name))
+
+    def persons(self) -> list[Longs]:
+        """Which rows are persons, in a record table that has other rows too."""
+        if 0 not in self.keyed.blocks or len(self.keyed.blocks) == 1:
+            return []
+        marks = np.zeros(len(self.keyed.serial), np.int64)
+        marks[self.keyed.blocks[0]] = 1
+        return [marks]
+
+    def valued(self) -> dict[str, tuple[Ints, list[str], set[str]]]:
+        """For every column with values: a code for each row, the texts, and the types that its classes declare."""
+        found: dict[str, tuple[Ints, list[str], set[str]]] = {}
+        classes = self.forest.classes
+        for stop in self.plan.stops:
+            if stop.table != self.keyed.name:
+                continue
+            block = self.keyed.blocks[stop.index]
+            if stop.fixed is not None:
+                codes, texts, wanted = self.started(found, stop.fixed[0])
+                codes[block] = len(texts)
+                texts.append(stop.fixed[1])
+                wanted.add("text")
+            for held, name in stop.columns.items():
+                codes, texts, wanted = self.started(found, name)
+                labels = self.rows.stops[stop.index].labels[held]
+                used = np.unique(labels[labels >= 0])
+                # Only texts that are published are looked at: a hierarchy may hold many more.
+                number = np.full(len(classes) + 1, -1, np.int32)
+                number[used] = np.arange(len(texts), len(texts) + len(used))
+                codes[block] = number[labels]
+                texts.extend(classes.texts[label] for label in used.tolist())
+                wanted.add(self.plan.layout.classes[held].spec.type)
+        return found
+
+    def started(
+        self, found: dict[str, tuple[Ints, list[str], set[str]]], name: str
+    ) -> tuple[Ints, list[str], set[str]]:
+        empty = np.full(len(self.keyed.serial), -1, np.int32)
+        return found.setdefault(name, (empty, [], set()))
+
+
+def _is_row_of(stop: Stop, table: str) -> bool:
+    return stop.is_container and stop.table == table
+
+
+def _moved_table(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, numbered: Numbered) -> TableOut:
+    """The table of what was disassociated from rows of another, which it refers to."""
+    import pyarrow as pa
+
+    name = MOVED_TABLE + keyed.name
+    containers = list(moved_from(plan, rows, keyed.name))
+    home = {stop.container: keyed.blocks[stop.index] for stop in plan.stops if _is_row_of(stop, keyed.name)}
+    names = [published.name for published in plan.layout.classes]
+    size = sum(len(rows.moved[container].row) for container in containers)
+    serial = numbered(name, size)
+    above, holder = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    unders: list[str] = []
+    labels: list[int] = []
+    at = 0
+    for container in containers:
+        found: MovedRows = rows.moved[container]
+        upper = np.array(found.above, np.int64)
+        part = slice(at, at + len(upper))
+        above[part] = np.where(upper >= 0, serial[part][upper], 0)
+        holder[part] = np.array(found.row) + home[container].start
+        unders += ["/" if under < 0 else names[under] for under in found.under]
+        labels += found.label
+        at += len(upper)
+    order = np.argsort(serial)
+    decoded = [forest.classes.decode(label) for label in labels]
+    columns = {
+        NODE: pa.array(serial[order]),
+        ABOVE: pa.array(above[order], mask=above[order] == 0),
+        UNDER: text_array([unders[i] for i in order]),
+        CLASS: text_array([decoded[i][0] for i in order]),
+        VALUE: text_array([decoded[i][1] for i in order]),
+    }
+    for column in keyed.primary:
+        columns[HOLDER + column] = pa.array(keyed.columns[column][holder][order])
+    kinds: dict[str, Kind] = {column: "text" if column in (UNDER, CLASS, VALUE) else "integer" for column in columns}
+    foreign = (
+        ForeignKey(name, (ABOVE,), name, (NODE,)),
+        ForeignKey(name, tuple(HOLDER + column for column in keyed.primary), keyed.name, keyed.primary),
+    )
+    return TableOut(name, pa.table(columns), kinds, (NODE,), (), foreign)

@@ -1,0 +1,112 @@
+"""Released tables as a folder (or zip) of CSV, TSV or Parquet files, with a datapackage.json that has their keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from treeanon.io.columns.write_rows import write_rows
+from treeanon.io.output import Folder
+from treeanon.io.relational.arrow_tables import TableOut
+from treeanon.io.relational.file_store import PACKAGE
+
+_GENERATOR = "treeanon"
+_MEDIA = {"csv": "text/csv", "tsv": "text/tab-separated-values", "parquet": "application/vnd.apache.parquet"}
+_TYPES = {"integer": "integer", "number": "number", "text": "string"}
+
+
+def write_folder(tables: Sequence[TableOut], files: str, folder: Folder) -> None:
+    """Writes a file for every table and the description of them all."""
+    names = file_names([table.name for table in tables], f".{files}")
+    for table, name in zip(tables, names, strict=True):
+        with folder.open(name) as stream:
+            write_rows(table, files, delimiter_of(files), stream)
+    with folder.open(PACKAGE) as stream:
+        stream.write(package_of(tables, names, files))
+
+
+def delimiter_of(files: str) -> str:
+    """The delimiter of files of a kind."""
+    return "\t" if files == "tsv" else ","
+
+
+def package_of(tables: Sequence[TableOut], paths: Sequence[str | Sequence[str]], files: str) -> bytes:
+    """The datapackage.json of tables, each in a file or in several."""
+    resources = [_resource(table, path, files) for table, path in zip(tables, paths, strict=True)]
+    package = {"profile": "data-package", "generator": _GENERATOR, "resources": resources}
+    return json.dumps(package, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def file_names(tables: Sequence[str], ending: str) -> list[str]:
+    """A name of a file (or, without an ending, a folder) for each table, different also where capitals do not count."""
+    names: list[str] = []
+    taken = {PACKAGE}
+    for table in tables:
+        stem = quote(table, safe=" ()-_.").lstrip(".")[:100] or "table"
+        name, number = f"{stem}{ending}", 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{stem}-{number}{ending}"
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _resource(table: TableOut, path: str | Sequence[str], files: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {
+        "fields": [{"name": name, "type": _TYPES[table.kinds[name]]} for name in table.data.column_names]
+    }
+    if table.primary:
+        schema["primaryKey"] = list(table.primary)
+    if table.unique:
+        schema["uniqueKeys"] = [list(columns) for columns in table.unique]
+    if table.foreign:
+        schema["foreignKeys"] = [
+            {
+                "fields": list(key.columns),
+                "reference": {"resource": "" if key.of_itself else key.target, "fields": list(key.target_columns)},
+            }
+            for key in table.foreign
+        ]
+    shown = path if isinstance(path, str) else list(path)
+    found: dict[str, Any] = {"name": table.name, "path": shown, "format": files, "mediatype": _MEDIA[files]}
+    if files != "parquet":
+        found |= {"profile": "tabular-data-resource", "encoding": "utf-8"}
+        if files == "tsv":
+            found["dialect"] = {"delimiter": "\t"}
+    return found | {"schema": schema}
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds nothing but a package that treeanon wrote: its description and the files that this names.
+
+    Other packages are not ours to replace: they may be somebody's only copy of the data.
+    """
+    try:
+        # What is no release of ours may be large: it is not looked through.
+        description = (folder / PACKAGE).read_bytes()
+        if not is_package(description, (), ()):
+            return False
+        inside = list(folder.rglob("*"))
+        folders = {path.relative_to(folder).as_posix() for path in inside if path.is_dir() and not path.is_symlink()}
+        files = {path.relative_to(folder).as_posix() for path in inside} - folders
+        return is_package(description, files, folders)
+    except OSError:
+        return False
+
+
+def is_package(description: bytes, files: Iterable[str], folders: Iterable[str]) -> bool:
+    """Whether files, and folders of them, by their relative names, are no more than a description of ours names."""
+    try:
+        package = orjson.loads(description)
+        paths = [resource["path"] for resource in package["resources"]]
+        named = {PACKAGE, *(one for path in paths for one in ([path] if isinstance(path, str) else path))}
+        above = {name.rpartition("/")[0] for name in named}
+        return package.get("generator") == _GENERATOR and named.issuperset(files) and above.issuperset(folders)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return False

@@ -1,0 +1,1 @@
+"""Compiled loops over rows: grouping, splitting, ordering, exchanging, measuring."""

@@ -1,0 +1,188 @@
+"""The tuple that is worth most of all, found by looking at all that could be: a walk that leaves out what cannot be it.
+
+Tuples are made member by member, each no more worth than the one before. What such a beginning comes to at least is
+known from its cost, and from what every class that could follow is worth and makes it cost more: r more members make
+it cost more by what each of them alone does at least, and so also by the r-th part of what all of them alone do.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.table.freeform_prices import Floats, Prices, fill_steps, rows_cost
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
+
+
+class _Walk(NamedTuple):
+    """Where a walk is: the members so far, how often each class may still come, and by the number of members what it
+    comes to, and the classes that can follow, of which the first at[m] have been tried.
+    """
+
+    members: Ints
+    room: Ints
+    left: Floats
+    listed: Ints
+    counts: Longs
+    at: Longs
+    growth: Floats
+    steps: Floats
+    least: Floats
+
+
+@njit
+def _begun(prices: Prices, most: Ints, k: int) -> _Walk:
+    return _Walk(
+        np.empty(k, np.int32),
+        most.copy(),
+        np.empty(k),
+        np.empty((k + 1, len(most)), np.int32),
+        np.zeros(k + 1, np.int64),
+        np.zeros(k + 1, np.int64),
+        np.empty(len(most)),
+        np.zeros(len(prices.held)),
+        np.empty(k),
+    )
+
+
+@njit
+def _look(prices: Prices, worth: Floats, walk: _Walk, m: int) -> None:
+    """What the first m members come to, which classes have room yet, and by how much each would make them cost more."""
+    fill_steps(prices, walk.members, m, walk.steps)
+    walk.left[m] = rows_cost(prices, walk.members, m)
+    for i in range(m):
+        walk.left[m] -= worth[walk.members[i]]
+    listed, kept = walk.listed[m], 0
+    for i in range(walk.counts[m]):
+        v = listed[i]
+        if walk.room[v] > 0:
+            listed[kept] = v
+            walk.growth[kept] = 0.0
+            for c in range(prices.cells.shape[1]):
+                walk.growth[kept] += walk.steps[prices.cells[v, c]]
+            kept += 1
+    walk.counts[m] = kept
+
+
+@njit
+def _most_worth(worth: Floats, walk: _Walk, m: int, r: int) -> tuple[float, float]:
+    """What the r classes that are worth most are worth together, and the least of them; -inf if there are not r."""
+    total, last = 0.0, 0.0
+    for i in range(walk.counts[m]):
+        v = walk.listed[m, i]
+        taken = min(walk.room[v], r)
+        total, last = total + taken * worth[v], worth[v]
+        r -= taken
+        if r == 0:
+            return total, last
+    return -np.inf, last
+
+
+@njit
+def _least_shares(worth: Floats, walk: _Walk, m: int, r: int) -> float:
+    """The sum of the r least of what classes come to if each pays the r-th part of its growth: walk.least has them."""
+    least, count = walk.least, 0
+    for i in range(walk.counts[m]):
+        v = walk.listed[m, i]
+        share = walk.growth[i] / r - worth[v]
+        for _copy in range(min(walk.room[v], r)):
+            if count == r and share >= least[r - 1]:
+                break
+            j = count if count < r else r - 1
+            count = min(count + 1, r)
+            while j > 0 and least[j - 1] > share:
+                least[j] = least[j - 1]
+                j -= 1
+            least[j] = share
+    return float(least[:r].sum())
+
+
+@njit
+def _narrow(worth: Floats, walk: _Walk, m: int, below: float) -> bool:
+    """Drops the classes with which no tuple comes to less than `below`; returns whether there were any."""
+    r, left, before = len(walk.members) - m, walk.left[m], walk.counts[m]
+    total, last = _most_worth(worth, walk, m, r)
+    kept = 0
+    if total > -np.inf:
+        shares = _least_shares(worth, walk, m, r)
+        greatest = walk.least[r - 1]
+        if left + shares < below:
+            for i in range(before):
+                v = walk.listed[m, i]
+                share = walk.growth[i] / r - worth[v]
+                one = left + shares + max(share - greatest, 0.0)
+                other = left + walk.growth[i] - total + max(last - worth[v], 0.0)
+                if one < below and other < below:
+                    walk.listed[m, kept], walk.growth[kept] = v, walk.growth[i]
+                    kept += 1
+    walk.counts[m] = kept
+    return bool(kept < before)
+
+
+@njit
+def _best(prices: Prices, worth: Floats, walk: _Walk, members: Ints, below: float, looks: int) -> tuple[float, bool]:
+    """Walks from the first member on; puts the best tuple that comes to less than `below` into `members`, and returns
+    what it comes to (`below` if there is none), and whether all have been looked at.
+    """
+    k, m, is_new = len(members), 1, True
+    while m > 0:
+        if is_new:
+            looks -= 1
+            if looks < 0:
+                for i in range(m):
+                    walk.room[walk.members[i]] += 1
+                return below, False
+            _look(prices, worth, walk, m)
+            while _narrow(worth, walk, m, below):
+                pass
+            walk.at[m] = 0
+        if m == k - 1:
+            for i in range(walk.counts[m]):
+                v = walk.listed[m, i]
+                found = walk.left[m] + walk.growth[i] - worth[v]
+                if found < below:
+                    below = found
+                    members[:m], members[m] = walk.members[:m], v
+            walk.counts[m] = 0
+        if walk.at[m] < walk.counts[m]:
+            at = walk.at[m]
+            walk.at[m] += 1
+            walk.members[m] = walk.listed[m, at]
+            walk.room[walk.members[m]] -= 1
+            walk.counts[m + 1] = walk.counts[m] - at
+            walk.listed[m + 1, : walk.counts[m + 1]] = walk.listed[m, at : walk.counts[m]]
+            m, is_new = m + 1, True
+        else:
+            m, is_new = m - 1, False
+            walk.room[walk.members[m]] += 1
+    return below, True
+
+
+@njit
+def worthiest(
+    prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int, below: float, looks: int
+) -> tuple[Ints, Floats, Flags]:
+    """For each class to begin with the tuple of k members, none worth more than it, of which least is left when what
+    they are worth is taken from the cost; what is left, which is `below` if none comes to less; and whether that is
+    sure, as no more than so many `looks` were needed.
+
+    `begin` are all classes, or some of them, and k is more than 1.
+    """
+    out = np.empty((len(begin), k), np.int32)
+    left, is_sure = np.empty(len(begin)), np.empty(len(begin), np.bool_)
+    walk = _begun(prices, most, k)
+    order = np.argsort(-worth, kind="mergesort")
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    for q in range(len(begin)):
+        first = place[begin[q]]
+        walk.members[0] = begin[q]
+        walk.room[begin[q]] -= 1
+        walk.counts[1] = len(order) - first
+        walk.listed[1, : walk.counts[1]] = order[first:]
+        left[q], is_sure[q] = _best(prices, worth, walk, out[q], below, looks)
+        if left[q] < below:
+            out[q].sort()
+    return out, left, is_sure

@@ -1,0 +1,355 @@
+"""Loops of local recoding that look for classes: tuples that become alike at one vertex of the lattice of levels.
+
+Tuples are rows of `codes`, a column a quasi column; a missing value is the code after the nodes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.tree.forest import Flags, Ints, Longs
+
+Floats = npt.NDArray[np.float64]
+
+# What a class may cost of what its rows are expected to cost, so that tuples to spare are taken for it.
+_WORTH = 0.9
+# A vertex without a class is looked at again when costs have grown by so much.
+_LATER = 1.5
+
+
+class Vertices(NamedTuple):
+    """A lattice of levels, and what tuples become there.
+
+    `steps` has the level of each column at each vertex. Tuples that become alike have one sum of numbers drawn for
+    nodes: columns are in parts, and row sum_rows[v, p] of `sums` has the sum over part p at vertex v for each tuple.
+    What a row of a tuple loses at level l of column c is costs[places[c] + l * widths[c] + code]. `due` is the least
+    that a row may lose at a vertex.
+
+    Two sums that are equal by chance put strangers in one class: it loses more, and is as large as it says.
+    """
+
+    steps: Longs
+    sum_rows: Longs
+    sums: Longs
+    places: Longs
+    widths: Longs
+    costs: Floats
+    due: Floats
+
+
+class Look(NamedTuple):
+    """The tuples that are left, and work space for the classes that they form at a vertex.
+
+    `spare` are tuples that their classes can do without, and join what is left where that needs them: `spare_rows` and
+    `spare_paid` are how many rows of them a class could get, and what they cost where they are; `paid` is what its own
+    rows are expected to cost. Made outside of kernels: numba does not keep the arrays of one that is made inside.
+    """
+
+    left: Ints
+    seen: Ints
+    keys: Longs
+    sizes: Longs
+    first: Ints
+    number: Ints
+    new: Ints
+    costs: Floats
+    paid: Floats
+    spare: Ints
+    spare_number: Ints
+    spare_rows: Longs
+    spare_paid: Floats
+    owed: Longs
+
+
+@njit
+def add_sums(above: Longs, of: Longs, codes: Ints, column: int, starts: Longs, drawn: Longs, out: Longs) -> None:
+    """Writes rows of sums: row of[r] of those above, and what is drawn for a column's nodes from starts[r] on."""
+    for r in range(len(out)):
+        for t in range(len(codes)):
+            out[r, t] = above[of[r], t] + drawn[starts[r] + codes[t, column]]
+
+
+def cheapest_first(
+    codes: Ints, weights: Longs, wanted: Flags, vertices: Vertices, least: int, ease: float, prices: Floats | None
+) -> tuple[Ints, int, int]:
+    """The class of each tuple that is wanted, -1 where there is none; how many classes there are; the looks taken.
+
+    The class that costs a row least comes first, of all that have at least `least` rows among the tuples left. A class
+    only loses tuples to others, so a vertex is looked at again when its cheapest class of the last time is due, and
+    never again when it has none. What costs up to `ease` more is taken in the same look.
+
+    With `prices`, what a row of each tuple is expected to cost, tuples that their classes can spare fill up others:
+    where these cost less than expected, told what the ones that join them lose by it.
+    """
+    class_of = np.full(len(codes), -1, np.int32)
+    look = _look(wanted)
+    if prices is None:
+        classes, looks = _walk(codes, weights, vertices, least, ease, look, class_of)
+    else:
+        classes, looks = _walk_filling(codes, weights, vertices, least, ease, prices, look, class_of)
+    return class_of, classes, looks
+
+
+def _look(wanted: Flags) -> Look:
+    left = np.flatnonzero(wanted).astype(np.int32)
+    count = len(left)
+    return Look(
+        left=left,
+        seen=np.empty(1 << _bits(count), np.int32),
+        keys=np.empty(count, np.int64),
+        sizes=np.empty(count, np.int64),
+        first=np.empty(count, np.int32),
+        number=np.empty(count, np.int32),
+        new=np.empty(count, np.int32),
+        costs=np.empty(count, np.float64),
+        paid=np.empty(count, np.float64),
+        spare=np.empty(count, np.int32),
+        spare_number=np.empty(count, np.int32),
+        spare_rows=np.empty(count, np.int64),
+        spare_paid=np.empty(count, np.float64),
+        owed=np.empty(count, np.int64),
+    )
+
+
+@njit
+def _walk(
+    codes: Ints, weights: Longs, vertices: Vertices, least: int, ease: float, look: Look, class_of: Ints
+) -> tuple[int, int]:
+    """Writes the class of each tuple that gets one; how many there are, and the looks taken."""
+    count = len(look.left)
+    heap = [(vertices.due[v], v) for v in range(len(vertices.due))]
+    heapq.heapify(heap)
+    classes, looks = 0, 0
+    while count > 0 and len(heap) > 0:
+        key, v = heapq.heappop(heap)
+        looks += 1
+        if not _may_have(vertices, v, count, weights, least, look):
+            continue
+        found = _number(vertices, v, count, weights, look)
+        limit = max(key, heap[0][0] if len(heap) > 0 else key) + ease
+        before = classes
+        following = np.inf
+        for g in range(found):
+            look.new[g] = -1
+            if look.sizes[g] >= least:
+                cost = _cost(vertices, v, codes[look.first[g]])
+                if cost <= limit:
+                    look.new[g] = classes
+                    classes += 1
+                else:
+                    following = min(following, cost)
+        if classes > before:
+            count = _release(look, count, class_of)
+        if following < np.inf:
+            heapq.heappush(heap, (following, v))
+    return classes, looks
+
+
+@njit
+def _walk_filling(
+    codes: Ints,
+    weights: Longs,
+    vertices: Vertices,
+    least: int,
+    ease: float,
+    prices: Floats,
+    look: Look,
+    class_of: Ints,
+) -> tuple[int, int]:
+    """As `_walk`, with tuples to spare; what a vertex has may grow then, so each is looked at from time to time."""
+    count, spare = len(look.left), 0
+    costs = np.zeros(len(codes), np.float64)
+    heap = [(vertices.due[v], v) for v in range(len(vertices.due))]
+    heapq.heapify(heap)
+    classes, looks = 0, 0
+    while count > 0 and len(heap) > 0:
+        key, v = heapq.heappop(heap)
+        looks += 1
+        found = _number(vertices, v, count, weights, look)
+        _count_spare(vertices, v, count, found, spare, weights, least, prices, costs, look)
+        limit = max(key, heap[0][0] if len(heap) > 0 else key) + ease
+        before = classes
+        following = np.inf
+        for g in range(found):
+            look.new[g] = -1
+            size = look.sizes[g]
+            if size + look.spare_rows[g] < least:
+                continue
+            look.costs[g] = _cost(vertices, v, codes[look.first[g]])
+            cost = look.costs[g]
+            if size < least:
+                joins = cost - look.spare_paid[g] / look.spare_rows[g]
+                cost += (least - size) * max(0.0, joins) / size
+                if cost > _WORTH * look.paid[g] / size:
+                    continue
+            if cost <= limit:
+                look.new[g] = classes
+                look.owed[g] = least - size
+                classes += 1
+            else:
+                following = min(following, cost)
+        if classes > before:
+            spare = _fill(look, spare, weights, class_of)
+            spare = _spare(look, count, spare, weights, costs)
+            count = _release(look, count, class_of)
+        following = min(following, key * _LATER + _LATER - 1)
+        if following < codes.shape[1]:
+            heapq.heappush(heap, (following, v))
+    return classes, looks
+
+
+@njit
+def _count_spare(
+    vertices: Vertices,
+    v: int,
+    count: int,
+    found: int,
+    spare: int,
+    weights: Longs,
+    least: int,
+    prices: Floats,
+    costs: Floats,
+    look: Look,
+) -> None:
+    """Adds up which rows to spare the classes could get that are too small, and what theirs are expected to cost."""
+    look.paid[:found] = 0.0
+    look.spare_paid[:found] = 0.0
+    look.spare_rows[:found] = 0
+    for i in range(count):
+        t = look.left[i]
+        look.paid[look.number[i]] += weights[t] * prices[t]
+    sums, rows = vertices.sums, vertices.sum_rows[v]
+    last = (1 << _bits(count)) - 1
+    for i in range(spare):
+        t = look.spare[i]
+        key = _key(sums, rows, t)
+        at = _slot(look.seen, look.keys, key, last)
+        g = look.seen[at]
+        look.spare_number[i] = g
+        if g >= 0 and look.sizes[g] < least:
+            look.spare_rows[g] += weights[t]
+            look.spare_paid[g] += weights[t] * costs[t]
+
+
+@njit
+def _fill(look: Look, spare: int, weights: Longs, class_of: Ints) -> int:
+    """Gives new classes the tuples that they are owed; how many are left to spare."""
+    kept = 0
+    for i in range(spare):
+        t, g = look.spare[i], look.spare_number[i]
+        if g >= 0 and look.new[g] >= 0 and look.owed[g] > 0:
+            look.owed[g] -= weights[t]
+            class_of[t] = look.new[g]
+        else:
+            look.spare[kept] = t
+            kept += 1
+    return kept
+
+
+@njit
+def _spare(look: Look, count: int, spare: int, weights: Longs, costs: Floats) -> int:
+    """Adds the tuples that new classes can spare, which are owed less than nothing; how many there are now."""
+    for i in range(count):
+        t, g = look.left[i], look.number[i]
+        if look.new[g] >= 0 and look.owed[g] + weights[t] <= 0:
+            look.owed[g] += weights[t]
+            costs[t] = look.costs[g]
+            look.spare[spare] = t
+            spare += 1
+    return spare
+
+
+@njit
+def _bits(entries: int) -> int:
+    bits = 4
+    while (1 << bits) < 2 * entries:
+        bits += 1
+    return bits
+
+
+@njit
+def _key(sums: Longs, rows: Longs, t: int) -> int:
+    """What tells a tuple at a vertex from those that are not alike."""
+    key = np.int64(0)
+    for row in rows:
+        key += sums[row, t]
+    return int(key)
+
+
+@njit
+def _slot(seen: Ints, keys: Longs, key: int, last: int) -> int:
+    """Where the class with a key is noted, or would be."""
+    at = (key ^ (key >> 31)) & last
+    while seen[at] >= 0 and keys[seen[at]] != key:
+        at = (at + 1) & last
+    return at
+
+
+@njit
+def _may_have(vertices: Vertices, v: int, count: int, weights: Longs, least: int, look: Look) -> bool:
+    """Whether a vertex may have a class that is large enough: quicker than to know, as no two sums are told apart."""
+    sums, rows = vertices.sums, vertices.sum_rows[v]
+    last = (1 << _bits(count)) - 1
+    look.seen[: last + 1] = 0
+    for i in range(count):
+        t = look.left[i]
+        key = _key(sums, rows, t)
+        at = (key ^ (key >> 31)) & last
+        size = look.seen[at] + weights[t]
+        if size >= least:
+            return True
+        look.seen[at] = size
+    return False
+
+
+@njit
+def _number(vertices: Vertices, v: int, count: int, weights: Longs, look: Look) -> int:
+    """Numbers the classes of the tuples left at a vertex and adds up their sizes; how many there are."""
+    sums, rows = vertices.sums, vertices.sum_rows[v]
+    last = (1 << _bits(count)) - 1
+    look.seen[: last + 1] = -1
+    found = 0
+    for i in range(count):
+        t = look.left[i]
+        key = _key(sums, rows, t)
+        at = _slot(look.seen, look.keys, key, last)
+        g = look.seen[at]
+        if g < 0:
+            g = found
+            found += 1
+            look.seen[at] = g
+            look.keys[g] = key
+            look.sizes[g] = 0
+            look.first[g] = t
+        look.sizes[g] += weights[t]
+        look.number[i] = g
+    return found
+
+
+@njit
+def _cost(vertices: Vertices, v: int, codes: Ints) -> float:
+    """What each row of a tuple loses at a vertex."""
+    cost = 0.0
+    for c in range(len(codes)):
+        cost += vertices.costs[vertices.places[c] + vertices.steps[v, c] * vertices.widths[c] + codes[c]]
+    return cost
+
+
+@njit
+def _release(look: Look, count: int, class_of: Ints) -> int:
+    """Gives tuples their new classes, and keeps the others in `left`; how many those are."""
+    kept = 0
+    for i in range(count):
+        t = look.left[i]
+        g = look.new[look.number[i]]
+        if g >= 0:
+            class_of[t] = g
+        else:
+            look.left[kept] = t
+            kept += 1
+    return kept

@@ -1,0 +1,1 @@
+"""Compiled loops over trees: building, projecting, searching, measuring."""

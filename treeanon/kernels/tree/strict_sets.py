@@ -1,0 +1,523 @@
+"""Looks for a combination that breaks an extended guarantee: joint attackers, l-diversity, negative knowledge.
+
+An *element* is a slot (the number of a published label), or slots + slot for "does not have it". The persons of a
+combination are listed, ascending, one element or relation after another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.tree.record_sets import DENSE, Bytes, Words, has
+
+Table = npt.NDArray[np.int32]
+Sets = tuple[Bytes, Longs, Ints, Words, Ints]
+"""kind, at, size, rows, lists: record sets as in record_sets."""
+
+Values = tuple[Longs, Ints, Ints, int]
+"""The distinct sensitive values of every record: where they start, their numbers, the class of each, the classes."""
+
+Trees = tuple[Longs, Ints, Ints, npt.NDArray[np.bool_]]
+"""offsets, parent, label, and whether a label is of a class that a combination may speak of."""
+
+MOST = 8
+"""The most labels of a combination."""
+
+_APART = 16
+
+
+@njit
+def members(sets: Sets, chosen: int, wanted: bool, records: int, out: Ints) -> int:
+    """Lists the records of a set, or those that are not in it; their number."""
+    kind, at, size, rows, lists = sets
+    count = 0
+    if kind[chosen] == DENSE:
+        for r in range(records):
+            if has(rows, at[chosen], r) == wanted:
+                out[count] = r
+                count += 1
+        return count
+    if wanted:
+        for i in range(at[chosen], at[chosen] + size[chosen]):
+            out[count] = lists[i]
+            count += 1
+        return count
+    i, stop = at[chosen], at[chosen] + size[chosen]
+    for r in range(records):
+        if i < stop and lists[i] == r:
+            i += 1
+        else:
+            out[count] = r
+            count += 1
+    return count
+
+
+@njit
+def _those_in(sets: Sets, chosen: int, wanted: bool, group: Ints, length: int, out: Ints) -> int:
+    """Lists those of a group that are in a set, or that are not; their number."""
+    kind, at, size, rows, lists = sets
+    count = 0
+    if kind[chosen] == DENSE:
+        for i in range(length):
+            if has(rows, at[chosen], group[i]) == wanted:
+                out[count] = group[i]
+                count += 1
+        return count
+    j, stop = at[chosen], at[chosen] + size[chosen]
+    if wanted and size[chosen] * _APART < length:
+        low = 0
+        while j < stop:
+            record = lists[j]
+            high = length
+            while low < high:
+                middle = (low + high) >> 1
+                if group[middle] < record:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < length and group[low] == record:
+                out[count] = record
+                count += 1
+            j += 1
+        return count
+    for i in range(length):
+        record = group[i]
+        while j < stop and lists[j] < record:
+            j += 1
+        if (j < stop and lists[j] == record) == wanted:
+            out[count] = record
+            count += 1
+    return count
+
+
+@njit
+def _is_diverse(group: Ints, length: int, values: Values, l: int, frequency: bool, seen: Ints, met: Ints) -> bool:  # noqa: E741
+    """Whether a group is l-diverse in every sensitive class. `seen` is work space of all zeros, and is left so."""
+    starts, codes, class_of, classes = values
+    distinct = np.zeros(classes, np.int32)
+    enough = filled = largest = 0
+    for i in range(length):
+        for j in range(starts[group[i]], starts[group[i] + 1]):
+            code = codes[j]
+            if seen[code] == 0:
+                met[filled] = code
+                filled += 1
+                distinct[class_of[code]] += 1
+                if distinct[class_of[code]] == l:
+                    enough += 1
+            seen[code] += 1
+            largest = max(largest, seen[code])
+        if not frequency and enough == classes:
+            break
+    for i in range(filled):
+        seen[met[i]] = 0
+    if frequency:
+        return largest * l <= length
+    for c in range(classes):
+        if 0 < distinct[c] < l:
+            return False
+    return True
+
+
+@njit
+def _publish(
+    trees: Trees,
+    slot: Ints,
+    renamed: int,
+    name: int,
+    record: int,
+    base: int,
+    own: Ints,
+    up: Ints,
+    first: Ints,
+    table: Ints,
+) -> None:
+    """Merges the nodes of one record as they are published; slot `renamed` counts as slot `name` (-1: not published).
+
+    Nodes with the same labels from the root on are one: own[base + i] is the slot of node i if it is the first of them,
+    else -1; up[base + i] is the node above, and first[base + i] the node that i is merged into. Nodes of other classes
+    keep their place. `table` finds equal siblings; its length is a power of two.
+    """
+    offsets, parent, label, known = trees
+    start = offsets[record]
+    size = offsets[record + 1] - start
+    room = 2
+    while room < 2 * size:
+        room *= 2
+    table[:room] = -1
+    for i in range(size):
+        above = np.int64(parent[start + i])
+        if above >= 0:
+            above = np.int64(first[base + above] if first[base + above] >= 0 else up[base + above])
+        up[base + i] = above
+        first[base + i] = own[base + i] = -1
+        x = label[start + i]
+        named = -2 - np.int64(x)
+        if known[x]:
+            named = np.int64(name if slot[x] == renamed else slot[x])
+            if named < 0:
+                continue
+        place = (above * 31 + named * 17) & (room - 1)
+        while True:
+            other = table[place]
+            if other < 0:
+                table[place] = i
+                first[base + i] = i
+                own[base + i] = named
+                break
+            if up[base + other] == above and own[base + other] == named:
+                first[base + i] = other
+                break
+            place = (place + 1) & (room - 1)
+
+
+@njit
+def _is_above(up: Ints, base: int, a: int, b: int) -> bool:
+    """Whether one of two nodes lies above the other."""
+    low, high = min(a, b), max(a, b)
+    while high > low:
+        high = up[base + high]
+    return low == high
+
+
+@njit
+def _embeds(base: int, size: int, own: Ints, up: Ints, chosen: Ints, ends: Ints, relations: int, used: int) -> bool:
+    """Whether a record has one node for each chosen slot in `used` (bits) so that all relations hold between them.
+
+    Relation i is between chosen[ends[2 * i]] and chosen[ends[2 * i + 1]], the first of which comes first.
+    """
+    turn = np.empty(MOST, np.int64)
+    node = np.empty(MOST, np.int64)
+    turns = 0
+    for a in range(MOST):
+        if (used >> a) & 1:
+            turn[turns] = a
+            turns += 1
+    depth = 0
+    node[turn[0]] = -1
+    while depth >= 0:
+        a = turn[depth]
+        i = node[a] + 1
+        while i < size:
+            if own[base + i] == chosen[a]:
+                fits = True
+                for j in range(relations):
+                    if ends[2 * j + 1] == a and not _is_above(up, base, node[ends[2 * j]], i):
+                        fits = False
+                        break
+                if fits:
+                    break
+            i += 1
+        if i == size:
+            depth -= 1
+            continue
+        node[a] = i
+        depth += 1
+        if depth == turns:
+            return True
+        node[turn[depth]] = -1
+    return False
+
+
+@njit
+def _joint(
+    group: Ints,
+    length: int,
+    enough: int,
+    trees: Trees,
+    slot: Ints,
+    own: Ints,
+    up: Ints,
+    first: Ints,
+    table: Ints,
+    done: npt.NDArray[np.bool_],
+    chosen: Ints,
+    ends: Ints,
+    relations: int,
+    used: int,
+    out: Ints,
+) -> int:
+    """Lists those of a group in whom the same nodes witness all relations; it stops at `enough`."""
+    offsets = trees[0]
+    count = 0
+    for i in range(length):
+        r = group[i]
+        if not done[r]:
+            done[r] = True
+            _publish(trees, slot, -2, -2, r, offsets[r], own, up, first, table)
+        if _embeds(offsets[r], offsets[r + 1] - offsets[r], own, up, chosen, ends, relations, used):
+            out[count] = r
+            count += 1
+            if count == enough:
+                break
+    return count
+
+
+@njit
+def _room_for_names(offsets: Longs) -> int:
+    biggest, room = 1, 2
+    for r in range(len(offsets) - 1):
+        biggest = max(biggest, offsets[r + 1] - offsets[r])
+    while room < 2 * biggest:
+        room *= 2
+    return room
+
+
+@njit
+def breaks(
+    prefixes: Table,
+    parted: bool,
+    others: Ints,
+    slots: int,
+    label_set: Ints,
+    relation_set: Table,
+    shared: Table,
+    sets: Sets,
+    trees: Trees,
+    slot: Ints,
+    values: Values,
+    k: int,
+    m: int,
+    n: int,
+    l: int,  # noqa: E741
+    frequency: bool,
+    joint: bool,
+) -> bool:
+    """Whether a combination that begins with one of the prefixes, and may go on with `others`, breaks the guarantee.
+
+    Prefixes are rows of elements; what an earlier prefix begins with is left out of later ones. `parted`: prefixes are
+    three slots, and only joint supports are looked at, with the first slot's relations to the other two. (One function:
+    its stacks and work space would have to go through all parts.)
+    """
+    offsets = trees[0]
+    records = len(offsets) - 1
+    most = min(n, m * (m - 1) // 2)
+    groups = np.empty((m, records), np.int32)
+    lengths = np.zeros(m, np.int64)
+    narrowed = np.empty((most + 1, records if most else 0), np.int32)
+    narrow = np.zeros(most + 1, np.int64)
+    jointly = np.empty(records if joint else 0, np.int32)
+    nodes = offsets[records] if joint else 0
+    own, up, first = np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    table = np.empty(_room_for_names(offsets) if joint else 0, np.int32)
+    done = np.zeros(records if joint else 0, np.bool_)
+    seen, met = np.zeros(len(values[2]), np.int32), np.empty(len(values[2]), np.int32)
+    chosen = np.empty(MOST, np.int32)
+    at = np.zeros(MOST + 1, np.int64)
+    pairs = np.empty(MOST * MOST, np.int32)
+    ends = np.empty(MOST * MOST, np.int32)
+    taken = np.zeros(most + 2, np.int64)
+    enough = k if l == 1 else records + 1
+    given = prefixes.shape[1]
+    for p in range(len(prefixes)):
+        depth = 0
+        looking = False
+        at[given] = 0
+        while True:
+            # The next element: of the prefix, then of the others.
+            if depth < given:
+                element = prefixes[p, depth]
+            else:
+                if at[depth] == len(others) or depth == m:
+                    depth -= 1
+                    if depth < given:
+                        break
+                    at[depth] += 1
+                    continue
+                element = others[at[depth]]
+                fits = True
+                for a in range(depth):
+                    if chosen[a] % slots == element % slots:
+                        fits = False
+                    elif chosen[a] < slots and element < slots and shared[chosen[a], element] == 0:
+                        fits = False
+                if not parted:
+                    for q in range(p):
+                        if prefixes[q, 0] == element:
+                            fits = False
+                if not fits:
+                    at[depth] += 1
+                    continue
+            wanted = element < slots
+            held = label_set[element % slots]
+            chosen[depth] = element
+            if depth == 0:
+                lengths[0] = members(sets, held, wanted, records, groups[0])
+            else:
+                lengths[depth] = _those_in(sets, held, wanted, groups[depth - 1], lengths[depth - 1], groups[depth])
+            length = lengths[depth]
+            if length == 0:
+                if depth < given:
+                    break
+                at[depth] += 1
+                continue
+            if not parted:
+                if length < k:
+                    return True
+                same = depth > 0 and length == lengths[depth - 1]
+                if l > 1 and not same and not _is_diverse(groups[depth], length, values, l, frequency, seen, met):
+                    return True
+            count = depth + 1
+            looking = n > 0 and count > 1 and not (parted and count < given)
+            # Its relations: all sets of them, from the label group down.
+            pair_count = 0
+            if looking:
+                for b in range(1, count):
+                    for a in range(b):
+                        if chosen[a] < slots and chosen[b] < slots and relation_set[chosen[a], chosen[b]] >= 0:
+                            pairs[2 * pair_count], pairs[2 * pair_count + 1] = a, b
+                            pair_count += 1
+            if parted and looking:
+                # Both relations of the prefix come first, unless one was ended.
+                looking = pair_count > 1 and pairs[0] == 0 and pairs[1] == 1 and pairs[2] == 0 and pairs[3] == 2
+            looking = looking and pair_count > 0
+            size = 0
+            taken[0] = 0
+            while looking:
+                if taken[size] == pair_count or size == most:
+                    size -= 1
+                    if size < 0:
+                        break
+                    taken[size] += 1
+                    continue
+                one = taken[size]
+                if parted and size < 2 and one != size:
+                    break
+                a, b = pairs[2 * one], pairs[2 * one + 1]
+                held = relation_set[chosen[a], chosen[b]]
+                before = groups[depth] if size == 0 else narrowed[size - 1]
+                length = lengths[depth] if size == 0 else narrow[size - 1]
+                narrow[size] = _those_in(sets, held, True, before, length, narrowed[size])
+                left = narrow[size]
+                if left == 0:
+                    taken[size] += 1
+                    continue
+                ends[2 * size], ends[2 * size + 1] = a, b
+                if not parted:
+                    if left < k:
+                        return True
+                    if (
+                        l > 1
+                        and left != length
+                        and not _is_diverse(narrowed[size], left, values, l, frequency, seen, met)
+                    ):
+                        return True
+                size += 1
+                if joint and size > 1:
+                    used, met_again = 0, False
+                    for j in range(2 * size):
+                        if (used >> ends[j]) & 1:
+                            met_again = True
+                        used |= 1 << ends[j]
+                    if met_again:
+                        found = _joint(
+                            narrowed[size - 1],
+                            left,
+                            enough,
+                            trees,
+                            slot,
+                            own,
+                            up,
+                            first,
+                            table,
+                            done,
+                            chosen,
+                            ends,
+                            size,
+                            used,
+                            jointly,
+                        )
+                        if 0 < found < k:
+                            return True
+                        if l > 1 and found > 0 and not _is_diverse(jointly, found, values, l, frequency, seen, met):
+                            return True
+                taken[size] = one + 1
+            depth += 1
+            if depth >= given:
+                at[depth] = at[depth - 1] + 1 if depth > given else 0
+    return False
+
+
+@njit
+def parted_by(
+    records: Ints, part: int, rest: int, slots: int, every: bool, trees: Trees, slot: Ints
+) -> npt.NDArray[np.int64]:
+    """Relations y ⇝ c and y ⇝ d that had the same node y in a record until slot `part` was told from `rest`.
+
+    They are (y * slots + c) * slots + d, with c < d, some of them more than once. `every`: also those of nodes y that
+    were parted, even if the two still meet elsewhere in the record.
+    """
+    offsets = trees[0]
+    biggest = 0
+    for r in records:
+        biggest = max(biggest, offsets[r + 1] - offsets[r])
+    # Both states of one record at a time: its own small forest.
+    own, up, first = np.empty(biggest, np.int32), np.empty(biggest, np.int32), np.empty(biggest, np.int32)
+    own_then, up_then, first_then = (
+        np.empty(biggest, np.int32),
+        np.empty(biggest, np.int32),
+        np.empty(biggest, np.int32),
+    )
+    table = np.empty(_room_for_names(offsets), np.int32)
+    count_of = np.zeros(slots, np.int32)
+    below = np.empty(biggest, np.int32)
+    out = np.empty(1024, np.int64)
+    filled = 0
+    for r in records:
+        size = offsets[r + 1] - offsets[r]
+        _publish(trees, slot, -2, -2, r, 0, own, up, first, table)
+        _publish(trees, slot, part, rest, r, 0, own_then, up_then, first_then, table)
+        for i in range(size):
+            if own[i] >= 0:
+                count_of[own[i]] += 1
+            if own_then[i] >= 0:
+                count_of[own_then[i]] -= 1
+        for i in range(size):
+            y = own_then[i]
+            if y < 0 or y == part or y == rest or count_of[y] == 0:
+                continue
+            # What lay below the node when it was one, as it is published now.
+            count = 0
+            for j in range(i + 1, size):
+                if own[j] >= 0 and first_then[j] > i and _is_above(up_then, 0, i, first_then[j]):
+                    below[count] = j
+                    count += 1
+            for one in range(count):
+                for two in range(one):
+                    c, d = own[below[one]], own[below[two]]
+                    if c == d or c == part or d == part or c == rest or d == rest:
+                        continue
+                    if not every and _meet(own, up, size, y, c, d):
+                        continue
+                    if filled == len(out):
+                        larger = np.empty(2 * filled, np.int64)
+                        larger[:filled] = out
+                        out = larger
+                    out[filled] = (np.int64(y) * slots + min(c, d)) * slots + max(c, d)
+                    filled += 1
+        for i in range(size):
+            if own[i] >= 0:
+                count_of[own[i]] = 0
+            if own_then[i] >= 0:
+                count_of[own_then[i]] = 0
+    return out[:filled]
+
+
+@njit
+def _meet(own: Ints, up: Ints, size: int, y: int, c: int, d: int) -> bool:
+    """Whether a record has a node y with c and d below it."""
+    for i in range(size):
+        if own[i] != c:
+            continue
+        above = up[i]
+        while above >= 0 and own[above] != y:
+            above = up[above]
+        if above < 0:
+            continue
+        for j in range(above + 1, size):
+            if own[j] == d and _is_above(up, 0, above, j):
+                return True
+    return False

@@ -1,0 +1,1 @@
+"""Compiled loops of the checks; the searches call none of them."""

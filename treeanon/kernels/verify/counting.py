@@ -1,0 +1,371 @@
+"""Counting, over all sets of labels that persons hold, how many persons hold them and what stands above what.
+
+A depth-first walk over sets of items in ascending order. An *entry* of the stack is one row that holds all of the
+current set: (row, place of the last item, entry of the set without it, relations). Relations are a bit for every pair
+i < j of the set's items, at j(j-1)/2 + i.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.verify.knowledge import rows_of_first
+
+Stack = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+Mask = Any
+"""A whole number of 64 bits, of which each means something (compiled and not, types differ)."""
+
+_CELLS = 1 << 23
+
+NOBODY = 2**31 - 1
+"""More persons than there can be."""
+
+
+@njit
+def related(rel: Longs, at: int, width: int, places: Longs, depth: int) -> Mask:
+    """A bit for each of the places of a row to which the item with the words rel[at:at + width] is related."""
+    bits = np.int64(0)
+    if width == 1:
+        word = rel[at]
+        for i in range(depth):
+            bits |= ((word >> places[i]) & 1) << i
+        return bits
+    for i in range(depth):
+        bits |= ((rel[at + (places[i] >> 6)] >> (places[i] & 63)) & 1) << i
+    return bits
+
+
+@njit
+def room(stack: Stack, lo: int, hi: int, top: int, start: Longs) -> Stack:
+    """A stack with the same entries and room for all extensions of the entries lo to hi, above `top`."""
+    need = top
+    for e in range(lo, hi):
+        row = stack[e, 0]
+        need += start[row + 1] - start[row] - stack[e, 1] - 1
+    if need <= len(stack):
+        return stack
+    grown = np.empty((need + need // 2, 4), np.int32)
+    for e in range(top):
+        for i in range(4):
+            grown[e, i] = stack[e, i]
+    return grown
+
+
+@njit
+def extend(
+    stack: Stack,
+    lo: int,
+    hi: int,
+    top: int,
+    depth: int,
+    start: Longs,
+    item: Ints,
+    rel: Longs,
+    width: int,
+    count: Longs,
+    kid_item: Ints,
+    kid_start: Longs,
+    places: Longs,
+) -> int:
+    """The number of items that extend the set of the entries lo to hi, which has `depth` items.
+
+    It lays out their entries: those of the set with kid_item[j] come to stand at kid_start[j] to kid_start[j + 1],
+    from `top` on.
+    """
+    kids = 0
+    for e in range(lo, hi):
+        row = stack[e, 0]
+        for i in range(start[row] + stack[e, 1] + 1, start[row + 1]):
+            c = item[i]
+            if count[c] == 0:
+                kid_item[kids] = c
+                kids += 1
+            count[c] += 1
+    at = top
+    for j in range(kids):
+        kid_start[j] = at
+        at += count[kid_item[j]]
+        count[kid_item[j]] = kid_start[j]
+    kid_start[kids] = at
+    shift = np.int64(depth * (depth - 1) // 2)
+    for e in range(lo, hi):
+        row = stack[e, 0]
+        mask = stack[e, 3]
+        chain = e
+        for i in range(depth - 1, -1, -1):
+            places[i] = stack[chain, 1]
+            chain = stack[chain, 2]
+        base = start[row]
+        for p in range(stack[e, 1] + 1, start[row + 1] - base):
+            bits = related(rel, (base + p) * width, width, places, depth)
+            c = item[base + p]
+            to = count[c]
+            count[c] = to + 1
+            stack[to, 0] = row
+            stack[to, 1] = p
+            stack[to, 2] = e
+            stack[to, 3] = mask | (bits << shift)
+    for j in range(kids):
+        count[kid_item[j]] = 0
+    return kids
+
+
+@njit
+def count_last(
+    stack: Stack,
+    lo: int,
+    hi: int,
+    depth: int,
+    start: Longs,
+    item: Ints,
+    rel: Longs,
+    width: int,
+    weight: Ints,
+    cells: Ints,
+    bits: int,
+    seen: Flags,
+    kid_item: Ints,
+    places: Longs,
+) -> int:
+    """The number of items that extend the set of the entries lo to hi, where nothing extends it further.
+
+    It counts persons by item and relation mask of `bits` bits at once, in `cells`, instead of laying out entries.
+    """
+    kids = 0
+    shift = np.int64(depth * (depth - 1) // 2)
+    for e in range(lo, hi):
+        row = stack[e, 0]
+        mask = np.int64(stack[e, 3])
+        persons = weight[row]
+        chain = e
+        for i in range(depth - 1, -1, -1):
+            places[i] = stack[chain, 1]
+            chain = stack[chain, 2]
+        base = start[row]
+        for p in range(stack[e, 1] + 1, start[row + 1] - base):
+            related_to = related(rel, (base + p) * width, width, places, depth)
+            c = np.int64(item[base + p])
+            if not seen[c]:
+                seen[c] = True
+                kid_item[kids] = c
+                kids += 1
+            cells[(c << bits) | mask | (related_to << shift)] += persons
+    for j in range(kids):
+        seen[kid_item[j]] = False
+    return kids
+
+
+@njit
+def some_whole(stack: Stack, lo: int, hi: int, whole: Ints, depth: int) -> bool:
+    """Whether the set of the entries, of `depth` items, is all that some row holds."""
+    for e in range(lo, hi):
+        if whole[stack[e, 0]] == depth:
+            return True
+    return False
+
+
+@njit
+def kinds_in(cells: Ints, lo: int, hi: int, kind: Longs, persons: Longs) -> int:
+    """The number of cells in use from lo to hi, which are emptied; `kind` and `persons` get their place and content."""
+    found = 0
+    for at in range(lo, hi):
+        if cells[at]:
+            kind[found] = at - lo
+            persons[found] = cells[at]
+            found += 1
+            cells[at] = 0
+    return found
+
+
+@njit
+def kinds_of(
+    stack: Stack, lo: int, hi: int, weight: Ints, table: Ints, kind: Longs, persons: Longs, slot: Longs
+) -> int:
+    """The number of different relation masks among the entries; `kind` and `persons` get them and who holds them."""
+    found = 0
+    last = len(table) - 1
+    for e in range(lo, hi):
+        mask = stack[e, 3]
+        at = mask if mask <= last else (mask ^ (mask >> 9) ^ (mask >> 18)) & last
+        while table[at] != 0 and kind[table[at] - 1] != mask:
+            at = (at + 1) & last
+        if table[at] == 0:
+            kind[found] = mask
+            persons[found] = 0
+            slot[found] = at
+            found += 1
+            table[at] = found
+        persons[table[at] - 1] += weight[stack[e, 0]]
+    for j in range(found):
+        table[slot[j]] = 0
+    return found
+
+
+@njit
+def next_choice(chosen: Longs, size: int, bits: int) -> bool:
+    """Goes to the next choice of `size` of `bits` things, in lexical order; False after the last one."""
+    i = size - 1
+    while i >= 0 and chosen[i] == bits - size + i:
+        i -= 1
+    if i < 0:
+        return False
+    chosen[i] += 1
+    for j in range(i + 1, size):
+        chosen[j] = chosen[j - 1] + 1
+    return True
+
+
+@njit
+def bits_of(mask: Mask, where: Longs) -> int:
+    """The number of bits set in a mask; `where` gets their numbers."""
+    found = 0
+    number = 0
+    while mask >> number:
+        if (mask >> number) & 1:
+            where[found] = number
+            found += 1
+        number += 1
+    return found
+
+
+@njit
+def _least_of(kinds: int, kind: Longs, persons: Longs, n: int, best: int, where: Longs, chosen: Longs) -> int:
+    """The least number of persons, if below `best`, that share a person's relations, or n of them if there are more."""
+    for j in range(kinds):
+        # All that hold what kind j holds are at least kind j itself.
+        if persons[j] >= best:
+            continue
+        bits = bits_of(kind[j], where)
+        size = min(n, bits)
+        for i in range(size):
+            chosen[i] = i
+        going = True
+        while going:
+            wanted = np.int64(0)
+            for i in range(size):
+                wanted |= np.int64(1) << where[chosen[i]]
+            total = 0
+            for i in range(kinds):
+                if kind[i] & wanted == wanted:
+                    total += persons[i]
+            best = min(best, total)
+            going = next_choice(chosen, size, bits)
+    return best
+
+
+@njit
+def table_size(longest: int, m: int) -> int:
+    """A power of two with twice the room for the different relation masks of the longest list of entries."""
+    masks = min(longest, 1 << min(m * (m - 1) // 2, 28))
+    size = 256
+    while size < 2 * masks:
+        size *= 2
+    return size
+
+
+@njit
+def least_support(
+    start: Longs,
+    item: Ints,
+    known: Ints,
+    rel_start: Longs,
+    rel: Longs,
+    weight: Ints,
+    begin: Longs,
+    holder: Ints,
+    place: Ints,
+    firsts: Ints,
+    m: int,
+    n: int,
+    shared: Longs,
+) -> tuple[int, int]:
+    """The least number of persons who share m labels with n relations that one of them has, and the label sets counted.
+
+    Counts the sets whose first item is in `firsts`. Smaller sets matter only where a person has no more labels (what
+    a person holds less of, at least as many persons hold), and fewer relations only where there are no more.
+    """
+    items = len(begin) - 1
+    # Plain 0 and 1 are types of their own to the compiler, which would compile what they are passed to twice.
+    longest: Mask = np.int64(0)
+    for c in firsts:
+        longest = max(longest, begin[c + 1] - begin[c])
+    stack = np.empty((4 * longest + 64, 4), np.int32)
+    table = np.zeros(table_size(longest, m), np.int32)
+    size = max(longest, 64)
+    kind, persons, slot = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    where, chosen = np.empty(64, np.int64), np.empty(64, np.int64)
+    count, places = np.zeros(items, np.int64), np.empty(8, np.int64)
+    kid_item, kid_start = np.empty((m, items), np.int32), np.empty((m, items + 1), np.int64)
+    kids, at = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
+    best = shared[0]
+    sets = 0
+    bits = m * (m - 1) // 2
+    at_once = 1 < m < 5 and items << bits < _CELLS
+    cells = np.zeros(items << bits if at_once else 0, np.int32)
+    seen = np.zeros(items, np.bool_)
+    for first in firsts:
+        best = min(best, shared[0])
+        own, own_place = holder[begin[first] : begin[first + 1]], place[begin[first] : begin[first + 1]]
+        its_start, its_item, its_rel, width, its_weight, whole = rows_of_first(
+            start, item, known, rel_start, rel, weight, own, own_place
+        )
+        hi = len(own)
+        for e in range(hi):
+            stack[e, 0], stack[e, 1], stack[e, 2], stack[e, 3] = e, 0, -1, 0
+        lo: Mask = np.int64(0)
+        depth: Mask = np.int64(1)
+        while depth > 0:
+            if depth == m or some_whole(stack, lo, hi, whole, depth):
+                sets += 1
+                found = kinds_of(stack, lo, hi, its_weight, table, kind, persons, slot)
+                best = _least_of(found, kind, persons, n, best, where, chosen)
+            if at_once and depth == m - 1:
+                names = kid_item[depth]
+                found = count_last(
+                    stack,
+                    lo,
+                    hi,
+                    depth,
+                    its_start,
+                    its_item,
+                    its_rel,
+                    width,
+                    its_weight,
+                    cells,
+                    bits,
+                    seen,
+                    names,
+                    places,
+                )
+                sets += found
+                for j in range(found):
+                    cell: Mask = np.int64(names[j]) << bits
+                    used = kinds_in(cells, cell, cell + (1 << bits), kind, persons)
+                    best = _least_of(used, kind, persons, n, best, where, chosen)
+            elif depth < m:
+                top = hi if depth == 1 else kid_start[depth - 1, kids[depth - 1]]
+                stack = room(stack, lo, hi, top, its_start)
+                names, begins = kid_item[depth], kid_start[depth]
+                kids[depth] = extend(
+                    stack, lo, hi, top, depth, its_start, its_item, its_rel, width, count, names, begins, places
+                )
+                at[depth] = -1
+                depth += 1
+            # On to the next sibling, or up.
+            while depth > 1:
+                at[depth - 1] += 1
+                if at[depth - 1] < kids[depth - 1]:
+                    lo = kid_start[depth - 1, at[depth - 1]]
+                    hi = kid_start[depth - 1, at[depth - 1] + 1]
+                    break
+                depth -= 1
+            if depth == 1:
+                break
+        shared[0] = min(shared[0], best)
+    return best, sets

@@ -1,0 +1,177 @@
+"""Which relations of a person one embedding witnesses, when every label stands for one node (the joint attacker)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.kernels.jit import njit
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.verify.counting import Mask, Stack
+from treeanon.kernels.verify.knowledge import Flags
+
+
+@njit
+def _is_above(parent: Ints, base: int, upper: int, lower: int) -> bool:
+    up = parent[base + lower]
+    while up >= 0 and up != upper:
+        up = parent[base + up]
+    return bool(up == upper)
+
+
+@njit
+def _may_matter(
+    node: int, i: int, depth: int, mask: Mask, base: int, parent: Ints, nodes: Ints, node_lo: Longs, node_hi: Longs
+) -> bool:
+    """Whether a node for label i stands above or below a node of any other label of the set."""
+    for j in range(depth):
+        if j == i:
+            continue
+        pair = max(i, j) * (max(i, j) - 1) // 2 + min(i, j)
+        if (mask >> pair) & 1:
+            for at in range(node_lo[j], node_hi[j]):
+                if _is_above(parent, base, node, nodes[at]) or _is_above(parent, base, nodes[at], node):
+                    return True
+    return False
+
+
+@njit
+def _longer(filled: Longs) -> Longs:
+    """The same content with as much room again."""
+    out = np.empty(2 * len(filled), np.int64)
+    for i in range(len(filled)):
+        out[i] = filled[i]
+    return out
+
+
+@njit
+def embeddings(
+    depth: int,
+    mask: Mask,
+    base: int,
+    parent: Ints,
+    nodes: Ints,
+    node_lo: Longs,
+    node_hi: Longs,
+    choices: Stack,
+    out: Longs,
+    begin: int,
+) -> tuple[Longs, int]:
+    """The largest relation masks of a record when each label stands for one node.
+
+    They stand in `out` from `begin` to the end returned. Label i may be any of nodes[node_lo[i]:node_hi[i]]; `mask`
+    holds all relations that occur.
+    """
+    options = np.ones(8, np.int64)
+    for i in range(depth):
+        choices[i, 0] = nodes[node_lo[i]] if node_lo[i] < node_hi[i] else -1
+        useful = 0
+        for at in range(node_lo[i], node_hi[i]):
+            if _may_matter(nodes[at], i, depth, mask, base, parent, nodes, node_lo, node_hi):
+                choices[i, useful] = nodes[at]
+                useful += 1
+        options[i] = max(useful, 1)
+    chosen = np.zeros(8, np.int64)
+    so_far = np.zeros(9, np.int64)
+    end = begin
+    i = int(so_far[0])
+    while i >= 0:
+        if i == depth:
+            made = so_far[depth]
+            covered = False
+            for j in range(begin, end):
+                if made & out[j] == made:
+                    covered = True
+                    break
+            if not covered:
+                # Only now may what the new mask covers go: a covered one must leave the others in place.
+                kept = begin
+                for j in range(begin, end):
+                    if out[j] & made != out[j]:
+                        out[kept] = out[j]
+                        kept += 1
+                end = kept
+                if end == len(out):
+                    out = _longer(out)
+                out[end] = made
+                end += 1
+            i -= 1
+            chosen[i] += 1
+        elif chosen[i] == options[i]:
+            chosen[i] = 0
+            i -= 1
+            if i >= 0:
+                chosen[i] += 1
+        else:
+            made = so_far[i]
+            node = choices[i, chosen[i]]
+            for j in range(i):
+                pair = np.int64(i * (i - 1) // 2 + j)
+                if (mask >> pair) & 1:
+                    other = choices[j, chosen[j]]
+                    if _is_above(parent, base, node, other) or _is_above(parent, base, other, node):
+                        made |= np.int64(1) << pair
+            so_far[i + 1] = made
+            i += 1
+    return out, end
+
+
+@njit
+def witnesses(
+    stack: Stack,
+    lo: int,
+    hi: int,
+    depth: int,
+    own: Ints,
+    first_node: Longs,
+    several: Flags,
+    record: Longs,
+    offsets: Longs,
+    parent: Ints,
+    node_begin: Longs,
+    nodes: Ints,
+    choices: Stack,
+    out: Longs,
+    ends: Longs,
+    mixed: Longs,
+) -> tuple[Longs, int]:
+    """For every entry the relation masks that one embedding witnesses, ending at `ends`.
+
+    `mixed` gets the entries with several such masks, counted from lo; their number is returned too. `own` numbers rows
+    as `several` and `record` do, and first_node[row] is where its first item stands in `node_begin`.
+    """
+    node_lo, node_hi = np.zeros(8, np.int64), np.zeros(8, np.int64)
+    end: Mask = np.int64(0)
+    found = 0
+    for e in range(lo, hi):
+        row = own[stack[e, 0]]
+        mask = np.int64(stack[e, 3])
+        if end == len(out):
+            out = _longer(out)
+        # With fewer than two relations, or every label at one node, what each witnesses all witness.
+        if several[row] and mask & (mask - 1):
+            chain = e
+            for i in range(depth - 1, -1, -1):
+                at = first_node[stack[e, 0]] + stack[chain, 1]
+                node_lo[i] = node_begin[at]
+                node_hi[i] = node_begin[at + 1]
+                chain = stack[chain, 2]
+            base = offsets[record[row]]
+            out, after = embeddings(depth, mask, base, parent, nodes, node_lo, node_hi, choices, out, end)
+            if after - end > 1:
+                mixed[found] = e - lo
+                found += 1
+            end = after
+        else:
+            out[end] = mask
+            end += 1
+        ends[e - lo] = end
+    return out, found
+
+
+@njit
+def joint_holder(e: int, wanted: Mask, masks: Longs, ends: Longs) -> bool:
+    """Whether one embedding of the record of entry e (counted from 0) witnesses all wanted relations."""
+    for j in range(ends[e - 1] if e > 0 else 0, ends[e]):
+        if masks[j] & wanted == wanted:
+            return True
+    return False

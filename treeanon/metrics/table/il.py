@@ -1,0 +1,98 @@
+"""Losses of 1D (Ghinita et al., TODS 34(2), 2009): IL₁ and IL∞ by extents, and average and weighted maximum NCP.
+
+The extent of a published value is how far it is from the least to the greatest leaf that it covers, as a share of the
+whole column: by numbers where the column has these, else by their ranks. What may also be missing has the extent 1.
+The extent of a group is the mean over its quasi columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.metrics.table.groups import groups_of
+from treeanon.metrics.table.ncp import Floats, Form, Weights, mean_of, value_ncp
+from treeanon.metrics.table.ranges import rank_places
+from treeanon.table import Column, Table
+from treeanon.table.covers import value_ranks
+
+
+def mean_extent(released: Table, weights: Weights | None = None) -> float:
+    """IL₁: the mean over the rows of the extents of their groups.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> hierarchy = Hierarchy.from_paths([[x, "low" if x < "3" else "high", "*"] for x in "12345"])
+    >>> table = Table.of_texts({"x": (["low", "low", "5", None], hierarchy)})
+    >>> mean_extent(table), largest_extent(table)
+    (0.125, 0.25)
+    """
+    extents, sizes = _by_group(released, {c.name: value_extents(c) for c in released.quasi}, weights)
+    return float(extents @ sizes / len(released)) if len(released) else 0.0
+
+
+def largest_extent(released: Table, weights: Weights | None = None) -> float:
+    """IL∞: the largest extent of a group."""
+    extents, _ = _by_group(released, {c.name: value_extents(c) for c in released.quasi}, weights)
+    return float(extents.max(initial=0.0))
+
+
+def average_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
+    """The mean over the groups of their NCP, each group counted once, whatever its size.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"sex": (["*", "*", "*", "m"], Hierarchy.flat(["f", "m"]))})
+    >>> average_ncp(table), weighted_maximum_ncp(table)
+    (0.5, 0.75)
+    """
+    prices, _ = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
+    return float(prices.mean()) if len(prices) else 0.0
+
+
+def weighted_maximum_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
+    """The largest NCP of a group times its share of the rows: what the worst group adds to the GCP."""
+    prices, sizes = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
+    return float((prices * sizes).max(initial=0.0) / max(1, len(released)))
+
+
+def value_extents(column: Column) -> Floats:
+    """The extent of every published value of a column, by code; at the end 0, of a missing value.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> value_extents(Table.of_texts({"x": (["a"], Hierarchy.flat("abc"))}).columns[0]).tolist()
+    [1.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    places = rank_places(column)
+    if places is None:
+        values = len(column.hierarchy.leaf_nodes)
+        places = np.arange(values) / max(1, values - 1)
+    if column.covers is not None:
+        low, high = column.covers.low, column.covers.high
+        return np.append(np.where(column.covers.missing, 1.0, places[high] - places[low]), 0.0)
+    low, high = node_ends(column)
+    return np.append(places[high] - places[low], 0.0)
+
+
+def node_ends(column: Column) -> tuple[Ints, Ints]:
+    """The least and the greatest rank of the leaves below every node."""
+    hierarchy = column.hierarchy
+    ranks = value_ranks(hierarchy)[hierarchy.leaf_nodes]
+    starts = hierarchy.leaf_start.astype(np.int64)
+    ends = starts + hierarchy.leaf_count
+    # Each node with its leaves side by side: those between the nodes are left out again.
+    bounds = np.stack([starts, ends], axis=1).reshape(-1)
+    padded = np.append(ranks, ranks[-1:])
+    return np.minimum.reduceat(padded, bounds)[::2], np.maximum.reduceat(padded, bounds)[::2]
+
+
+def _by_group(released: Table, prices: dict[str, Floats], weights: Weights | None) -> tuple[Floats, Longs]:
+    """The weighted mean over the columns of each group's price, and how many rows each group has."""
+    numbers, groups = groups_of(released)
+    sizes = np.bincount(numbers, minlength=groups).astype(np.int64)
+    first = np.zeros(groups, np.int64)
+    first[numbers] = np.arange(len(released))
+    total = np.zeros(groups)
+    for column in released.quasi:
+        # Its share of the mean over the columns.
+        share = mean_of({name: float(name == column.name) for name in prices}, weights)
+        total += share * prices[column.name][column.codes[first]]
+    return total, sizes

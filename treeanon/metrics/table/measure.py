@@ -1,0 +1,89 @@
+"""Everything that a release of a table has lost, measured at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from treeanon.errors import UsageError
+from treeanon.metrics.table.classification import classification
+from treeanon.metrics.table.groups import groups_of
+from treeanon.metrics.table.ncp import Weights, mean_of, ncp
+from treeanon.metrics.table.sizes import average_class_size, discernibility
+from treeanon.metrics.table.steps import height, precision
+from treeanon.table import Table
+
+
+@dataclass(frozen=True)
+class FlatLosses:
+    """What a release of a table has lost against its input, of `rows` rows.
+
+    All but `precision` (1: nothing lost) are lower for better releases. `gcp_taxonomy` and `gcp_set` are the means over
+    the quasi columns of what `ncp_taxonomy` and `ncp_set` say of each, from 0 to 1; `discernibility` (DM) adds up the
+    rows that each row is confused with, `classification` (CM) is the share of rows whose label a reader would guess
+    wrong (None: no label), `average_class_size` (C_avg) is of the `groups` published and has k divided out if k is
+    given, `height` counts steps up the hierarchies.
+    """
+
+    gcp_taxonomy: float
+    gcp_set: float
+    ncp_taxonomy: Mapping[str, float]
+    ncp_set: Mapping[str, float]
+    discernibility: int
+    classification: float | None
+    average_class_size: float
+    precision: float
+    height: int
+    groups: int
+    rows: int
+    suppressed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data, as `--json` has it."""
+        return asdict(self)
+
+
+def measure(
+    original: Table,
+    released: Table,
+    suppressed: int | None = None,
+    *,
+    label: str | None = None,
+    k: int = 1,
+    weights: Weights | None = None,
+) -> FlatLosses:
+    """All losses of a release; rows of the original that it lacks are suppressed, and lost entirely.
+
+    Losses speak of rows, whoever's they are, in whatever order. `suppressed` need not be told: it is checked. `label`
+    is the column of the classification metric, `weights` what columns count for in the GCP.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> sexes = Hierarchy.flat(["f", "m"])
+    >>> original, released = (Table.of_texts({"sex": (texts, sexes)}) for texts in (["f", "f", "m"], ["f", "f"]))
+    >>> losses = measure(original, released)
+    >>> losses.suppressed, losses.discernibility, round(losses.gcp_set, 3), losses.height
+    (1, 7, 0.333, 0)
+    """
+    names = [[column.name for column in table.quasi] for table in (original, released)]
+    if names[0] != names[1]:
+        raise UsageError("a release must have the quasi columns of its input, in their order")
+    gone = len(original) - len(released)
+    if gone < 0 or suppressed not in (None, gone):
+        raise UsageError(f"a release of {len(released):,} rows cannot lack {suppressed or 0:,} of {len(original):,}")
+    taxonomy = {column.name: ncp(column, "taxonomy", gone) for column in released.quasi}
+    as_sets = {column.name: ncp(column, "set", gone) for column in released.quasi}
+    return FlatLosses(
+        mean_of(taxonomy, weights),
+        mean_of(as_sets, weights),
+        taxonomy,
+        as_sets,
+        discernibility(released, gone),
+        None if label is None else classification(released, label, gone),
+        average_class_size(released, k),
+        precision(released, gone),
+        height(released),
+        groups_of(released)[1],
+        len(original),
+        gone,
+    )

@@ -1,0 +1,160 @@
+"""NCP, the normalised certainty penalty of a published value, and GCP, its mean over all values of a table.
+
+After 1D (Ghinita et al., TODS 2009) for the form `taxonomy` and FREE for the form `set`. 1D weighs columns by weights
+that add up to 1 and divides by their number as well, which would count it twice: our weights average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from treeanon.errors import UsageError
+from treeanon.hierarchy import Hierarchy, Intervals
+from treeanon.kernels.tree.forest import Ints
+from treeanon.metrics.table.ranges import node_ranges, rank_places
+from treeanon.table import Column, Table
+from treeanon.table.covers import Covers, ranked_nodes
+
+Form = Literal["taxonomy", "set"]
+Weights = Mapping[str, float]
+Floats = npt.NDArray[np.float64]
+
+
+def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:
+    """The NCP of every node of a column's hierarchy, by code; the last one, of a missing value, is 0.
+
+    `taxonomy`: 0 for a single value, else the share of the column's values that the node covers; where the hierarchy
+    was built from intervals of numbers, the share of their range. `set`: (values covered - 1) / (all values - 1). The
+    values are all leaves of the hierarchy, whether they occur or not.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> column = Table.of_texts({"age": (["34"], ages)}).columns[0]
+    >>> [x.tolist() for x in (node_ncp(column)[:3].round(3), node_ncp(column, "set")[:3])]
+    [[1.0, 0.667, 0.0], [1.0, 0.5, 0.0]]
+    """
+    if form not in ("taxonomy", "set"):
+        raise UsageError("the form of NCP must be taxonomy or set")
+    leaves = column.hierarchy.leaf_count.astype(np.float64)
+    if form == "set":
+        shares = (leaves - 1) / max(leaves[0] - 1, 1)
+    elif column.spec.type in ("integer", "number") and isinstance(column.spec.hierarchy, Intervals):
+        shares = node_ranges(column.hierarchy, column.spec.hierarchy)
+    else:
+        shares = np.where(leaves > 1, leaves / leaves[0], 0.0)
+    return np.append(shares, 0.0)
+
+
+def ncp(column: Column, form: Form = "taxonomy", suppressed: int = 0) -> float:
+    """The mean NCP of a published column, 0 to 1, where suppressed rows have lost it entirely.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> sexes = Hierarchy.flat(["f", "m"])
+    >>> ncp(Table.of_texts({"sex": (["f", "*", None], sexes)}).columns[0], suppressed=1)
+    0.5
+    """
+    rows = len(column.codes) + suppressed
+    if not rows:
+        return 0.0
+    counts = np.bincount(column.places, minlength=column.size + 1)
+    shares = value_ncp(column, form)
+    return float((counts @ shares + suppressed) / rows)
+
+
+def value_ncp(column: Column, form: Form = "taxonomy") -> Floats:
+    """The NCP of every published value of a column, by code, whether these are nodes or ranges and sets.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> value_ncp(Table.of_texts({"sex": (["f"], Hierarchy.flat(["f", "m"]))}).columns[0]).tolist()
+    [1.0, 0.0, 0.0, 0.0]
+    """
+    return node_ncp(column, form) if column.covers is None else cover_ncp(column, column.covers, form)
+
+
+def cover_ncp(column: Column, covers: Covers, form: Form = "taxonomy") -> Floats:
+    """The NCP of ranges and sets of a column's values, and at the end of a missing value: 0.
+
+    `taxonomy`: of a column of integers or numbers how far it is from the least to the greatest value, as a share of
+    the whole range; of another column 0 for a single value, else the share of the values below the lowest node that
+    covers all of it. `set`: (values - 1) / (all values - 1). What may also be missing has lost everything.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table.covers import Covers
+    >>> hierarchy = Hierarchy.flat(["1", "2", "3", "5"])
+    >>> column = Table.of_texts({"x": (["1"], hierarchy)}).columns[0]
+    >>> covers = Covers.of(hierarchy, [(0, 2), (1,)], [False, False], is_range=True)
+    >>> cover_ncp(column, covers).tolist(), cover_ncp(column, covers, "set").round(3).tolist()
+    ([1.0, 0.0, 0.0], [0.667, 0.0, 0.0])
+    """
+    if form not in ("taxonomy", "set"):
+        raise UsageError("the form of NCP must be taxonomy or set")
+    counts = covers.counts.astype(np.float64)
+    leaves = column.hierarchy.leaf_count.astype(np.float64)
+    if form == "set":
+        shares = (counts - 1) / max(leaves[0] - 1, 1)
+    else:
+        places = rank_places(column)
+        if places is not None:
+            shares = places[covers.high] - places[covers.low]
+        else:
+            nodes = ranked_nodes(column.hierarchy)
+            above = lowest_common(column.hierarchy, *cover_ends(covers, nodes))
+            shares = np.where(counts > 1, leaves[above] / leaves[0], 0.0)
+    return np.append(np.where(covers.missing, 1.0, shares), 0.0)
+
+
+def cover_ends(covers: Covers, nodes: Ints) -> tuple[Ints, Ints]:
+    """The first and the last node in preorder of what each value stands for."""
+    low, high = nodes[covers.low].copy(), nodes[covers.high].copy()
+    for v in np.flatnonzero((covers.counts > 1) & (np.diff(nodes).min(initial=1) < 0)).tolist():
+        # Ranks that are not in preorder: the ends are not those of the range.
+        own = covers.members[covers.starts[v] : covers.starts[v + 1]]
+        held = nodes[own] if len(own) else nodes[covers.low[v] : covers.high[v] + 1]
+        low[v], high[v] = held.min(), held.max()
+    return low, high
+
+
+def lowest_common(hierarchy: Hierarchy, low: Ints, high: Ints) -> Ints:
+    """The lowest node that covers two nodes, of which the first does not come after the second in preorder.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> [ages.texts[i] for i in lowest_common(ages, np.array([2, 2, 3]), np.array([2, 3, 5]))]
+    ['34', '30-39', '*']
+    """
+    found = low.copy()
+    open_ = np.flatnonzero(hierarchy.end[found] <= high)
+    while len(open_):
+        found[open_] = hierarchy.parent[found[open_]]
+        open_ = open_[hierarchy.end[found[open_]] <= high[open_]]
+    return found
+
+
+def gcp(released: Table, suppressed: int = 0, *, form: Form = "taxonomy", weights: Weights | None = None) -> float:
+    """The GCP of a release: the mean NCP of its quasi columns, 0 to 1, where suppressed rows are lost entirely.
+
+    `weights` says what a column counts for in the mean (1 if silent).
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> sexes = Hierarchy.flat(["f", "m"])
+    >>> table = Table.of_texts({"a": (["f", "*"], sexes), "b": (["m", "f"], sexes)})
+    >>> gcp(table), gcp(table, weights={"a": 3}), gcp(table, suppressed=2)
+    (0.25, 0.375, 0.625)
+    """
+    return mean_of({column.name: ncp(column, form, suppressed) for column in released.quasi}, weights)
+
+
+def mean_of(values: Mapping[str, float], weights: Weights | None = None) -> float:
+    """The weighted mean of a number per column; 0 without columns, or where no column weighs anything."""
+    for name, weight in (weights or {}).items():
+        if name not in values:
+            raise UsageError(f"there is no quasi column {name!r} to weigh; there is: {', '.join(values)}")
+        if not 0 <= weight < float("inf"):
+            raise UsageError(f"the weight of column {name!r} must be a number that is not negative")
+    weight_of = [(weights or {}).get(name, 1.0) for name in values]
+    whole = sum(weight_of)
+    return sum(w * x for w, x in zip(weight_of, values.values(), strict=True)) / whole if whole else 0.0

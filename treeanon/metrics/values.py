@@ -1,0 +1,95 @@
+"""Value loss: how much more general the published values are than those the records held.
+
+What is averaged are the different labels of the *released* records, all records together. A label counts with
+(leaves under it - 1) / (leaves of its class - 1), or with 0 where the record held just that label and nothing else is
+published as it. A value of which nothing is published (its person is suppressed, its class withheld, or the record
+says no more than `*`) counts like a label with loss 1.
+
+Values that become equal count once. Under subtree recoding more general never loses less; with sibling recoding it
+may: a middling label merged into the general one beside it takes a label away that was above the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.forest import Classes, Forest
+from treeanon.kernels.tree.forest import Longs
+from treeanon.kernels.tree.losses import Floats, count_published, count_records_with
+from treeanon.metrics.labels import label_losses, label_parents, released_as
+
+Weights = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ValueLoss:
+    """The mean loss of the published labels, in total and by class; classes without any values are left out."""
+
+    total: float
+    by_class: Mapping[str, float]
+
+
+def class_weights(classes: Classes, weights: Weights | None) -> Floats:
+    """What a label of each class counts for in a total; 1 where `weights` is silent."""
+    out = np.ones(len(classes.names))
+    for name, weight in (weights or {}).items():
+        if not 0 <= weight < float("inf"):
+            raise UsageError(f"the weight of class {name!r} must be a number that is not negative")
+        out[classes.index(name)] = weight
+    return out
+
+
+def loss_of_counts(
+    classes: Classes, general: Longs, same: Longs, lost: Longs | Floats, weights: Weights | None = None
+) -> ValueLoss:
+    """The loss of labels published for others, published as they were, and lost; `*` is no class's label."""
+    of_class = classes.class_of[1:]
+    size = len(classes.names)
+    counts = np.bincount(of_class, (general + same + lost)[1:], size)
+    sums = np.bincount(of_class, (general * label_losses(classes) + lost)[1:], size)
+    weight = class_weights(classes, weights)
+    # `*` stands for a label of any class, so it weighs what a class without a weight does
+    whole, part = float(weight @ counts) + int(general[0]), float(weight @ sums) + int(general[0])
+    by_class = {name: float(sums[i] / counts[i]) for i, name in enumerate(classes.names) if counts[i]}
+    return ValueLoss(part / whole if whole else 0.0, by_class)
+
+
+def value_loss(
+    before: Forest, after: Forest, kept: Longs | None = None, *, weights: Weights | None = None
+) -> ValueLoss:
+    """The value loss of a release, where record i of `after` comes from record kept[i] of `before` (None: from i).
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "sex"\\n'
+    ...     '[[class]]\\nname = "disease"\\nunder = "/"')
+    >>> forest = ta.Forest.from_records(schema, [[["sex", "F", []], ["disease", "flu", []]],
+    ...     [["sex", "M", []], ["disease", "acne", []]]])
+    >>> value_loss(forest, forest.project({"sex": ["*"]}))
+    ValueLoss(total=0.5, by_class={'sex': 1.0, 'disease': 0.0})
+    >>> value_loss(forest, forest.take([1]), np.array([1])).total
+    0.5
+    """
+    released = released_as(before, after, kept)
+    columns = (before.offsets, before.label, after.offsets, after.label)
+    counts = count_published(*columns, released, label_parents(before.classes))
+    return loss_of_counts(before.classes, *counts, weights)
+
+
+def value_loss_of_supports(classes: Classes, supports: Longs, *, weights: Weights | None = None) -> ValueLoss:
+    """The value loss of a release of which only the number of records that hold each label is known.
+
+    Equal to `value_loss` where all records are published and hold leaves only. So a search needs no forest for it, and
+    disassociations, which move labels only, do not change it.
+    """
+    nothing = np.zeros(len(classes), np.int64)
+    return loss_of_counts(classes, np.asarray(supports, np.int64), nothing, nothing, weights)
+
+
+def value_loss_alone(after: Forest, *, weights: Weights | None = None) -> ValueLoss:
+    """The value loss of a release without its input, as if each record had held leaves."""
+    supports = count_records_with(after.offsets, after.label, len(after.classes))
+    return value_loss_of_supports(after.classes, supports, weights=weights)

@@ -1,0 +1,171 @@
+"""From a table to a release: search, check by other code than the search's, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.result import Found, scattered
+from treeanon.errors import GuaranteeError
+from treeanon.kernels.tree.forest import Longs
+from treeanon.metrics.table import measure
+from treeanon.privacy.models.limits import Number
+from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.registry import Asked, Form, models_of
+from treeanon.privacy.models.t_closeness import Distance
+from treeanon.progress import Progress, apart, stage
+from treeanon.release.permuted import fulfil_permuted
+from treeanon.release.permuted_release import PermutedRelease
+from treeanon.release.table_release import TableRelease
+from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
+from treeanon.release.table_search import largest_k, only_closeness_fails, require, searches, table_counts
+from treeanon.release.tree_request import check_seed, persons
+from treeanon.table import Column, Table
+from treeanon.table.covers import reads_back, value_ranks
+from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
+from treeanon.verifier.table import TableVerdict, verify_table
+
+
+@overload
+def anonymize_table(table: Table, *, publish: Literal["permuted"], **asked: Any) -> PermutedRelease: ...
+@overload
+def anonymize_table(table: Table, *, publish: Literal["generalized"] = ..., **asked: Any) -> TableRelease: ...
+def anonymize_table(
+    table: Table,
+    *,
+    k: int | None = None,
+    l: Asked | None = None,  # noqa: E741 - its name in the literature
+    diversity: Form = "distinct",
+    c: Number | None = None,
+    alpha: Asked | None = None,
+    p: Asked | None = None,
+    t: Asked | None = None,
+    emd: Distance = "equal",
+    models: Sequence[Model] = (),
+    algorithm: str | None = None,
+    publish: Publish = "generalized",
+    max_suppressed: int | float | str = 0,
+    weights: Mapping[str, float] | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> TableRelease | PermutedRelease:
+    """A release of a table in which every group of rows that look alike satisfies all models; checked.
+
+    The models are those that the parameters ask for (see `models_of`) and those in `models`. `max_suppressed` persons
+    (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own. `progress`
+    is told how much is done, and of how much (None: nobody knows). GuaranteeError if there is no such release.
+    `publish="permuted"` gives a `PermutedRelease`: quasi values as they are, and the sensitive ones of each group apart
+    from its rows; only searches that form groups can.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> release = anonymize_table(Table.of_texts({"age": (["34", "35", "41"], ages)}), k=2, max_suppressed=1)
+    >>> release.verdict.holds, list(release.table.rows())
+    (True, [('30-39',), ('30-39',)])
+    """
+    asked = (*models_of(k, l=l, diversity=diversity, c=c, alpha=alpha, p=p, t=t, emd=emd), *models)
+    given = {name: value for name, value in {"weights": weights, **options}.items() if value is not None}
+    check_seed(seed)
+    name = algorithm or default_search(publish)
+    request = TableRequest(asked, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
+    if publish == "permuted":
+        return fulfil_permuted(request, table, seed=seed, progress=progress)
+    return fulfil_table(request, table, seed=seed, progress=progress)
+
+
+def fulfil_table(
+    request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
+) -> TableRelease:
+    """The release of a table that a request asks for; `seed` orders its rows, for tests."""
+    for found, models in searches(request, table, progress, seed):
+        judged = partial(_judged, request, table, found, models, seed)
+        released, verdict = apart(judged, stage(progress, "checking"))
+        if not only_closeness_fails(verdict, models):
+            break
+    if models != request.models:
+        # What was reached is more than what was asked for, which the search need not be believed.
+        require(verify_table(released, request.models), request.models)
+    return release_of(table, released, found, verdict, models, request.options, request.max_suppressed)
+
+
+def _judged(
+    request: TableRequest, table: Table, found: Found, models: tuple[Model, ...], seed: int | None, progress: Progress
+) -> tuple[Table, TableVerdict | FreeformVerdict]:
+    """The rows of a release, which are those of the input made more general, and whether it holds.
+
+    That is told by its groups of rows alike, or for a freeform one by who can be behind what.
+    """
+    recoded, rows = found.recoded(table)
+    check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
+    released = scattered(recoded, seed)
+    if not isinstance(found, Freeform):
+        return released, verify_table(released, models)
+    return released, verify_freeform(table, released, largest_k(models))
+
+
+def release_of(
+    table: Table,
+    released: Table,
+    found: Found,
+    verdict: TableVerdict | FreeformVerdict,
+    models: tuple[Model, ...],
+    options: Mapping[str, Any],
+    max_suppressed: int | float | str = 0,
+) -> TableRelease:
+    """The release of what was found and checked; GuaranteeError unless it holds."""
+    require(verdict, models)
+    losses = measure(table, released, k=largest_k(models))
+    counts = table_counts(table, released)
+    delimiter = "" if table.report is None else table.report.delimiter
+    return TableRelease(released, models, found, losses, verdict, counts, dict(options), max_suppressed, delimiter)
+
+
+def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) -> None:
+    """GuaranteeError unless the rows published are those of the input made more general, and enough of them.
+
+    Shares nothing with the searches: a value published must stand for the value that the row had, in every column; and
+    the persons who lose a row must be as many as may, if `most` says how many.
+    """
+    wrong = GuaranteeError("the rows found are not those of the input made more general: please report it")
+    if len(np.unique(rows)) < len(rows) or len(recoded) != len(rows) or rows.min(initial=0) < 0:
+        raise wrong
+    if [c.name for c in recoded.columns] != [c.name for c in table.columns]:
+        raise wrong
+    for before, after in zip(table.take(rows).columns, recoded.columns, strict=True):
+        same = after.covers is None and np.array_equal(before.codes, after.codes)
+        if before.hierarchy != after.hierarchy or not (same or (before.role == "quasi" and _stands_for(before, after))):
+            raise wrong
+        if after.covers is not None and not reads_back(after.hierarchy, after.covers):
+            raise GuaranteeError(
+                f"column {after.name!r}: what is published would be read as other values than it means"
+            )
+    left = np.ones(len(table), np.bool_)
+    left[rows] = False
+    gone = int(left.sum()) if table.person is None else len(np.unique(table.person[left]))
+    if most is not None and gone > most:
+        raise GuaranteeError("more persons are left out than was allowed: please report it")
+
+
+def _stands_for(before: Column, after: Column) -> bool:
+    """Whether every value published covers the value that the row had."""
+    own, codes, hierarchy = before.codes, after.codes, before.hierarchy
+    if after.covers is None:
+        end = np.append(hierarchy.end, 0)
+        below = (codes >= 0) & (own >= codes) & (own < end[codes])
+        # A missing value stays missing, or becomes the root, as anything may.
+        return bool((below | ((own < 0) & (codes <= 0))).all())
+    covers = after.covers
+    rank = np.append(value_ranks(hierarchy), -1)[own]
+    inside = (codes >= 0) & (rank >= covers.low[codes]) & (rank <= covers.high[codes])
+    listed = np.flatnonzero(inside & (np.diff(covers.starts)[codes] > 0))
+    # Members ascend within a value, and values are numbered: one sorted array of pairs says what is a member of what.
+    size = len(hierarchy) + 1
+    pairs = np.repeat(np.arange(len(covers)), np.diff(covers.starts)) * size + covers.members
+    inside[listed] = np.isin(codes[listed].astype(np.int64) * size + rank[listed], pairs)
+    missing = (own < 0) & ((codes < 0) | covers.missing[codes])
+    return bool((inside | missing).all())

@@ -1,0 +1,188 @@
+"""From a forest to a release: search, check by other code than the search's, measure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from treeanon.algorithms.tree.registry import DEFAULT, algorithm_named
+from treeanon.algorithms.tree.solution import Found, Solution
+from treeanon.errors import GuaranteeError
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.kernels.tree.losses import count_records_with
+from treeanon.metrics.measure import measure
+from treeanon.metrics.values import value_loss
+from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, refuse_too_few, roles_of
+from treeanon.progress import Progress, apart, stage
+from treeanon.release.bisect_k import largest_k
+from treeanon.release.tree_release import Release
+from treeanon.release.tree_request import SMALLEST_K, Request, persons
+from treeanon.verifier.tree import verify
+
+
+def anonymize(
+    forest: Forest,
+    *,
+    k: int | None = None,
+    m: int = 2,
+    n: int = 1,
+    attacker: Attacker = "independent",
+    l: int | None = None,  # noqa: E741 - its name in the literature
+    diversity: Diversity = "distinct",
+    negative: str | Sequence[str] = (),
+    algorithm: str = DEFAULT,
+    recoding: Literal["sibling", "subtree"] | None = None,
+    objective: Literal["loss", "rpd", "rpda"] | None = None,
+    weights: Mapping[str, float] | None = None,
+    effort: str | float | None = None,
+    complete: bool = False,
+    max_suppressed: int | float | str = 0,
+    max_loss: float | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Release:
+    """A release of the forest that is k^(m,n)-anonymous, checked; GuaranteeError if there cannot be one.
+
+    Whoever knows up to `m` values of a person, and up to `n` relations between them, finds no person or at least `k`.
+    The `joint` attacker also knows that the relations speak of the same nodes; `negative` names classes of which an
+    attacker may know what a person lacks; `l` asks for l-diversity in the sensitive classes (1: not wanted).
+
+    Options that are None are left to the algorithm; each takes its own (`g` and `closed` for `gcs`), and says so if
+    given another's. `complete` carries the cut of acs, gcs or ocs on to a maximal one. `max_suppressed` persons (a
+    count, or "1%") may be left out where that saves more than it costs. `max_loss` asks for the largest k, from `k`
+    on, whose value loss is no higher.
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
+    >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]], [["age", "34", []]], [["age", "35", []]]])
+    >>> release = ta.anonymize(forest, k=2)
+    >>> release.verdict.holds, list(release.forest.records())[0]
+    (True, [['age', '*', []]])
+    """
+    classes = (negative,) if isinstance(negative, str) else tuple(negative)
+    named = {"recoding": recoding, "objective": objective, "weights": weights, "effort": effort, **options}
+    request = Request(
+        k, m, n, attacker, l, diversity, classes, algorithm, complete, max_suppressed, max_loss, seed, jobs,
+        {name: value for name, value in named.items() if value is not None},
+    )  # fmt: skip
+    return fulfil(request, forest, progress)
+
+
+def fulfil(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
+    """The release of a forest that a request asks for."""
+    request.check(forest.schema)
+    roles_of(forest, request.guarantee)
+    refuse_too_few(forest, request.guarantee.k)
+    refuse_uniform(forest, request.guarantee)
+
+    def find(guarantee: Guarantee) -> Found:
+        return apart(partial(search, request, forest, guarantee), stage(progress, "searching"))
+
+    if request.max_loss is None:
+        found = find(request.guarantee)
+    else:
+        found = _largest(request.guarantee, request.max_loss, forest, find)
+    return _release(request, forest, found, stage(progress, "checking"))
+
+
+def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
+    """GuaranteeError if a sensitive class is not diverse in the whole collection: then no group need be formed."""
+    if guarantee.l == 1:
+        return
+    classes = forest.classes
+    persons_with = count_records_with(forest.offsets, forest.label, len(classes))
+    for index in roles_of(forest, guarantee).sensitive:
+        held = persons_with[classes.first[index] : classes.first[index + 1]]
+        values, most = np.count_nonzero(held), int(held.max(initial=0))
+        if 0 < values < guarantee.l or (guarantee.diversity == "frequency" and most * guarantee.l > len(forest)):
+            raise GuaranteeError(
+                f"class {classes.names[index]!r} is not {guarantee.l}-diverse in the collection as a whole, so that"
+                " knowing nothing of a person would be enough"
+            )
+
+
+def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None = None) -> Found:
+    """What the search finds, carried on to a maximal cut where that is wanted."""
+    algorithm = request.search
+    given = dict(request.options)
+    common = {"seed": request.seed, "jobs": request.jobs, "progress": progress}
+    if left_out := persons(request.max_suppressed, len(forest)):
+        given["max_suppressed"] = left_out
+    own = {name: value for name, value in given.items() if name in algorithm.options}
+    found = algorithm.search(forest, guarantee, **own, **algorithm.offered(**common))
+    if not request.complete:
+        return found
+    finishing = algorithm_named(DEFAULT)
+    rest = {name: value for name, value in given.items() if name in finishing.options}
+    done = finishing.search(forest, guarantee, **rest, start=found.solution, **finishing.offered(**common))
+    options = {**found.solution.options, **rest, "complete": True}
+    return replace(done, solution=replace(done.solution, algorithm=algorithm.name, options=options))
+
+
+def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Guarantee], Found]) -> Found:
+    """What is found for the largest k, from the least on, whose value loss is within the bound."""
+
+    def within(k: int) -> Found | None:
+        try:
+            found = find(replace(least, k=k))
+        except GuaranteeError:
+            return None
+        return found if value_loss(forest, found.forest, found.kept).total <= bound else None
+
+    found = largest_k(within, max(least.k, SMALLEST_K), len(forest))
+    if found is None:
+        k = max(least.k, SMALLEST_K)
+        raise GuaranteeError(f"already k = {k} loses more than a value loss of {bound:g}, or cannot be reached")
+    return found
+
+
+def _release(request: Request, forest: Forest, found: Found, progress: Progress | None) -> Release:
+    """The release of what was found; GuaranteeError unless it is what it is said to be."""
+    solution = plain_solution(request, forest, found.solution)
+    before = forest if found.kept is None else forest.take(found.kept)
+    if solution.cut is not None and not _same(solution.apply(before), found.forest):
+        raise GuaranteeError("the search's trees are not what its solution makes of the input: please report it")
+    verdict = verify(found.forest, solution.guarantee, jobs=request.jobs, progress=progress)
+    if not verdict.holds:
+        raise GuaranteeError("the search's trees did not pass the check, so nothing is published: please report it")
+    losses = measure(forest, found.forest, found.kept)
+    return Release(found.forest, solution, losses, verdict, counts_of(forest, found.forest), found.report, found.kept)
+
+
+def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solution:
+    """The solution as it is kept: a cut of the generalised classes alone, a seed only if one was given.
+
+    The cut of a class that is published as it is would list values of the data.
+    """
+    seed = {} if request.seed is None else {"seed": request.seed}
+    options = {name: value for name, value in solution.options.items() if name != "seed" and value is not None} | seed
+    cut = solution.cut
+    if cut is not None and STAR not in cut:
+        known = [forest.classes.names[i] for i in roles_of(forest, solution.guarantee).known]
+        cut = {name: cut[name] for name in known if name in cut and name not in solution.withheld}
+    return replace(solution, options=options, cut=cut)
+
+
+def _same(one: Forest, other: Forest) -> bool:
+    """Whether both hold the same trees in the same order."""
+    if one.classes is not other.classes:
+        return one == other
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("offsets", "parent", "label"))
+
+
+def counts_of(before: Forest, after: Forest) -> dict[str, Any]:
+    """Records and nodes before and after, and what reading left out."""
+    counts = {
+        "records": len(before),
+        "nodes": before.nodes,
+        "published_records": len(after),
+        "published_nodes": after.nodes,
+    }
+    return counts if before.report is None else counts | before.report.as_dict()

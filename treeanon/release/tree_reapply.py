@@ -1,0 +1,107 @@
+"""Applies a solution to other data, and lets nothing out that does not hold its guarantee there too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from treeanon.algorithms.tree.solution import Label, Solution
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.hierarchy import Hierarchy
+from treeanon.metrics.measure import measure
+from treeanon.privacy.guarantee import refuse_too_few, roles_of
+from treeanon.release.solution_file import SolutionFile
+from treeanon.release.tree import counts_of
+from treeanon.release.tree_release import Release
+from treeanon.verifier.tree import verify
+
+SEARCH_ANEW = "new data may need a new search (treeanon anonymize)"
+
+
+def apply(solution: Solution | str | Path, forest: Forest) -> Release:
+    """The release that a solution (or the file of one) makes of other data, checked for the solution's guarantee.
+
+    GuaranteeError if the guarantee does not hold for these data: the solution was found for others. UsageError if the
+    solution does not fit the schema of the forest.
+    """
+    if not isinstance(solution, Solution):
+        solution = SolutionFile.load(solution).solution
+    refuse_too_few(forest, solution.guarantee.k)
+    own = replace(fitted(solution, forest), suppressed=0)
+    published = own.apply(forest)
+    verdict = verify(published, own.guarantee)
+    if not verdict.holds:
+        raise GuaranteeError(
+            f"the guarantee of the solution does not hold for these data: {SEARCH_ANEW};"
+            " what a search makes of them may lose more"
+        )
+    return Release(published, own, measure(forest, published), verdict, counts_of(forest, published))
+
+
+def fitted(solution: Solution, forest: Forest) -> Solution:
+    """The solution in terms of a forest's hierarchies.
+
+    Hierarchies that are built from the data have no node for what the data lack: such nodes are left out.
+    """
+    if solution.cut is None:
+        raise UsageError(
+            f"a solution of {solution.algorithm} recodes every record by itself: it has no cut to apply to other data"
+        )
+    names = forest.classes.names
+    named = {*solution.cut, *solution.withheld, *(label[0] for pair in solution.disassociated for label in pair)}
+    for name in sorted(named - {*names, STAR}):
+        raise UsageError(f"the solution speaks of class {name!r}, which the schema lacks; it has: {', '.join(names)}")
+    if STAR in solution.cut:
+        return solution
+    for index in roles_of(forest, solution.guarantee).known:
+        if names[index] not in named:
+            raise UsageError(f"the solution says nothing of class {names[index]!r}: it was made with another schema")
+    cut = {name: _nodes(forest, name, nodes) for name, nodes in solution.cut.items() if name not in solution.withheld}
+    pairs = tuple(pair for pair in solution.disassociated if all(_exists(forest, label) for label in pair))
+    return replace(solution, cut=cut, disassociated=pairs)
+
+
+def _hierarchy(forest: Forest, name: str) -> Hierarchy:
+    return forest.classes.hierarchies[forest.classes.index(name)]
+
+
+def _is_given(forest: Forest, name: str) -> bool:
+    """Whether the hierarchy of a class is the schema's, not built from the data."""
+    return isinstance(forest.schema.spec(name).hierarchy, Hierarchy)
+
+
+def _strange(name: str) -> UsageError:
+    return UsageError(
+        f"the solution names nodes that the hierarchy of class {name!r} does not have: it was made with another one"
+    )
+
+
+def _exists(forest: Forest, label: Label) -> bool:
+    found = label[0] == STAR or _hierarchy(forest, label[0]).find(label[1]) is not None
+    if not found and _is_given(forest, label[0]):
+        raise _strange(label[0])
+    return found
+
+
+def _nodes(forest: Forest, name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """The nodes of a class's cut that its hierarchy has; they must cover all of its leaves."""
+    hierarchy, given = _hierarchy(forest, name), _is_given(forest, name)
+    own = tuple(text for text in nodes if hierarchy.find(text) is not None)
+    if given and len(own) < len(nodes):
+        raise _strange(name)
+    covered = np.zeros(int(hierarchy.leaf_count[0]), bool)
+    for text in own:
+        code = hierarchy.code(text)
+        covered[hierarchy.leaf_start[code] :][: hierarchy.leaf_count[code]] = True
+    if covered.all():
+        return own
+    if given:
+        raise UsageError(f"the solution does not cover the hierarchy of class {name!r}: it was made with another one")
+    raise GuaranteeError(
+        f"the data have values of class {name!r} that the solution does not know, and its hierarchy is built from the"
+        f" data: {SEARCH_ANEW}; a hierarchy in a file stays the same (treeanon hierarchy build)"
+    )

@@ -1,0 +1,141 @@
+"""A release: the trees to publish, how they were made, what that cost, and the check that they passed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treeanon.algorithms.tree.solution import Solution, plain_data
+from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.forest import Forest
+from treeanon.io import output_format, write
+from treeanon.io.output import Written
+from treeanon.io.reading import read_back
+from treeanon.io.relational.urls import shown
+from treeanon.kernels.tree.forest import Longs
+from treeanon.metrics.measure import Losses
+from treeanon.progress import Progress, stage
+from treeanon.verifier.tree import verify
+from treeanon.verifier.verdict import Verdict
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """Published trees that hold what `solution.guarantee` says, which `verdict` has found by counting.
+
+    `counts` has the records and nodes of the input and of the release, and what reading left out. `report` is what
+    the search tells of itself. `kept` has the records of the input that those of `forest` come from (None: all).
+    """
+
+    forest: Forest
+    solution: Solution
+    loss: Losses
+    verdict: Verdict
+    counts: Mapping[str, Any]
+    report: Mapping[str, Any] = field(default_factory=dict)
+    kept: Longs | None = None
+
+    def __repr__(self) -> str:
+        g = self.solution.guarantee
+        return f"<Release: {len(self.forest):,} records, {g.k}^({g.m},{g.n})-anonymous by {self.solution.algorithm}>"
+
+    def write(
+        self,
+        target: str | Path,
+        *,
+        format: str | None = None,
+        force: bool = False,
+        seed: int | None = None,
+        jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> Verdict:
+        """Writes the release, and returns the verdict on what was written.
+
+        Before the target appears, what was written is read again by the same schema; unless that gives exactly the
+        published trees, and they hold the guarantee, GuaranteeError is raised and nothing appears. Records come in
+        random order; `seed` makes it repeatable, for tests.
+        """
+        form = output_format(target, self.forest.schema, format)
+        verdicts: list[Verdict] = []
+
+        def check(written: Written) -> None:
+            verdicts.append(self._check(written, shown(str(target)), form.name, jobs, stage(progress, "checking")))
+
+        write(self.forest, target, format=form.name, force=force, seed=seed, progress=progress, check=check)
+        return verdicts[-1]
+
+    def _check(self, found: Written, target: str, format: str, jobs: int | None, progress: Progress | None) -> Verdict:
+        """The verdict on what was written, which is to become `target`."""
+        written = read_again(found, target, self.forest, format, jobs)
+        verdict = verify(written, self.solution.guarantee, jobs=jobs, progress=progress)
+        if not verdict.holds:
+            raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
+        return verdict
+
+    def as_dict(self) -> dict[str, Any]:
+        """What there is to tell about the release, as plain data, without a value of the data."""
+        return told(self.solution, self.loss, self.verdict, self.counts, self.report, self.unprotected())
+
+    def unprotected(self) -> dict[str, list[str]]:
+        """The classes in the release whose values are published as they are, by their role."""
+        return unprotected_classes(self.forest)
+
+    def write_solution(self, target: str | Path, *, force: bool = False) -> None:
+        """Writes the solution file, by which `apply` makes the same of other data.
+
+        It is for whoever holds the data: it names relations that were too rare to be published.
+        """
+        from treeanon.release.solution_file import SolutionFile
+
+        SolutionFile.of(self).write(target, force=force)
+
+
+def told(
+    solution: Solution,
+    loss: Losses,
+    verdict: Verdict,
+    counts: Mapping[str, Any],
+    report: Mapping[str, Any],
+    as_they_are: Mapping[str, list[str]],
+) -> dict[str, Any]:
+    """What there is to tell about a release of trees, as plain data, without a value of the data."""
+    plain = solution.as_dict()
+    pairs = Counter((upper[0], lower[0]) for upper, lower in solution.disassociated).most_common()
+    return {
+        "guarantee": plain["guarantee"],
+        "verification": verdict.as_dict(),
+        "algorithm": plain["algorithm"],
+        "options": plain["options"],
+        "losses": loss.as_dict(),
+        "counts": dict(counts),
+        "withheld": plain["withheld"],
+        "suppressed": plain["suppressed"],
+        "disassociated": [{"upper": up, "lower": low, "pairs": times} for (up, low), times in pairs],
+        "published_as_they_are": dict(as_they_are),
+        "search": plain_data(report),
+    }
+
+
+def read_again(found: Written, target: str, forest: Forest, format: str, jobs: int | None) -> Forest:
+    """What was written, and is to become `target`, read again; GuaranteeError unless it is the published trees."""
+    try:
+        written = read_back(found, target, forest.schema, format, jobs=jobs or 1)
+    except (DataError, HierarchyError) as problem:
+        raise GuaranteeError(f"{target}: not published, for it could not be read again: {problem}") from None
+    if written != forest:
+        raise GuaranteeError(f"{target}: not published, for reading it again does not give the published trees")
+    return written
+
+
+def unprotected_classes(forest: Forest) -> dict[str, list[str]]:
+    """The classes that published trees have values of as they were in the input, by their role."""
+    out: dict[str, list[str]] = {}
+    there = set(forest.classes.class_of[forest.label].tolist())
+    for index, published in enumerate(forest.schema.layout.classes):
+        if index in there and published.spec.role != "quasi":
+            role = "pseudonym" if published.spec.pseudonym else published.spec.role
+            out.setdefault(role, []).append(published.name)
+    return out

@@ -1,0 +1,202 @@
+"""The Spark engine: reads, finds a solution that is safe over all partitions, checks what was written, commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from treeanon.errors import UsageError
+from treeanon.io.options import ReadOptions
+from treeanon.release.table_release import TableRelease
+from treeanon.release.table_request import TableRequest
+from treeanon.release.tree_request import Request
+from treeanon.schema import Schema
+from treeanon.spark.failures import spark_failures
+from treeanon.spark.forms import FORMS, TABLES, Form, Readable, source_form, target_form
+from treeanon.spark.frames import frame_of_lines, lines_of_frame
+from treeanon.spark.interface import Job, Published, Told
+from treeanon.spark.lines import Lines
+from treeanon.spark.reading import Dataset, read_dataset
+from treeanon.spark.records import on_disk
+from treeanon.spark.relational_read.reading import lines_of_frames
+from treeanon.spark.relational_write.publishing import tables_target, write_tables
+from treeanon.spark.relational_write.target import TablesTarget
+from treeanon.spark.session import ARROW, refuse_connected, session
+from treeanon.spark.solving import Solved, check_request, release_counts, solve, verified
+from treeanon.spark.watching import Telling, tagged, watched
+from treeanon.spark.writing import Target, shuffled, texts
+from treeanon.verifier.verdict import Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    Frames = DataFrame | Mapping[str, DataFrame]
+
+
+@dataclass(frozen=True)
+class SparkEngine:
+    """Publishes files that Spark can read, and dataframes of its own."""
+
+    def publish(self, job: Job, request: Request, told: Told | None = None) -> Published:
+        """The release of a job's input that a request asks for, written as a dataset and checked."""
+        return watched(lambda told: self._publish(job, request, told), told)
+
+    def _publish(self, job: Job, request: Request, told: Telling) -> Published:
+        check_request(request, job.schema)
+        source = source_form(job)
+        form = target_form(job, source)
+        schema = job.schema if source is TABLES else job.schema.for_format(source.document)
+        with prepared(session()) as spark:
+            target = _target(spark, job, form)
+            told("reading")
+            options = ReadOptions(job.on_error, job.strict)
+            with (
+                closing(source.read(spark, job.source, schema, options)) as lines,
+                kept(read_dataset(lines, lines.schema or schema, options, show_values=job.show_values)) as dataset,
+            ):
+                solved = solve(dataset, request, told, job.sample, told.progress)
+                if isinstance(target, TablesTarget):
+                    tables = lines.tables or job.schema
+                    verdict = write_tables(dataset, solved, target, job.schema, tables, request.seed, told)
+                else:
+                    verdict = _written(dataset, solved, target, FORMS[form.name], request.seed, told)
+                return _published(dataset, solved, verdict)
+
+    def publish_rows(self, job: Job, request: TableRequest, told: Told | None = None) -> TableRelease:
+        """The release of a job's rows that a request asks for, written as a dataset and checked."""
+        from treeanon.spark.table.engine import publish_table
+
+        return watched(lambda told: publish_table(job, request, told), told)
+
+    def publish_frame(self, frame: Frames, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
+        """The published rows of a dataframe, or of several that are tables, asked for as of `treeanon.anonymize`."""
+        for one in frame.values() if isinstance(frame, Mapping) else [frame]:
+            refuse_connected(one)
+        return watched(lambda told: self._publish_frame(frame, schema, asked, told), None)
+
+    def _publish_frame(self, frame: Frames, schema: Schema, asked: Mapping[str, Any], told: Telling) -> DataFrame:
+        from treeanon.spark.table.engine import is_of_rows, publish_table_frame, table_request_of
+
+        given = dict(asked)
+        sample = given.pop("sample", None)
+        if is_of_rows(schema, given):
+            seed = given.pop("seed", None)
+            if isinstance(frame, Mapping):
+                raise UsageError("several dataframes hold persons in tables tied by keys, not one row for each person")
+            return publish_table_frame(frame, schema, table_request_of(**given), seed, told, sample)[0]
+        return anonymize_frame(frame, schema, request_of(**given), told, sample)[0]
+
+
+def anonymize_frame(
+    frame: Frames, schema: Schema, request: Request, told: Telling | None = None, sample: int | None = None
+) -> tuple[DataFrame, Published]:
+    """The published rows of a dataframe, in random order, and what there is to tell of them.
+
+    Several dataframes, by the names of tables that the keys of the schema tie, give rows with nested columns too.
+
+    The rows are held by the workers when this returns, as they were checked; what the frame was made of can change.
+    """
+    told = told or Telling(None, lambda done, total: None)
+    check_request(request, schema)
+    form = FORMS["ndjson"]
+    with (
+        prepared(_session_of(frame)),
+        closing(_lines_of(frame, schema)) as lines,
+        kept(read_dataset(lines, lines.schema or schema.for_format("ndjson"), ReadOptions())) as dataset,
+    ):
+        solved = solve(dataset, request, told, sample, told.progress)
+        told("writing")
+        found = shuffled(texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records)
+        rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
+        told("checking what was written")
+        verdict = verified(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
+        return rows, _published(dataset, solved, verdict)
+
+
+def _session_of(frame: Frames) -> SparkSession:
+    return next(iter(frame.values())).sparkSession if isinstance(frame, Mapping) else frame.sparkSession
+
+
+def _lines_of(frame: Frames, schema: Schema) -> Lines:
+    """The persons of a dataframe, or of several."""
+    if not isinstance(frame, Mapping):
+        return lines_of_frame(frame)
+    if not schema.input.is_relational:
+        raise UsageError('several dataframes are tables tied by keys: the schema must say format = "tables"')
+    return lines_of_frames(frame, schema, ReadOptions())
+
+
+def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:
+    """What is asked by names, as of `treeanon.release.anonymize`."""
+    own = {one.name for one in fields(Request)} - {"options"}
+    classes = (negative,) if isinstance(negative, str) else tuple(negative)
+    options = {name: value for name, value in asked.items() if name not in own and value is not None}
+    return Request(negative=classes, options=options, **{name: asked[name] for name in own if name in asked})
+
+
+def _target(spark: SparkSession, job: Job, form: Readable) -> Target:
+    """The place that a job's output goes to; what cannot be written there is refused."""
+    if isinstance(form, Form):
+        return Target(spark, job.target, form.ending, force=job.force)
+    return tables_target(spark, job)
+
+
+def _written(dataset: Dataset, solved: Solved, target: Target, form: Form, seed: int | None, told: Told) -> Verdict:
+    """The verdict on the records written to a target, which appear as one."""
+    told("writing")
+    schema = dataset.schema.for_format(form.document)
+    frame = form.lines(shuffled(texts(dataset, solved.recipe, form.document, schema, seed), dataset.records))
+    verdicts: list[Verdict] = []
+
+    def save(place: str) -> None:
+        form.save(frame, schema, place)
+
+    def check(place: str) -> None:
+        told("checking what was written")
+        again: Lines = replace(form.read(dataset.frame.sparkSession, place, schema, ReadOptions()), name=target.name)
+        verdicts.append(verified(again, schema, dataset, solved))
+
+    target.write(save, check)
+    return verdicts[-1]
+
+
+def _published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
+    """All that there is to tell of a release."""
+    counts = release_counts(dataset, solved)
+    there = {name for name, values in solved.loss.after.values.items() if values}
+    as_they_are: dict[str, list[str]] = {}
+    for spec in dataset.schema.classes:
+        if spec.name in there and spec.role != "quasi":
+            as_they_are.setdefault("pseudonym" if spec.pseudonym else spec.role, []).append(spec.name)
+    return Published(solved.solution, solved.loss, verdict, counts, as_they_are, solved.report)
+
+
+@contextmanager
+def prepared(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session with what the work needs set, and put back afterwards."""
+    before = {name: spark.conf.get(name, None) for name in ARROW}
+    for name, value in ARROW.items():
+        spark.conf.set(name, value)
+    try:
+        with spark_failures("the engine"), tagged(spark):
+            yield spark
+    finally:
+        # Java may be gone, which has been told then.
+        with suppress(Exception):
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)
+
+
+@contextmanager
+def kept(dataset: Dataset) -> Iterator[Dataset]:
+    """The dataset, its rows kept on the disks of the workers; what a lost worker had is read again."""
+    with on_disk(dataset.frame) as frame:
+        yield replace(dataset, frame=frame)
+
+
+ENGINE = SparkEngine()

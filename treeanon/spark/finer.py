@@ -1,0 +1,134 @@
+"""Which labels a solution that is safe might be made finer by: what is rare in a sample can be frequent in all records.
+
+These are children of published nodes of which all records, counted exactly, show that few pairs with published labels
+would be rare. The search decides; and if it takes such a label it may make another more general.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.verify.distributed_pairs import count_pairs
+from treeanon.metrics.labels import label_losses, label_parents
+from treeanon.metrics.values import class_weights
+from treeanon.privacy.guarantee import Guarantee, roles_of
+from treeanon.spark.reading import Dataset
+from treeanon.spark.recipe import Recipe
+from treeanon.spark.records import Batches, map_batches, rows_of
+
+_PAIRS = "pair long, shared long, related long"
+MOST_FINER = 2000
+"""Labels that are looked at in one round: those that can gain most."""
+
+_FEW = 0.25
+"""A label that is rare beside a larger share of the published ones than this is not worth a try."""
+
+MOST_SLOTS = 6000
+"""With more labels than this the tables of pairs would not fit a worker."""
+
+
+@dataclass(frozen=True, eq=False)
+class Slots:
+    """The labels that are counted beside each other: the published ones, then those that might be let out of them.
+
+    `coarse` and `fine` have a slot for every label of the records, or -1.
+    """
+
+    coarse: Ints
+    fine: Ints
+    labels: Ints
+    published: int
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> list[int]:
+    """Labels to let out beside the published ones, if that gains anything; `held` counts nodes by label."""
+    slots = _slots(dataset, recipe, guarantee, held, weights)
+    if slots is None:
+        return []
+    shared = dataset.frame.sparkSession.sparkContext.broadcast(slots)
+    from pyspark.sql import functions as f
+
+    counted = map_batches(dataset.frame, partial(_count, sent=recipe.sent(dataset), shared=shared), _PAIRS)
+    summed = counted.groupBy("pair").agg(f.sum("shared").alias("shared"), f.sum("related").alias("related"))
+    rare = map_batches(summed, partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots)), _PAIRS)
+    pair = rare.select("pair").toArrow().column("pair").to_numpy()
+    return _near(slots, recipe, pair // len(slots), pair % len(slots))
+
+
+def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> Slots | None:
+    """The slots to be counted, the finer labels by what they could gain; None if there are none."""
+    classes = dataset.classes
+    known = [i for i in roles_of(dataset, guarantee).known if classes.names[i] not in recipe.withheld]
+    mine = np.isin(classes.class_of, known)
+    shown = np.unique(recipe.mapping[mine])
+    above, loss = label_parents(classes), label_losses(classes)
+    weight = np.concatenate([[1.0], class_weights(classes, weights)[classes.class_of[1:]]])
+    end = np.concatenate([[0], *(f + h.end for f, h in zip(classes.first, classes.hierarchies, strict=False))])
+    before = np.concatenate([[0], np.cumsum(held)])
+    is_shown = np.zeros(len(classes), bool)
+    is_shown[shown] = True
+    candidates = np.flatnonzero(mine & ~is_shown & (above > 0))
+    candidates = candidates[is_shown[above[candidates]]]
+    # No more records hold a label than nodes lie under it.
+    times = before[end[candidates]] - before[candidates]
+    gain = times * (loss[above[candidates]] - loss[candidates]) * weight[candidates]
+    worth = (times >= guarantee.k) & (gain > 0)
+    order = np.lexsort((candidates[worth], -gain[worth]))[:MOST_FINER]
+    finer = candidates[worth][order]
+    if not len(finer) or len(shown) + len(finer) > MOST_SLOTS:
+        return None
+    place = np.full(len(classes), -1, np.int32)
+    place[shown] = np.arange(len(shown), dtype=np.int32)
+    coarse = np.where(mine, place[recipe.mapping], -1).astype(np.int32)
+    fine = np.full(len(classes), -1, np.int32)
+    for number, label in enumerate(finer.tolist(), start=len(shown)):
+        below = slice(label, int(end[label]))
+        fine[below] = np.where(recipe.mapping[below] == above[label], number, fine[below])
+    return Slots(coarse, fine, np.concatenate([shown, finer]).astype(np.int32), len(shown))
+
+
+def _count(batches: Batches, sent: Any, shared: Any) -> Iterator[pa.RecordBatch]:
+    """The pairs of slots that a partition's records hold, of which one might be let out."""
+    slots = shared.value
+    held, related = (np.zeros((len(slots), len(slots)), np.int32) for _ in range(2))
+    for forest in sent.before(batches):
+        coarse, fine = slots.coarse[forest.label], slots.fine[forest.label]
+        count_pairs(forest.offsets, forest.parent, coarse, fine, held, related)
+    held[:, : slots.published] = 0
+    flat, flat_related = held.ravel(), related.ravel()
+    places = np.flatnonzero(flat)
+    for i in range(0, len(places), 1 << 16):
+        some = places[i : i + (1 << 16)]
+        yield rows_of(_PAIRS, some, flat[some], flat_related[some])
+
+
+def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.RecordBatch]:
+    """The pairs that are rare: together (or alone), or one above the other."""
+    for batch in batches:
+        pair, shared, related = (column.to_numpy() for column in batch.columns)
+        rare = shared < k if m > 1 else (shared < k) & (pair // slots == pair % slots)
+        if m > 1 and n > 0:
+            rare |= (related > 0) & (related < k)
+        yield rows_of(_PAIRS, pair[rare], shared[rare], related[rare])
+
+
+def _near(slots: Slots, recipe: Recipe, one: Longs, other: Longs) -> list[int]:
+    """Labels that are frequent enough, and rare together with few of the published ones."""
+    home = recipe.mapping[slots.labels]
+    # What a label shares with its own more general one says nothing: that will be what is left of it.
+    beside = (one < slots.published) & (slots.labels[one] != home[other])
+    against = np.bincount(other[beside], minlength=len(slots))
+    alone = np.zeros(len(slots), bool)
+    alone[other[one == other]] = True
+    near = ~alone & (against <= _FEW * slots.published)
+    return [int(label) for label in slots.labels[slots.published :][near[slots.published :]]]

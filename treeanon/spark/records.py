@@ -1,0 +1,152 @@
+"""Records as rows of a Spark dataset: many to a row as the columns of a forest, or each by itself.
+
+Rows of many records cost Spark next to nothing to keep and to hand to the workers; rows of one are what it can sort,
+group and choose among.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.forest import Classes, Forest
+from treeanon.hierarchy import Hierarchy
+from treeanon.hierarchy.layout import Codes
+from treeanon.kernels.tree.forest import hash_records
+from treeanon.schema import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BLOCKS = "offsets binary, parent binary, label binary"
+"""The type of a row of many records: the columns of their forest."""
+
+ROWS = "hash long, parent array<int>, label array<int>"
+"""The type of a record's row. Equal trees have equal fingerprints, whatever the partitions."""
+
+FINGERPRINT, SECOND = 1, 2
+"""Seeds of two fingerprints that have nothing to do with each other."""
+
+Batches = Iterable[pa.RecordBatch]
+T = TypeVar("T")
+
+
+class Shape(Hierarchy):
+    """A hierarchy without its texts, which are most of it: all that counting takes.
+
+    >>> shape = Shape(Hierarchy.flat(["a", "b"]).parent)
+    >>> len(shape), shape.leaf_count.tolist(), shape.texts
+    (3, [2, 1, 1], ())
+    """
+
+    def __init__(self, parent: Codes) -> None:
+        object.__setattr__(self, "texts", ())
+        object.__setattr__(self, "_index", {})
+        self._measure(parent)
+
+    def __reduce__(self) -> Any:
+        return Shape, (self.parent,)
+
+
+def shapes_of(classes: Classes) -> Classes:
+    """The classes, with hierarchies that have no texts."""
+    return Classes(classes.names, classes.parents, tuple(Shape(one.parent) for one in classes.hierarchies))
+
+
+def to_block(forest: Forest) -> pa.RecordBatch:
+    """The records of a forest as one row."""
+    arrays = [_one_value(column) for column in (forest.offsets, forest.parent, forest.label)]
+    return pa.RecordBatch.from_arrays(arrays, names=["offsets", "parent", "label"])
+
+
+def _one_value(column: np.ndarray) -> pa.Array:
+    """The bytes of a column as one value, not copied."""
+    places = pa.py_buffer(np.array([0, column.nbytes], np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, places, pa.py_buffer(np.ascontiguousarray(column))])
+
+
+def forests_of(batches: Batches, schema: Schema, classes: Classes) -> Iterator[Forest]:
+    """The forests of rows of many records, one after another."""
+    for batch in batches:
+        for row in range(batch.num_rows):
+            yield block_forest(batch, row, schema, classes)
+
+
+def block_forest(batch: pa.RecordBatch, row: int, schema: Schema, classes: Classes) -> Forest:
+    """The forest of one row of many records."""
+    offsets, parent, label = (
+        np.require(np.frombuffer(batch.column(place)[row].as_buffer(), kind), requirements="A")
+        for place, kind in enumerate((np.int64, np.int32, np.int32))
+    )
+    return Forest(schema, classes, offsets, parent, label)
+
+
+def to_batch(forest: Forest) -> pa.RecordBatch:
+    """The records of a forest as a batch of rows."""
+    offsets = pa.array(forest.offsets.astype(np.int32))
+    columns = [
+        pa.array(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT)),
+        pa.ListArray.from_arrays(offsets, pa.array(forest.parent)),
+        pa.ListArray.from_arrays(offsets, pa.array(forest.label)),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=["hash", "parent", "label"])
+
+
+def to_forest(batch: pa.RecordBatch | pa.Table, schema: Schema, classes: Classes) -> Forest:
+    """The forest of rows, record by record in their order."""
+    parents, labels = (_lists(batch.column(batch.schema.get_field_index(name))) for name in ("parent", "label"))
+    sizes = labels.value_lengths().to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    return Forest(schema, classes, offsets, parents.flatten().to_numpy(), labels.flatten().to_numpy())
+
+
+def _lists(column: Any) -> Any:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def map_batches(frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], schema: Any) -> DataFrame:
+    """What the work makes of the batches of every partition, on the workers."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        return frame.mapInArrow(work, schema)
+
+
+@contextmanager
+def on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+    """The rows, kept on the disks of the workers; what a lost worker had is made again."""
+    from pyspark import StorageLevel
+
+    kept = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        give_up([kept])
+
+
+def give_up(kept: Iterable[DataFrame]) -> None:
+    """Lets the workers forget rows that they keep."""
+    # Java may be gone, which has been told then.
+    with suppress(Exception):
+        for frame in kept:
+            frame.unpersist()
+
+
+def rows_of(schema: str, *columns: Any) -> pa.RecordBatch:
+    """A batch of a Spark type's columns, given in its order."""
+    names = [part.split()[0] for part in schema.split(", ")]
+    kinds = {
+        "long": pa.int64(),
+        "int": pa.int32(),
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    types = [kinds[part.split()[1]] for part in schema.split(", ")]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=names)

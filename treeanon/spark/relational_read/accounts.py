@@ -1,0 +1,193 @@
+"""What joining left out, and what says more than the trees do, counted by Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow.types as of
+
+from treeanon.forest import ReadReport
+from treeanon.io.relational.moved_tables import NODE, account_moved
+from treeanon.io.relational.plan import MOVED_TABLE, Stop
+from treeanon.io.relational.unaccounted import Accounting, Numbering
+from treeanon.spark.relational_read.columns import Seen
+from treeanon.spark.relational_read.keys import equal
+from treeanon.spark.relational_read.loading import Loaded, united
+from treeanon.spark.relational_read.reaching import Reached
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Counts = Mapping[Hashable, int]
+
+
+def account(reached: Reached, report: ReadReport) -> int:
+    """The number of persons; what there is to tell beside is put into the report."""
+    loaded = reached.loaded
+    counts = _counts(reached)
+    found = SparkAccounts(loaded.source.tables(), loaded.plan, _numberings(loaded, counts), loaded.sizes, counts)
+    report.is_relational = True
+    report.left_out += loaded.source.left_out
+    found.give(report)
+    for table in loaded.sizes:
+        if ("ownerless", table) in counts:
+            report.ownerless[table] += counts["ownerless", table]
+    fresh = found.fresh()
+    for table, asked in loaded.asked.items():
+        name = MOVED_TABLE + table
+        if name in loaded.asked:
+            is_numbered = found.numberings[name, NODE] != "other"
+            columns, size = loaded.source.tables()[name].columns, loaded.sizes[name]
+            account_moved(table, columns, asked.holder, size, fresh, report, is_numbered=is_numbered)
+    return found.present(loaded.plan.stops[0])
+
+
+@dataclass(frozen=True)
+class SparkAccounts(Accounting):
+    """The same of counts: of the rows that a stop has, of those with a value there, of rows of tables."""
+
+    counts: Counts
+
+    def present(self, stop: Stop) -> int:
+        """How many rows all containers have at a stop."""
+        return self.counts["present", stop.index]
+
+    def held(self, stop: Stop, name: str) -> int:
+        """In how many of these rows a column holds a value; all rows, if it was not read."""
+        return self.counts.get(("held", stop.index, name), self.present(stop))
+
+    def unreached(self, report: ReadReport) -> None:
+        """Counts rows that hold values, but that no person has by any path."""
+        for table in self.plan.tables():
+            if times := self.counts["unreached", table]:
+                report.unreached[table] += times
+
+    def unmerged(self, report: ReadReport) -> None:
+        """Counts looked-up rows that are equal to others."""
+        for stop in self.plan.stops:
+            if times := self.counts.get(("unmerged", stop.index), 0):
+                report.unmerged[stop.table] += times
+
+
+def _counts(found: Reached) -> Counts:
+    """All counts, in one run over the tables."""
+    from pyspark.sql import functions as f
+
+    wanted = [(frame, _of_table(found, table)) for table, frame in found.frames.items()]
+    wanted += _unmerged(found)
+    wanted += _repeated_numbers(found)
+    rows = []
+    for number, (frame, columns) in enumerate(wanted):
+        counted = (f.coalesce(column.cast("long"), f.lit(0).cast("long")) for column in columns.values())
+        rows.append(frame.agg(f.array(*counted).alias("counts")).select(f.lit(number).alias("number"), "counts"))
+    out: dict[Hashable, int] = {}
+    for row in united(rows).collect():
+        out.update(zip(wanted[row["number"]][1], row["counts"], strict=True))
+    return out
+
+
+def _of_table(found: Reached, table: str) -> dict[Hashable, Column]:
+    """What is counted of the rows of a table."""
+    from pyspark.sql import functions as f
+
+    loaded = found.loaded
+    stops = [stop for stop in loaded.plan.stops if stop.table == table]
+    values = {name: loaded.value(table, name) for name in loaded.plan.valued(table)}
+    out: dict[Hashable, Column] = {}
+    for stop in stops:
+        had = found.had(stop)
+        out["present", stop.index] = f.sum(had)
+        for name, value in values.items():
+            out["held", stop.index, name] = f.sum(f.when(value.isNotNull(), had))
+    is_met = _any([found.met(stop).isNotNull() for stop in stops])
+    is_had = _any([found.had(stop) > 0 for stop in stops])
+    has_value = _any([value.isNotNull() for value in values.values()])
+    out["unreached", table] = f.sum((has_value & ~is_had).cast("long"))
+    if any(stop.link is not None and stop.link.down for stop in stops):
+        out["ownerless", table] = f.sum((~is_met).cast("long"))
+    return out
+
+
+def _any(columns: list[Column]) -> Column:
+    from pyspark.sql import functions as f
+
+    return reduce(lambda a, b: a | b, columns, f.lit(False))
+
+
+def _unmerged(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
+    """Of stops that look rows up: how many of these are equal to others."""
+    from pyspark.sql import functions as f
+
+    out: list[tuple[DataFrame, dict[Hashable, Column]]] = []
+    for stop in found.loaded.plan.stops:
+        if stop.is_container:
+            continue
+        accounts = SparkAccounts({}, found.loaded.plan, {}, {}, {})
+        if accounts.merges(stop):
+            rows = _identities(found, stop, accounts)
+            out.append((rows, {("unmerged", stop.index): f.count("*") - f.countDistinct("identity")}))
+    return out
+
+
+def _identities(found: Reached, stop: Stop, accounts: Accounting) -> DataFrame:
+    """The rows that are looked up at a stop, by their key (t0, …), and what equal ones in a release have in common."""
+    from pyspark.sql import functions as f
+
+    assert stop.link is not None
+    loaded = found.loaded
+    frame = found.rows(stop)
+    target = loaded.target_names(stop.link.key)
+    parts = [f.col(name) for name in target]
+    if accounts.merges(stop):
+        parts = [loaded.value(stop.table, name) for name in stop.columns.values()]
+        for other in loaded.plan.below(stop):
+            assert other.link is not None
+            below, own = _identities(found, other, accounts), loaded.own_names(other.link.key)
+            at = [f"b{number}" for number in range(len(own))]
+            below = below.toDF(*at, f"i{other.index}")
+            frame = frame.join(below, equal(own, at), "left").drop(*at)
+            parts.append(f.col(f"i{other.index}"))
+    keys = (f.col(name).alias(f"t{number}") for number, name in enumerate(target))
+    # The constant tells a row without values from none.
+    return frame.select(*keys, f.struct(f.lit(1), *parts).alias("identity"))
+
+
+def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
+    """Of key columns that may number their rows: how many different numbers they have."""
+    from pyspark.sql import functions as f
+
+    loaded = found.loaded
+    out: list[tuple[DataFrame, dict[Hashable, Column]]] = []
+    for (table, name), seen in _keys(loaded).items():
+        if _may_number(seen, loaded.sizes[table]):
+            (column,) = loaded.key_names(table, (name,))
+            out.append((loaded.frames[table], {("different", table, name): f.countDistinct(column)}))
+    return out
+
+
+def _keys(loaded: Loaded) -> dict[tuple[str, str], Seen]:
+    """What was seen of columns of keys."""
+    keys = ((table, name) for table, asked in loaded.asked.items() for name in asked.keys)
+    return {at: loaded.seen.get(at, Seen()) for at in keys}
+
+
+def _may_number(seen: Seen, size: int) -> bool:
+    """Whether a column may number its rows; what else it holds is known."""
+    is_integer = bool(seen.filled) and of.is_integer(seen.kind)
+    return is_integer and not seen.low == seen.high == 1 and seen.low >= 1 and seen.high <= size
+
+
+def _numberings(loaded: Loaded, counts: Counts) -> dict[tuple[str, str], Numbering]:
+    """How the columns of keys number their rows, as `treeanon.io.relational.unaccounted.numbering` says it."""
+    out: dict[tuple[str, str], Numbering] = {}
+    for at, seen in _keys(loaded).items():
+        if not seen.filled:
+            out[at] = "numbered"
+        elif of.is_integer(seen.kind) and seen.low == seen.high == 1:
+            out[at] = "ones"
+        else:
+            out[at] = "numbered" if counts.get(("different", *at)) == seen.filled else "other"
+    return out

@@ -1,0 +1,223 @@
+"""Where tables come from: a folder of files, which the workers read by the code of one machine, or dataframes."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from treeanon.errors import DataError, TreeanonError, UsageError
+from treeanon.io.columns.arrow_stream import FrameSource
+from treeanon.io.columns.column_checks import check_names
+from treeanon.io.columns.csv_fast import DelimitedFile
+from treeanon.io.relational.folder import FolderSource, Part
+from treeanon.io.relational.source import KeyedTables, Place, TableInfo
+from treeanon.io.sources import plain_name
+from treeanon.schema.keys import ForeignKey
+from treeanon.spark.records import Batches, map_batches
+from treeanon.spark.relational_read.columns import Asked, Refused, Seen, texts_of, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PIECE_BITS = 40
+"""A row's number has the number of its piece before so many bits."""
+
+_ROW = re.compile(r"row ([\d]+)")
+
+
+class Tables(KeyedTables, Protocol):
+    """Tables for Spark."""
+
+    def frame(self, spark: SparkSession, asked: Asked) -> DataFrame:
+        """The rows of a table as `asked.kind`, and what the partitions tell of them (`What`, pickled)."""
+
+    def place(self, table: str, row: int) -> Place:
+        """Where a row with that number is."""
+
+
+@dataclass
+class What:
+    """What a partition tells: its number, its rows, what was seen of the columns, and its first error."""
+
+    part: int
+    rows: int
+    seen: dict[str, Seen]
+    wrong: TreeanonError | tuple[str, str, str, str] | None = None
+
+    def refuse(self) -> None:
+        """Raises the error, if there is one."""
+        if isinstance(self.wrong, tuple):
+            message, source, place, path = self.wrong
+            raise DataError(message, source=source, place=place, path=path)
+        if self.wrong is not None:
+            raise self.wrong
+
+
+class FolderTables:
+    """The tables of a folder that driver and workers can open: a worker reads a CSV file, or a row group of Parquet."""
+
+    def __init__(self, given: str) -> None:
+        if "://" in given:
+            raise UsageError(
+                f"{given}: a folder of tables must have a path that driver and workers share; give tables that lie"
+                " elsewhere as dataframes: treeanon.anonymize({name: dataframe, …}, schema=…)"
+            )
+        if plain_name(given).endswith(".zip"):
+            raise UsageError(f"{given}: the engine spark reads folders of tables; unpack the zip")
+        # Workers may have another current folder.
+        self._source = FolderSource(Path(given).absolute())
+        self.name, self.files, self.left_out = self._source.name, self._source.files, self._source.left_out
+        for table in self.tables():
+            for part in self._source.parts(table):
+                if not isinstance(part, DelimitedFile) and not Path(part.path).is_relative_to(Path(part.name).parent):
+                    raise UsageError(f"{part.name}: the engine spark reads Parquet as it is; unpack the file")
+
+    def tables(self) -> Mapping[str, TableInfo]:
+        """All tables by name."""
+        return self._source.tables()
+
+    def keys(self) -> Sequence[ForeignKey]:
+        """The foreign keys of datapackage.json."""
+        return self._source.keys()
+
+    def close(self) -> None:
+        """Deletes what was copied."""
+        self._source.close()
+
+    def frame(self, spark: SparkSession, asked: Asked) -> DataFrame:
+        """The rows of a table; see `Tables`."""
+        pieces = self._pieces(asked.table)
+        rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
+        found = spark.sparkContext.parallelize(rows, len(rows))
+        return map_batches(
+            spark.createDataFrame(found, "number long, piece binary"), partial(_files, asked=asked), asked.kind
+        )
+
+    def _pieces(self, table: str) -> list[_Piece]:
+        out = []
+        for part in self._source.parts(table):
+            starts = [0] if isinstance(part, DelimitedFile) else part.starts()
+            out += [_Piece(part, group, start) for group, start in enumerate(starts)]
+        return out
+
+    def place(self, table: str, row: int) -> Place:
+        """Where a row is: a line of its file, or a row."""
+        piece = self._pieces(table)[row >> _PIECE_BITS]
+        return piece.part.place(piece.start + (row & ((1 << _PIECE_BITS) - 1)))
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A delimited file, or a row group of a Parquet file, and its first row."""
+
+    part: Part
+    group: int
+    start: int
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        # Where no column is wanted, one tells how many rows there are.
+        names = list(columns) or [self.part.columns[0]]
+        if isinstance(self.part, DelimitedFile):
+            yield from self.part.blocks(names)
+        else:
+            yield self.part.read_group(self.group, self.start, names)
+
+
+def _files(batches: Batches, asked: Asked) -> Iterator[pa.RecordBatch]:
+    """The rows of pieces of files."""
+    for batch in batches:
+        for number, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+            piece: _Piece = pickle.loads(content)
+            what = What(number, 0, {})
+            yield from _telling(what, asked, piece.blocks(asked.columns), partial(_place_in_file, piece))
+
+
+def _place_in_file(piece: _Piece, row: int) -> Place:
+    return piece.part.place(piece.start + row)
+
+
+def _telling(what: What, asked: Asked, blocks: Iterator[pa.Table], place: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of a piece, up to the first that is wrong, and what there is to tell of them."""
+    try:
+        for block in blocks:
+            try:
+                yield texts_of(block, (what.part << _PIECE_BITS) + what.rows, asked, what.seen)
+            except Refused as problem:
+                at = place(what.rows + problem.row) if problem.row >= 0 else Place("", "")
+                raise DataError(problem.what, source=at.source, place=at.place, path=problem.path) from None
+            what.rows += block.num_rows
+    except DataError as problem:
+        what.wrong = (problem.message, problem.source, problem.place, problem.path)
+    except TreeanonError as problem:
+        what.wrong = problem
+    yield told(asked, pickle.dumps(what))
+
+
+class FrameTables:
+    """Dataframes by the names of tables; which keys tie them, the schema says."""
+
+    name = "the dataframes"
+    files = ""
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, frames: Mapping[str, DataFrame]) -> None:
+        self._frames = dict(frames)
+        for table, frame in self._frames.items():
+            check_names(frame.columns, f"table {table!r}")
+            if not frame.columns:
+                raise DataError("has no columns", source=f"table {table!r}")
+        self._infos = {table: TableInfo(tuple(frame.columns)) for table, frame in self._frames.items()}
+
+    def tables(self) -> Mapping[str, TableInfo]:
+        """All tables by name."""
+        return self._infos
+
+    def keys(self) -> Sequence[ForeignKey]:
+        """None: dataframes declare no keys."""
+        return ()
+
+    def frame(self, spark: SparkSession, asked: Asked) -> DataFrame:
+        """The rows of a table; see `Tables`."""
+        found = self._frames[asked.table]
+        names = found.columns
+        wanted = asked.columns or names[:1]
+        # Names of columns may differ in nothing but their case, or hold a dot.
+        plain = found.toDF(*(f"c{number}" for number in range(len(names))))
+        chosen = plain.select(*(f"c{names.index(name)}" for name in wanted))
+        return map_batches(chosen, partial(_rows, asked=asked, names=tuple(wanted)), asked.kind)
+
+    def place(self, table: str, row: int) -> Place:
+        """Where a row is: the partition, and the row there."""
+        return _place_in_frame(table, row >> _PIECE_BITS, row & ((1 << _PIECE_BITS) - 1))
+
+
+def _place_in_frame(table: str, part: int, row: int) -> Place:
+    return Place(f"table {table!r}", f"partition {part + 1}, row {row + 1}")
+
+
+def _rows(batches: Batches, asked: Asked, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition of a dataframe."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    what = What(context.partitionId() if context else 0, 0, {})
+    place = partial(_place_in_frame, asked.table, what.part)
+    yield from _telling(what, asked, _plain(batches, names, what, place), place)
+
+
+def _plain(batches: Batches, names: tuple[str, ...], what: What, place: Any) -> Iterator[pa.Table]:
+    for batch in batches:
+        source = FrameSource(pa.Table.from_batches([batch]).rename_columns(list(names)))
+        try:
+            yield source.read(source.table, names)
+        except DataError as problem:
+            found = _ROW.search(problem.place)
+            at = place(what.rows + int(found[1]) - 1) if found else Place(place(0).source, "")
+            raise DataError(problem.message, source=at.source, place=at.place, path=problem.path) from None

@@ -1,0 +1,233 @@
+"""Makes a solution of a sample safe for all records: what is rare over all is made more general, or taken apart.
+
+The sets that are rare come from exact counts over all partitions. Each can be ended by publishing one of its labels as
+a more general one, or by disassociating one of its relations. What ends most of them for the least loss is done first,
+by the objective of the default search: value loss plus the share of relations lost.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from treeanon.algorithms.tree.solution import Solution
+from treeanon.forest import Classes
+from treeanon.kernels.tree.forest import Flags, Ints
+from treeanon.metrics import label_losses
+from treeanon.metrics.labels import label_parents
+from treeanon.metrics.values import class_weights
+from treeanon.spark.counting import RareSet
+
+Action = tuple[str, int, int]
+"""("up", label, where it goes), ("in", label, one below it that it takes in), ("out", class root, its class: withheld),
+("end", upper, lower): a relation that is disassociated."""
+
+_ROOT_ALONE = 2.0
+"""A class that is withheld loses its values and its relations."""
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What losses are measured against: the labels and relations of the input, and what classes weigh."""
+
+    labels: int
+    relations: int
+    weights: Mapping[str, float] | None = None
+
+
+class Repair:
+    """A solution that is being made safe: the published labels, the relations ended, the classes withheld."""
+
+    def __init__(self, solution: Solution, classes: Classes, worth: Worth, *, sibling: bool) -> None:
+        self.solution, self.classes, self.worth, self.sibling = solution, classes, worth, sibling
+        self.above: Ints = label_parents(classes)
+        self.loss = label_losses(classes)
+        self.weight = np.concatenate([[1.0], class_weights(classes, worth.weights)[classes.class_of[1:]]])
+        self.end = np.concatenate([[0], *(f + h.end for f, h in zip(classes.first, classes.hierarchies, strict=False))])
+        self.published: Flags = np.zeros(len(classes), bool)
+        for name, texts in (solution.cut or {}).items():
+            self.published[[classes.label(name, text) for text in texts]] = True
+        self.pairs = [(classes.label(*a), classes.label(*b)) for a, b in solution.disassociated]
+        self.withheld = list(solution.withheld)
+
+    def cover(self) -> None:
+        """Publishes the highest free nodes above the leaves that the solution, made for a sample, says nothing of."""
+        for name in self.solution.cut or {}:
+            if name in self.withheld or name not in self.classes.names:
+                continue
+            index = self.classes.index(name)
+            first, hierarchy = int(self.classes.first[index]), self.classes.hierarchies[index]
+            mine = self.published[first : first + len(hierarchy)]
+            covered, below = mine.copy(), mine.copy()
+            for node in range(1, len(hierarchy)):
+                covered[node] |= covered[hierarchy.parent[node]]
+            for node in range(len(hierarchy) - 1, 0, -1):
+                below[hierarchy.parent[node]] |= below[node]
+            if self.sibling:
+                if not covered[hierarchy.leaf_nodes].all():
+                    mine[0] = True
+                continue
+            for node in range(len(hierarchy)):
+                up = hierarchy.parent[node]
+                mine[node] |= not covered[node] and not below[node] and (up < 0 or below[up])
+
+    def publish(self, labels: Iterable[int]) -> None:
+        """Lets labels out beside those that are published; relations that were ended for these stay ended for them."""
+        for label in labels:
+            home = self._target(label)
+            self.published[label] = True
+            self.pairs += [(label, low) for up, low in self.pairs if up == home]
+            self.pairs += [(up, label) for up, low in self.pairs if low == home]
+
+    def run(self, rare: Iterable[RareSet], held: Mapping[int, int]) -> int:
+        """Ends every rare set; the number of changes that were needed."""
+        self.held = held
+        self._publish_inner(held)
+        sets = _least(rare)
+        ended_by: dict[Action, list[int]] = {}
+        for number, one in enumerate(sets):
+            for action in self._actions(one):
+                ended_by.setdefault(action, []).append(number)
+        cost = {action: self._cost(action, [sets[i] for i in ended]) for action, ended in ended_by.items()}
+        waiting = [(-len(ended) / cost[action], action) for action, ended in ended_by.items()]
+        heapq.heapify(waiting)
+        open_sets, done = set(range(len(sets))), 0
+        while open_sets and waiting:
+            rank, action = heapq.heappop(waiting)
+            left = [number for number in ended_by[action] if number in open_sets]
+            if not left or not self._possible(action):
+                continue
+            now = -len(left) / cost[action]
+            if now > rank and waiting and now > waiting[0][0]:
+                ended_by[action] = left
+                heapq.heappush(waiting, (now, action))
+                continue
+            self._do(action)
+            done += 1
+            open_sets.difference_update(left)
+        return done
+
+    def _publish_inner(self, held: Mapping[int, int]) -> None:
+        """Makes labels of the published nodes that are inner ones, and were held as values above the cut."""
+        for label in sorted(held, reverse=True):
+            if label and not self.published[label]:
+                if not self.sibling:
+                    self.published[self._below(label)] = False
+                self.published[label] = True
+
+    def result(self) -> Solution:
+        """The solution as it is now."""
+        classes, cut = self.classes, {}
+        for name in self.solution.cut or {}:
+            if name in self.withheld:
+                continue
+            index = classes.index(name)
+            labels = np.flatnonzero(self.published[classes.first[index] : classes.first[index + 1]])
+            cut[name] = tuple(classes.hierarchies[index].texts[node] for node in labels.tolist())
+        there = [(a, b) for a, b in dict.fromkeys(self.pairs) if self.published[a] and self.published[b]]
+        pairs = tuple((classes.decode(a), classes.decode(b)) for a, b in there)
+        return replace(self.solution, cut=cut, disassociated=pairs, withheld=tuple(self.withheld))
+
+    def _actions(self, one: RareSet) -> Iterable[Action]:
+        """What would end a set."""
+        for upper, lower in one.relations:
+            yield "end", *self._ordered(upper, lower)
+        for label in one.labels:
+            below = self._cheapest_below(label)
+            if self.above[label] > 0:
+                yield "up", label, self._target(label)
+            elif below < 0:
+                yield "out", label, int(self.classes.class_of[label])
+            if below >= 0:
+                yield "in", label, below
+
+    def _ordered(self, a: int, b: int) -> tuple[int, int]:
+        # Labels of a class tree's upper classes have the smaller numbers.
+        return (a, b) if a < b else (b, a)
+
+    def _target(self, label: int) -> int:
+        """The label that values go to when theirs is not published any more."""
+        up = int(self.above[label])
+        while up > 0 and not self.published[up]:
+            up = int(self.above[up])
+        return up if up > 0 else int(self.above[label])
+
+    def _below(self, label: int) -> list[int]:
+        """The other published labels under a label."""
+        return (label + 1 + np.flatnonzero(self.published[label + 1 : self.end[label]])).tolist()
+
+    def _cheapest_below(self, label: int, but: int = -1) -> int:
+        others = [other for other in self._below(label) if other != but and self.held.get(other)]
+        return min(others, key=lambda other: (self._merging(other, label), other), default=-1)
+
+    def _merging(self, label: int, target: int) -> float:
+        """The value loss of publishing a label as another."""
+        more = max(float(self.loss[target] - self.loss[label]), 0.0)
+        return self.held.get(label, 0) * more * float(self.weight[label]) / max(self.worth.labels, 1)
+
+    def _cost(self, action: Action, sets: Sequence[RareSet]) -> float:
+        kind, label, other = action
+        if kind == "end":
+            # Of larger sets only the persons of the set are known to have the relation.
+            cost = max(one.persons for one in sets) / max(self.worth.relations, 1)
+        elif kind == "out":
+            cost = _ROOT_ALONE * self.held.get(label, 1) / max(self.worth.labels, 1)
+        elif kind == "in":
+            cost = self._merging(other, label)
+        elif self.published[other]:
+            cost = self._merging(label, other)
+        else:
+            cost = sum(self._merging(one, other) for one in self._joining(label, other))
+        return max(cost, 1e-12)
+
+    def _joining(self, label: int, target: int) -> list[int]:
+        """The labels that become a target which is not published yet; alone, one would be as rare under its name."""
+        if not self.sibling:
+            return self._below(target)
+        other = self._cheapest_below(target, but=label)
+        return [label] if other < 0 else [label, other]
+
+    def _possible(self, action: Action) -> bool:
+        kind, label, other = action
+        if kind == "end":
+            return bool(self.published[label] and self.published[other])
+        return bool(self.published[label]) and (kind != "in" or bool(self.published[other]))
+
+    def _do(self, action: Action) -> None:
+        kind, label, other = action
+        if kind == "end":
+            self.pairs.append((label, other))
+        elif kind == "out":
+            self.withheld.append(self.classes.names[other])
+            self.published[self.classes.first[other] : self.classes.first[other + 1]] = False
+        elif kind == "in":
+            self.published[other] = False
+        elif self.published[other]:
+            self.published[label] = False
+        else:
+            self.published[self._joining(label, other)] = False
+            self.published[other] = True
+
+
+def _least(rare: Iterable[RareSet]) -> list[RareSet]:
+    """The rare sets that hold no smaller one: what ends that, ends them too."""
+    found: set[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = set()
+    out = []
+    for one in sorted(rare, key=lambda r: (len(r.labels), len(r.relations), r.labels, r.relations)):
+        if not any(part in found for part in _parts(one)):
+            found.add((one.labels, one.relations))
+            out.append(one)
+    return out
+
+
+def _parts(one: RareSet) -> Iterable[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]]:
+    """The sets that a set holds; itself is among them."""
+    for size in range(1, len(one.labels) + 1):
+        for labels in combinations(one.labels, size):
+            inside = tuple(pair for pair in one.relations if pair[0] in labels and pair[1] in labels)
+            for many in range(len(inside) + 1):
+                yield from ((labels, some) for some in combinations(inside, many))

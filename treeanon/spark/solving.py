@@ -1,0 +1,238 @@
+"""From records on the workers to a solution that is safe for all: sample, search, count, repair, count again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from treeanon.algorithms.tree.solution import Solution
+from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.io.options import ReadOptions
+from treeanon.metrics import Losses
+from treeanon.privacy.guarantee import Guarantee, roles_of
+from treeanon.progress import Progress
+from treeanon.release.tree import plain_solution, search
+from treeanon.release.tree_request import Request, persons
+from treeanon.schema import Schema
+from treeanon.spark.counting import Supports, count_supports
+from treeanon.spark.failures import spark_failures
+from treeanon.spark.finer import finer_labels
+from treeanon.spark.fingerprints import Fingerprints, different
+from treeanon.spark.interface import Told
+from treeanon.spark.lines import Lines
+from treeanon.spark.losses import HAD, HELD, Tally, cost_of, losses_of, tally
+from treeanon.spark.reading import Dataset, encoded, shared_with
+from treeanon.spark.recipe import Recipe
+from treeanon.spark.repair import Repair, Worth
+from treeanon.spark.sampling import SAMPLE, sample
+from treeanon.spark.witnesses import with_witnesses
+from treeanon.verifier.distributed import Spread, refuse_unspreadable
+from treeanon.verifier.verdict import Verdict
+
+MOST_ROUNDS = 50
+MOST_FINER_ROUNDS = 8
+_LEAST_GAIN = 0.01
+"""A share of the cost; what gains less than this is not followed by another try."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A solution that is safe over all partitions, what it makes of each, and what is known of that."""
+
+    solution: Solution
+    recipe: Recipe
+    prints: Fingerprints
+    loss: Losses
+    report: Mapping[str, Any]
+
+
+def check_request(request: Request, schema: Schema) -> None:
+    """UsageError for what this engine cannot do."""
+    request.check(schema)
+    refuse_unspreadable(request.guarantee)
+    if request.algorithm == "miracle":
+        raise UsageError("miracle recodes every record by itself, next to others: it needs all records in one place")
+    if persons(request.max_suppressed, 10**9):
+        raise UsageError("max_suppressed: the engine spark publishes all persons")
+    if request.max_loss is not None:
+        raise UsageError("max_loss: the engine spark takes a k, and does not look for the largest")
+
+
+def solve(
+    dataset: Dataset, request: Request, told: Told, most: int | None = None, progress: Progress | None = None
+) -> Solved:
+    """A solution in which no set is rare over all partitions, by exact counting; GuaranteeError if none is found."""
+    guarantee, begun = request.guarantee, time.perf_counter()
+    if dataset.records < guarantee.k:
+        raise GuaranteeError(f"{dataset.records:,} records are fewer than k = {guarantee.k:,}")
+    most = SAMPLE if most is None else most
+    some = sample(dataset, most, request.seed)
+    told(f"searching in {len(some):,} of {dataset.records:,} records")
+    k = guarantee.k
+    if len(some) < dataset.records:
+        # As many of the sample as k are of all, at least two: what this lets through is counted over all and repaired.
+        k = min(k, max(2, ceil(k * len(some) / dataset.records)))
+    found = search(request, some, replace(guarantee, k=k), progress)
+    own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
+    rounds = _Rounds(dataset, request, told, progress)
+    with spark_failures("counting"):
+        safe = rounds.safe(_covering(dataset, own))
+        recipe = Recipe.of(safe.solution, dataset)
+        numbers = tally(dataset, recipe)
+        if len(some) < dataset.records and is_sibling(safe.solution) and STAR not in (safe.solution.cut or {}):
+            safe, numbers = rounds.finest(safe, numbers, some, most)
+            recipe = Recipe.of(safe.solution, dataset)
+        losses = losses_of(numbers, dataset, different(dataset, recipe), request.options.get("weights"))
+    report = {
+        "engine": "spark", "sample": len(some), "rounds": rounds.rounds, "changes": rounds.changes,
+        "seconds": time.perf_counter() - begun, **found.report,
+    }  # fmt: skip
+    return Solved(safe.solution, recipe, safe.prints, losses, report)
+
+
+@dataclass(frozen=True)
+class _Safe:
+    """A solution of which nothing is rare, and which trees it makes."""
+
+    solution: Solution
+    prints: Fingerprints
+
+
+class _Rounds:
+    """Solutions for one dataset, made safe by counting over all of it; says how many rounds that takes."""
+
+    def __init__(self, dataset: Dataset, request: Request, told: Told, progress: Progress | None = None) -> None:
+        self.dataset, self.request, self.told, self.progress = dataset, request, told, progress
+        self.rounds, self.changes = 0, 0
+        self._worth: Worth | None = None
+
+    def safe(self, solution: Solution) -> _Safe:
+        """A solution of which nothing is rare: this one, or a more general one."""
+        guarantee = solution.guarantee
+        for _ in range(MOST_ROUNDS):
+            found = _counted(self.dataset, Recipe.of(solution, self.dataset), guarantee)
+            self.rounds += 1
+            self.told(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
+            if not found.rare:
+                return _Safe(solution, found.prints)
+            if STAR in (solution.cut or {}):
+                raise GuaranteeError(f"fewer than k = {guarantee.k:,} records have any value")
+            repair = self.repair(solution)
+            self.changes += repair.run(found.rare, found.held)
+            solution = repair.result()
+        raise GuaranteeError(f"no release was found in {MOST_ROUNDS} rounds; a larger sample starts nearer to one")
+
+    def repair(self, solution: Solution) -> Repair:
+        """What changes a solution, by what that costs in these data."""
+        if self._worth is None:
+            self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
+        return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution))
+
+    def searched(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
+        """What a search finds that may publish these labels too, in records that have the rare sets of all."""
+        repair, guarantee = self.repair(solution), solution.guarantee
+        repair.publish(labels)
+        # What was withheld for the sample may be frequent enough in all records.
+        finest = Recipe.of(replace(repair.result(), disassociated=(), withheld=()), self.dataset)
+        spread = _spread(self.dataset, finest, guarantee)
+        records = with_witnesses(some, self.dataset, finest, spread, guarantee.k, max(most, SAMPLE))
+        if records is None:
+            self.told("searching no further: more sets would be rare than a worker can hold")
+            return None
+        self.told(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
+        records = records.relabel(finest.mapping)
+        found = search(self.request, records, guarantee, self.progress)
+        own = plain_solution(self.request, records, replace(found.solution, suppressed=0))
+        return _covering(self.dataset, own)
+
+    def finest(self, safe: _Safe, numbers: Tally, some: Forest, most: int) -> tuple[_Safe, Tally]:
+        """A safe solution that was made finer as long as that pays, and its numbers."""
+        weights = self.request.options.get("weights")
+        cost = cost_of(numbers, self.dataset, weights)
+        for _ in range(MOST_FINER_ROUNDS):
+            held = numbers.of(HELD, len(self.dataset.classes))
+            recipe = Recipe.of(safe.solution, self.dataset)
+            labels = finer_labels(self.dataset, recipe, safe.solution.guarantee, held, weights)
+            tried = self.searched(safe.solution, labels, some, most) if labels else None
+            if tried is None:
+                break
+            finer = self.safe(tried)
+            found = tally(self.dataset, Recipe.of(finer.solution, self.dataset))
+            now = cost_of(found, self.dataset, weights)
+            pays = cost - now > _LEAST_GAIN * cost
+            if now < cost:
+                safe, numbers, cost = finer, found, now
+            if not pays:
+                break
+        return safe, numbers
+
+
+def is_sibling(solution: Solution) -> bool:
+    """Whether a published node may stand beside some of its descendants."""
+    return bool(solution.options.get("recoding", "subtree") == "sibling")
+
+
+def _covering(dataset: Dataset, solution: Solution) -> Solution:
+    """The solution of a sample, for values that the sample does not have as well."""
+    if STAR in (solution.cut or {}):
+        return solution
+    covering = Repair(solution, dataset.classes, Worth(1, 1), sibling=is_sibling(solution))
+    covering.cover()
+    return covering.result()
+
+
+def _worth(numbers: Tally, dataset: Dataset, request: Request) -> Worth:
+    classes = dataset.classes
+    labels = int(numbers.of(HELD, len(classes)).sum())
+    relations = int(numbers.of(HAD, len(classes.names) ** 2).sum())
+    return Worth(labels, relations, request.options.get("weights"))
+
+
+def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
+    return count_supports(dataset.frame, recipe.sent(dataset).after, _spread(dataset, recipe, guarantee), guarantee.k)
+
+
+def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
+    """The counting of all labels that the recipe can publish and an attacker may know; `*` is one of them."""
+    known = roles_of(dataset, guarantee).known
+    labels = np.unique(recipe.mapping)
+    shown = np.isin(dataset.classes.class_of[labels], [-1, *known])
+    return Spread.of(labels[shown].astype(np.int32), len(dataset.classes), guarantee)
+
+
+def verified(lines: Lines, schema: Schema, dataset: Dataset, solved: Solved) -> Verdict:
+    """The verdict on what was written, read again; GuaranteeError unless it is what is to be published."""
+    begun = time.perf_counter()
+    guarantee, name = solved.solution.guarantee, lines.name
+    frame = encoded(lines, shared_with(dataset, schema), ReadOptions())
+    spread = _spread(dataset, solved.recipe, guarantee)
+    try:
+        found = count_supports(frame, solved.recipe.sent(dataset).before, spread, guarantee.k)
+    except (DataError, HierarchyError) as problem:
+        raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
+    if found.prints != solved.prints:
+        raise GuaranteeError(f"{name}: not published, for reading it again does not give the published trees")
+    records, seconds = found.prints.records, time.perf_counter() - begun
+    verdict = Verdict(guarantee, not found.rare_sets, found.least, records, found.sets, seconds=seconds)
+    if not verdict.holds:
+        raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
+    return verdict
+
+
+def release_counts(dataset: Dataset, solved: Solved) -> dict[str, Any]:
+    """Records and nodes before and after, and what reading left out."""
+    before, after = solved.loss.before, solved.loss.after
+    counts = {
+        "records": before.records,
+        "nodes": before.nodes,
+        "published_records": after.records,
+        "published_nodes": after.nodes,
+    }
+    return counts | dataset.report.as_dict()

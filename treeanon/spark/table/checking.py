@@ -1,0 +1,171 @@
+"""The check of a written table over all partitions: whether it is what was to be published, and all models hold.
+
+Shares nothing with the searches: rows are grouped by the texts of their quasi columns, as anybody can who has the
+files, and the models are asked of what Spark counts in these groups.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.tree.forest import Longs
+from treeanon.privacy.models.model import Model
+from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.table import Column, Groups, Histogram
+from treeanon.verifier.models import Checked
+from treeanon.verifier.table import TableVerdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TOLD = "model int, groups long, persons long, least long"
+
+
+@dataclass(frozen=True)
+class Print:
+    """A fingerprint of rows in any order: how many there are, and the sums of two hashes."""
+
+    rows: int
+    first: int
+    second: int
+
+
+def print_of(frame: DataFrame, columns: int) -> Print:
+    """The fingerprint of rows with texts v0, v1, …"""
+    from pyspark.sql import functions as f
+
+    marked = [f.coalesce(f.concat(f.lit("="), f.col(f"v{i}")), f.lit("-")) for i in range(columns)]
+    hashes = [f.xxhash64(f.lit(seed), *marked).cast("decimal(38,0)") for seed in ("one", "two")]
+    found = frame.agg(f.count(f.lit(1)), *(f.sum(one) for one in hashes)).collect()[0]
+    return Print(found[0], int(found[1] or 0), int(found[2] or 0))
+
+
+def check_written(frame: DataFrame, columns: Sequence[Column], models: Sequence[Model]) -> tuple[TableVerdict, int]:
+    """The verdict on rows with texts v0, v1, …, and the sum of the squares of the sizes of their groups."""
+    from pyspark.sql import functions as f
+
+    begun = time.perf_counter()
+    place = {column.name: f"v{i}" for i, column in enumerate(columns)}
+    quasi = [place[column.name] for column in columns if column.role == "quasi"]
+    sensitive = [column for column in columns if column.role == "sensitive"]
+    cells = frame.groupBy(*quasi, *(place[c.name] for c in sensitive)).agg(f.count(f.lit(1)).alias("persons"))
+    sizes = cells.groupBy(*quasi).agg(f.sum("persons").alias("persons"))
+    square = (f.col("persons") * f.col("persons").cast("decimal(38,0)")).alias("square")
+    counted = sizes.select("persons", square).agg(
+        f.count(f.lit(1)), f.sum("persons"), f.min("persons"), f.sum("square")
+    )
+    groups, persons, least, squares = counted.collect()[0]
+    checked: dict[int, Checked] = {}
+    by_size = {i: model for i, model in enumerate(models) if model.sensitive is None}
+    if by_size:
+        checked |= _asked(map_batches(sizes.select("persons"), partial(_by_size, models=by_size), _TOLD), by_size, None)
+    found = [checked[i] for i in by_size]
+    for column in sensitive:
+        own = {i: model for i, model in enumerate(models) if model.sensitive is not None and _looks(model, column.name)}
+        if own:
+            others = [place[c.name] for c in sensitive if c.name != column.name]
+            told = _of_column(cells, [*quasi, *others], place[column.name], column, own)
+            found += _asked(told, own, column.name).values()
+    return TableVerdict(tuple(found), least, groups, persons or 0, persons or 0, time.perf_counter() - begun), int(
+        squares or 0
+    )
+
+
+def _looks(model: Model, column: str) -> bool:
+    return not model.sensitive or column in model.sensitive
+
+
+def _asked(told: DataFrame, models: dict[int, Model], column: str | None) -> dict[int, Checked]:
+    """What came out for each model, of what the partitions tell."""
+    from pyspark.sql import functions as f
+
+    summed = told.groupBy("model").agg(f.sum("groups"), f.sum("persons")).collect()
+    failing = {row[0]: (row[1], row[2]) for row in summed}
+    return {i: Checked(model.name, column, *failing.get(i, (0, 0))) for i, model in models.items()}
+
+
+def _by_size(batches: Batches, models: dict[int, Model]) -> Iterator[pa.RecordBatch]:
+    """The groups that fail, of models that look at nothing but sizes."""
+    for batch in batches:
+        sizes = batch.column(0).to_numpy()
+        if len(sizes):
+            yield _failing(Groups(sizes), models)
+
+
+def _failing(groups: Groups, models: dict[int, Model]) -> pa.RecordBatch:
+    rows = []
+    for i, model in models.items():
+        fails = ~model.holds(groups)
+        rows.append((i, int(fails.sum()), int(groups.sizes[fails].sum()), 0))
+    return rows_of(_TOLD, *zip(*rows, strict=True))
+
+
+def _of_column(cells: DataFrame, alike: list[str], value: str, column: Column, models: dict[int, Model]) -> DataFrame:
+    """The groups that fail, of models of one sensitive column; the others are joined to the quasi columns."""
+    from pyspark.sql import functions as f
+
+    counted = cells.groupBy(value).agg(f.sum("persons").alias("persons")).toArrow()
+    hierarchy = column.hierarchy
+    whole = np.zeros(len(hierarchy) + 1, np.int64)
+    whole[_codes(counted.column(0), hierarchy)] = counted.column(1).to_numpy()
+    together = cells.repartition(*alike).sortWithinPartitions(*alike).select(*alike, value, "persons")
+    shared = cells.sparkSession.sparkContext.broadcast((column.name, hierarchy, whole, models))
+    return map_batches(together, partial(_by_values, shared=shared), _TOLD)
+
+
+def _by_values(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
+    """The groups that fail; rows of one group come one after the other, and may go over the end of a batch."""
+    name, hierarchy, whole, models = shared.value
+    left: pa.Table | None = None
+    for batch in batches:
+        some = pa.Table.from_batches([batch])
+        some = some if left is None else pa.concat_tables([left, some])
+        starts = _starts(some)
+        if not len(starts):
+            continue
+        last = int(starts[-1])
+        if last:
+            yield _failing(_groups(some.slice(0, last), starts[:-1], name, hierarchy, whole), models)
+        left = some.slice(last)
+    if left is not None:
+        yield _failing(_groups(left, np.zeros(1, np.int64), name, hierarchy, whole), models)
+
+
+def _starts(some: pa.Table) -> Longs:
+    """Where each group begins: a row that differs from the one before in a column by which they are alike."""
+    begins = np.zeros(len(some), np.bool_)
+    begins[:1] = True
+    for column in some.columns[:-2]:
+        codes = pc.fill_null(column.combine_chunks().dictionary_encode().indices, -1).to_numpy(zero_copy_only=False)
+        begins[1:] |= codes[1:] != codes[:-1]
+    return np.flatnonzero(begins)
+
+
+def _groups(some: pa.Table, starts: Longs, name: str, hierarchy: Hierarchy, whole: Longs) -> Groups:
+    """The groups of rows with their histograms of the last column but one, weighted by the last."""
+    persons = some.column(some.num_columns - 1).to_numpy()
+    values = _codes(some.column(some.num_columns - 2), hierarchy)
+    group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(some))))
+    order = np.lexsort((values, group))
+    bounds = np.append(starts, len(some)).astype(np.int64)
+    histogram = Histogram(name, bounds, values[order].astype(np.int32), persons[order], whole, hierarchy)
+    return Groups(np.add.reduceat(persons, starts), (histogram,))
+
+
+def _codes(texts: pa.ChunkedArray, hierarchy: Hierarchy) -> Longs:
+    """The nodes of texts, and one more than all for a missing one."""
+    coded = texts.combine_chunks().dictionary_encode()
+    known = np.append(hierarchy.encode(coded.dictionary.to_pylist()), len(hierarchy)).astype(np.int64)
+    if (known < 0).any():
+        raise ValueError("a sensitive value is not one of its hierarchy")
+    found: Longs = known[pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False)]
+    return found

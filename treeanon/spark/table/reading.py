@@ -1,0 +1,189 @@
+"""Reads rows on the workers into codes that all partitions share, by the readers and checks of every table.
+
+Quasi and sensitive columns become codes of hierarchies that the driver makes of their different values; columns that
+are published as they are stay texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.errors import DataError
+from treeanon.forest import ForestBuilder, ReadReport
+from treeanon.forest.build import hierarchy_for
+from treeanon.hierarchy import Hierarchy
+from treeanon.io.columns.read_table import table_of_rows
+from treeanon.io.columns.rows import read_rows
+from treeanon.io.options import ReadOptions
+from treeanon.kernels.tree.forest import Ints
+from treeanon.schema import Schema
+from treeanon.spark.reading import Part, gathered, told_of
+from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.table.inputs import Input
+from treeanon.spark.table.pieces import Pieces
+from treeanon.table import Column, Table
+from treeanon.table.spellings import in_one_spelling
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LINE = re.compile(r"\d+")
+CODED = ("quasi", "sensitive")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows on the workers, each with a random `place` in the order in which they are published.
+
+    `columns` are those published; those of a role of CODED have their different values as codes here, and are columns
+    c0, c1, … of the frame by their number among all; the others are texts t0, t1, …
+    """
+
+    frame: DataFrame
+    columns: tuple[Column, ...]
+    rows: int
+    report: ReadReport
+    name: str
+
+    @property
+    def coded(self) -> list[str]:
+        """The columns of the frame that have codes."""
+        return [name for name in self.names if name[0] == "c"]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of the frame, but for `place`."""
+        return names_of(self.columns)
+
+    def of_role(self, role: str) -> list[Column]:
+        """The columns of a role."""
+        return [column for column in self.columns if column.role == role]
+
+    def table(self, codes: Mapping[str, Any]) -> Table:
+        """The table of codes by columns of the frame; it has no other columns."""
+        found = zip(self.names, self.columns, strict=True)
+        return Table(
+            tuple(replace(c, codes=np.asarray(codes[n], np.int32)) for n, c in found if n[0] == "c"), None, self.report
+        )
+
+
+def names_of(columns: tuple[Column, ...]) -> list[str]:
+    """What columns are called in frames: c and a number if they have codes, t for texts."""
+    return [f"{'c' if column.role in CODED else 't'}{i}" for i, column in enumerate(columns)]
+
+
+def kinds_of(names: list[str]) -> str:
+    """The Spark type of rows with such columns."""
+    return ", ".join(["place long", *(f"{name} {'int' if name[0] == 'c' else 'string'}" for name in names)])
+
+
+def read_spread(given: Input, options: ReadOptions, seed: int | None, *, show_values: bool = False) -> Rows:
+    """The rows of an input, in codes; DataError for the first that is broken."""
+    scan = partial(_scan, pieces=given.pieces, schema=given.schema, options=options)
+    table, builder, rows = gathered(given.lines, given.schema, scan)
+    builder.report.delimiter = given.delimiter
+    schema, columns = _columns(given.schema, table, builder, show_values)
+    secret = secrets.token_bytes(32) if seed is None else str(seed).encode()
+    spelling = {i: _spelling(column) for i, column in enumerate(columns) if column.role == "sensitive"}
+    shared = given.lines.frame.sparkSession.sparkContext.broadcast((schema, spelling, secret))
+    work = partial(_encode, pieces=given.pieces, options=options, shared=shared)
+    frame = map_batches(given.lines.frame, work, kinds_of(names_of(columns)))
+    return Rows(frame, columns, rows, builder.report, given.lines.name)
+
+
+def _scan(batches: Batches, pieces: Pieces, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """How often each coded column has each value, and what the partition tells of itself."""
+    part = Part(ReadReport())
+    held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
+    for piece in pieces.of(batches):
+        builder = ForestBuilder(schema)
+        try:
+            builder.add(read_rows(piece.open(), schema, options, builder.report))
+        except DataError as problem:
+            found = _LINE.search(problem.place)
+            line = piece.before + (int(found.group()) if found else 1)
+            part.wrong = (piece.file, piece.start, line, problem.message, problem.path, problem.place)
+            break
+        part.report.add(builder.report)
+        part.records += builder.records
+        for index, published in enumerate(schema.layout.classes):
+            if published.spec.role in CODED:
+                held[index].update(builder.held(index))
+            elif isinstance(known := published.spec.hierarchy, Hierarchy):
+                strange = {text: times for text, times in builder.held(index).items() if known.find(text) is None}
+                held[index].update(strange)
+    yield from told_of(part, held)
+
+
+def _columns(
+    schema: Schema, table: pa.Table, builder: ForestBuilder, show_values: bool
+) -> tuple[Schema, tuple[Column, ...]]:
+    """The schema with the hierarchies of the coded columns, and the columns with the codes that occur in them."""
+    made: dict[str, Hierarchy] = {}
+    columns = []
+    for index, published in enumerate(schema.layout.classes):
+        spec = published.spec
+        of_class = table.filter(pa.compute.equal(table["held"], index))
+        counts = Counter(dict(zip(of_class["text"].to_pylist(), of_class["times"].to_pylist(), strict=True)))
+        if spec.role not in CODED:
+            if counts:
+                builder.meet_unknown(spec, counts, show_values=show_values)
+            columns.append(Column(spec, Hierarchy.flat([]), np.zeros(0, np.int32)))
+            continue
+        texts = sorted(counts)
+        made[spec.name] = hierarchy = hierarchy_for(spec, [texts])
+        codes = hierarchy.encode(texts)
+        unknown = {text: counts[text] for text, code in zip(texts, codes.tolist(), strict=True) if code < 0}
+        if unknown:
+            builder.meet_unknown(spec, Counter(unknown), show_values=show_values)
+            codes = np.where(codes < 0, 0, codes)
+        columns.append(Column(spec, hierarchy, np.unique(codes).astype(np.int32)))
+    known = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
+    return replace(schema, classes=tuple(known)), tuple(columns)
+
+
+def _spelling(column: Column) -> Ints:
+    """What each code of a sensitive column is published as: numbers have one spelling each. The last is missing."""
+    own = np.append(np.arange(len(column.hierarchy), dtype=np.int32), -1).astype(np.int32)
+    own[column.codes] = in_one_spelling(column).codes
+    return own
+
+
+def _encode(batches: Batches, pieces: Pieces, options: ReadOptions, shared: Any) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition in codes, each with its place.
+
+    Places come from a secret that is the same for every attempt at a task, so that a row whose task is repeated goes to
+    the same place: none is lost, and none is written twice.
+    """
+    from pyspark import TaskContext
+
+    schema, spelling, secret = shared.value
+    context = TaskContext.get()
+    part = context.partitionId() if context else 0
+    for number, piece in enumerate(pieces.of(batches)):
+        source = piece.open()
+        (some,) = source.tables().values()
+        if not source.read(source.table, some.columns[:1], 1).num_rows:
+            continue
+        table = table_of_rows(source, schema, options)
+        stream = hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * len(table))
+        names = names_of(table.columns)
+        values = [_values(column, spelling.get(i)) for i, column in enumerate(table.columns)]
+        yield rows_of(kinds_of(names), np.frombuffer(stream, np.int64), *values)
+
+
+def _values(column: Column, spelling: Ints | None) -> Any:
+    """The codes of a column, or its texts where it has none for all partitions."""
+    if column.role not in CODED:
+        return column.texts()
+    return column.codes if spelling is None else spelling[column.codes]

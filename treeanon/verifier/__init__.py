@@ -1,0 +1,1 @@
+"""Checks of releases, which share nothing with the searches that found them."""

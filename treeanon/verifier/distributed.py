@@ -1,0 +1,123 @@
+"""The check of a guarantee where no place holds all persons: sets are counted part by part, in shared numbers.
+
+What persons hold is taken from the trees as the check of one collection takes it; how it is counted is its own. Sums
+over all parts give the support of every set of labels and relations, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeanon.errors import DataError, UsageError
+from treeanon.forest import Forest
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.verify import knowledge as rows
+from treeanon.kernels.verify.distributed_sets import Flags, Table, count_sets, fits, needed, set_of_words
+from treeanon.privacy.guarantee import Guarantee
+from treeanon.verifier.tree_knowledge import above_of, starts_of
+
+_FULL = 1 << 21
+"""A part hands over what it has counted when it holds so many sets, so that memory stays bounded."""
+
+_AT_ONCE = 2000
+"""So many records are counted before it is looked how many sets there are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """What is to be counted: the labels that an attacker may know, numbered alike everywhere, and how many together.
+
+    `number` has the place of a label in `labels`, or -1.
+    """
+
+    labels: Ints
+    number: Ints
+    m: int
+    n: int
+
+    @classmethod
+    def of(cls, labels: Ints, all_labels: int, guarantee: Guarantee) -> Spread:
+        """The counting that a guarantee needs over these labels; UsageError if it cannot be spread."""
+        refuse_unspreadable(guarantee)
+        number = np.full(all_labels, -1, np.int32)
+        number[labels] = np.arange(len(labels), dtype=np.int32)
+        spread = cls(labels, number, guarantee.m, guarantee.n if guarantee.m > 1 else 0)
+        if not fits(spread.m, spread.bits):
+            raise UsageError(f"sets of m = {spread.m} of {len(labels):,} labels are too many to be counted")
+        return spread
+
+    @property
+    def bits(self) -> int:
+        """The bits that the number of a label takes."""
+        return max(len(self.labels).bit_length(), 1)
+
+    def decode(self, first: int, second: int) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+        """The labels and relations (pairs of labels) of a counted set."""
+        places, pairs = set_of_words(first, second, self.m, self.bits)
+        labels = tuple(int(self.labels[place]) for place in places)
+        return labels, tuple((labels[i], labels[j]) for i, j in pairs)
+
+
+def refuse_unspreadable(guarantee: Guarantee) -> None:
+    """UsageError for a guarantee that only the check of a whole collection knows how to count."""
+    if guarantee.l > 1:
+        raise UsageError("l-diversity of trees is not counted by an engine beside the local one")
+    if guarantee.negative:
+        raise UsageError("negative knowledge is not counted by an engine beside the local one")
+    if guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1:
+        raise UsageError("a joint attacker who knows m > 2 and n > 1 is not counted by an engine beside the local one")
+
+
+class SpreadCounter:
+    """Counts the sets of one part of the records, batch by batch."""
+
+    def __init__(self, spread: Spread) -> None:
+        self.spread = spread
+        self._clear()
+
+    def _clear(self) -> None:
+        self.table: Table = np.zeros((1 << 8, 3), np.int64)
+        self.used = 0
+
+    def add(self, forest: Forest) -> None:
+        """Counts some records."""
+        self.table, self.used = count_sets(*self._rows(forest), self.table, self.used)
+
+    def add_all(self, forest: Forest) -> Iterator[Table]:
+        """Counts the records of a batch; yields what was counted whenever there is much of it."""
+        for start in range(0, len(forest), _AT_ONCE):
+            self.add(forest[start : start + _AT_ONCE])
+            if self.used >= _FULL:
+                yield self.taken()
+
+    def needed(self, forest: Forest, least: int) -> Flags:
+        """Which records of a batch are needed for `least` holders of every set, given those needed before."""
+        flags, self.table, self.used = needed(*self._rows(forest), self.table, self.used, least)
+        return flags
+
+    def _rows(self, forest: Forest) -> tuple[Longs, Ints, Longs, Longs, int, int, int]:
+        """What the persons of a batch hold, in shared numbers, and how it is to be counted."""
+        spread = self.spread
+        code, items = spread.number, len(spread.labels)
+        group = forest.classes.class_of + 1
+        sizes, _ = rows.row_sizes(forest.offsets, forest.label, code, items)
+        start = starts_of(sizes)
+        nothing = np.empty(0, np.int32)
+        item = rows.distinct_items(forest.offsets, forest.label, code, items, start, nothing)
+        rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
+        rel, _, kept = rows.relations(
+            forest.offsets, forest.parent, forest.label, code, items, start, item, sizes, rel_start, group,
+            above_of(forest),
+        )  # fmt: skip
+        if not kept:
+            raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
+        return start, item, rel_start, rel, spread.m, spread.n, spread.bits
+
+    def taken(self) -> Table:
+        """The sets counted since the last time: rows of two words and the persons that hold the set."""
+        found = self.table[self.table[:, 2] > 0]
+        self._clear()
+        return found

@@ -1,0 +1,159 @@
+"""Whether a table keeps privacy models, straight from its rows: shares nothing with the searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treeanon.errors import UsageError
+from treeanon.kernels.tree.forest import Longs
+from treeanon.privacy.models.model import Model
+from treeanon.table import Column, Groups, Table
+from treeanon.table.histograms import groups_of, whole_of
+
+_ROOM = 2**62
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came out for one model and one sensitive column (None for a model of none): what fails, if anything.
+
+    `groups` are those that fail, `persons` how many are in them.
+    """
+
+    model: str
+    column: str | None
+    groups: int
+    persons: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether no group fails."""
+        return self.groups == 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """What came out, as plain data."""
+        return {
+            "model": self.model,
+            "column": self.column,
+            "holds": self.holds,
+            "failing_groups": self.groups,
+            "failing_persons": self.persons,
+        }
+
+    @property
+    def sentence(self) -> str:
+        """What was found, for people."""
+        of = "" if self.column is None or self.model.endswith(f" of {self.column}") else f" of {self.column}"
+        if self.holds:
+            return f"{self.model}{of} holds."
+        groups = f"{self.groups:,} group{'s' if self.groups > 1 else ''}"
+        return (
+            f"{self.model}{of} does not hold: {groups} with {self.persons:,} person{'s' if self.persons > 1 else ''}."
+        )
+
+
+class AllChecked:
+    """What a verdict says that has `checked` models: whether all of them hold."""
+
+    checked: tuple[Checked, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all models hold."""
+        return all(one.holds for one in self.checked)
+
+    def __bool__(self) -> bool:
+        """Whether all models hold."""
+        return self.holds
+
+
+def check(
+    table: Table, models: Iterable[Model], reference: Table | None = None, *, alike: Longs | None = None
+) -> list[Checked]:
+    """What fails of each model, for each sensitive column that it looks at.
+
+    Groups are rows that have the same values, or lack them, in all quasi columns. Where there are several sensitive
+    columns, each is looked at with the others joined to the quasi columns (CHAP §5), as an attacker may know those: all
+    of the model, so k of (α,k)-anonymity too. Persons are counted, not rows; one who fails in two groups counts once.
+
+    t-closeness compares with the table itself, as that is all an attacker sees, or with `reference`. `alike` saves
+    numbering rows by their quasi columns, where that is done already.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models.k_anonymity import KAnonymity
+    >>> table = Table.of_texts({"age": (["34", "34", "41"], Hierarchy.flat(["34", "41"]))})
+    >>> check(table, [KAnonymity(2)])
+    [Checked(model='2-anonymity', column=None, groups=1, persons=1)]
+    """
+    found = []
+    alike = numbers_of(table, table.quasi) if alike is None else alike
+    grouped: dict[str | None, tuple[Longs, Groups]] = {}
+    for model in models:
+        for column in _columns_of(model, table):
+            name = None if column is None else column.name
+            if name not in grouped:
+                grouped[name] = _groups(table, alike, column, reference)
+            numbers, groups = grouped[name]
+            fails = ~model.holds(groups)
+            found.append(Checked(model.name, name, int(fails.sum()), _persons(table, fails[numbers])))
+    return found
+
+
+def _columns_of(model: Model, table: Table) -> Sequence[Column | None]:
+    """The columns that a model looks at, or only None; UsageError if they are not there."""
+    if model.sensitive is None:
+        return [None]
+    found = [table.column(name) for name in model.sensitive] or list(table.sensitive)
+    if not found:
+        raise UsageError(f"{model.name} needs a column with role sensitive; the table has none")
+    for column in found:
+        if column.role != "sensitive":
+            raise UsageError(f"{model.name}: the role of column {column.name!r} is not sensitive")
+    return found
+
+
+def _groups(table: Table, alike: Longs, column: Column | None, reference: Table | None) -> tuple[Longs, Groups]:
+    """The group number of each row, and the groups, for one sensitive column or for none."""
+    if column is None:
+        return alike, groups_of(table, alike, ())
+    others = [other for other in table.sensitive if other.name != column.name]
+    numbers = numbers_of(table, [*table.quasi, *others]) if others else alike
+    groups = groups_of(table, numbers, [column])
+    if reference is None:
+        return numbers, groups
+    other = reference.column(column.name)
+    if other.hierarchy != column.hierarchy:
+        raise UsageError(f"column {column.name!r}: the table to compare with has another hierarchy")
+    histogram = replace(groups.sensitive[0], whole=whole_of(other, reference.person))
+    return numbers, Groups(groups.sizes, (histogram,))
+
+
+def numbers_of(table: Table, columns: Sequence[Column]) -> Longs:
+    """A number for every row, from 0 on: the same for rows that are the same in all the columns, or lack the same.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"x": (["a", None, "a", None, "b"], Hierarchy.flat(["a", "b"]))})
+    >>> numbers_of(table, table.columns).tolist()
+    [1, 0, 1, 0, 2]
+    """
+    numbers, values = np.zeros(len(table), np.int64), 1
+    for column in columns:
+        width = column.size + 1
+        if values * width >= _ROOM:
+            known, numbers = np.unique(numbers, return_inverse=True)
+            values = len(known)
+        # Missing is -1: one more than every code makes it a value of its own.
+        numbers = numbers * width + (column.codes.astype(np.int64) + 1)
+        values *= width
+    dense: Longs = np.unique(numbers, return_inverse=True)[1]
+    return dense
+
+
+def _persons(table: Table, rows: np.ndarray) -> int:
+    if table.person is None:
+        return int(rows.sum())
+    return len(np.unique(table.person[rows]))

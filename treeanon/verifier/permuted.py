@@ -1,0 +1,114 @@
+"""An independent check of a permuted release: models of its sensitive column, from its two tables alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treeanon.errors import UsageError
+from treeanon.privacy.models.k_anonymity import KAnonymity
+from treeanon.privacy.models.model import Model
+from treeanon.table.permuted import Permuted, most_of
+from treeanon.verifier.models import AllChecked, Checked
+
+
+@dataclass(frozen=True)
+class PermutedVerdict(AllChecked):
+    """Whether every group satisfies every model, how small the smallest is, and the largest share of a value in one.
+
+    `largest_share` is the most that somebody who finds a person's row can know of the value: the share of the value
+    that is most frequent in a group, where that is largest. None without a group, as `smallest`.
+    """
+
+    checked: tuple[Checked, ...]
+    smallest: int | None
+    largest_share: float | None
+    groups: int
+    rows: int
+    seconds: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """What was found, for people."""
+        words = [one.sentence for one in self.checked]
+        if self.smallest is None or self.largest_share is None:
+            return " ".join([*words, "The release has no rows."])
+        people = "person" if self.smallest == 1 else "persons"
+        share = f"No value is that of more than {100 * self.largest_share:.1f} % of a group."
+        return " ".join([*words, f"The smallest of {self.groups:,} groups has {self.smallest:,} {people}.", share])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as plain data."""
+        return {
+            "holds": self.holds,
+            "models": [one.as_dict() for one in self.checked],
+            "smallest_group": self.smallest,
+            "largest_share_of_a_value": self.largest_share,
+            "groups": self.groups,
+            "rows": self.rows,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:
+    """Whether a permuted release satisfies all models, in its groups; shares nothing with the searches.
+
+    k-anonymity asks for groups of k persons: quasi values are exact, so that it does not speak of rows that look alike.
+    t-closeness compares with all values published. DataError where the two tables do not belong together.
+
+    >>> import numpy as np
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> from treeanon.table.permuted import permuted
+    >>> columns = {"age": (["1", "2"], Hierarchy.flat("12")), "ill": (["flu", "acne"], Hierarchy.flat(["flu", "acne"]))}
+    >>> made = permuted(Table.of_texts(columns, roles={"ill": "sensitive"}), np.array([0, 0]))
+    >>> verify_permuted(made, [KAnonymity(3)]).checked[0].sentence
+    'a group size of at least 3 does not hold: 1 group with 2 persons.'
+    """
+    if not models:
+        raise UsageError("nothing is asked of the release: give l, or another model of its sensitive column")
+    refuse_others(models, made.sensitive.name)
+    begun = time.perf_counter()
+    groups = made.groups()
+    found = []
+    for model in models:
+        fails = ~model.holds(groups)
+        column = None if model.sensitive is None else made.sensitive.name
+        found.append(Checked(name_of(model), column, int(fails.sum()), int(groups.sizes[fails].sum())))
+    share = float((most_of(groups) / groups.sizes).max()) if len(groups) else None
+    smallest = int(groups.sizes.min()) if len(groups) else None
+    rows = len(made.records)
+    return PermutedVerdict(tuple(found), smallest, share, len(groups), rows, time.perf_counter() - begun)
+
+
+def refuse_others(models: Sequence[Model], column: str) -> None:
+    """UsageError for models that cannot be asked of a permuted release with this sensitive column."""
+    for model in models:
+        if model.sensitive is None and not isinstance(model, KAnonymity):
+            raise UsageError(f"{model.name} speaks of no sensitive column, which is all that a permuted release hides")
+        for name in model.sensitive or ():
+            if name != column:
+                raise UsageError(f"{model.name}: the sensitive column of the release is {column!r}")
+
+
+def name_of(model: Model) -> str:
+    """What a model asks of a permuted release, in words: of k-anonymity only the size of groups is left.
+
+    >>> name_of(KAnonymity(3))
+    'a group size of at least 3'
+    """
+    return f"a group size of at least {model.k:,}" if isinstance(model, KAnonymity) else model.name
+
+
+def promise(hidden: str, models: Sequence[Model], verdict: PermutedVerdict) -> str:
+    """What a permuted release keeps to itself, for people: less where all persons of some group have one value.
+
+    >>> promise("ill", [KAnonymity(3)], PermutedVerdict((), 3, 0.5, 2, 7))
+    'Nobody can tell which person of a group has which value of ill: each group satisfies a group size of at least 3.'
+    """
+    asked = f"each group satisfies {', '.join(map(name_of, models))}"
+    if verdict.largest_share == 1:
+        return f"In some group all have the same value of {hidden}, which tells it of each of them: {asked}, no more."
+    return f"Nobody can tell which person of a group has which value of {hidden}: {asked}."

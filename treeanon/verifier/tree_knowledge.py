@@ -1,0 +1,175 @@
+"""What an attacker may know of every person, taken from a forest: items, relations and sensitive values per person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treeanon.errors import DataError
+from treeanon.forest import Forest
+from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.verify import knowledge as kernels
+from treeanon.kernels.verify.knowledge import Flags
+from treeanon.privacy.guarantee import Guarantee, Roles
+
+ABSENT = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Persons that are alike are one row of some `weight`; items are numbered from the rarest label on.
+
+    Row r owns item[start[r]:start[r + 1]], of which the first known[r] are labels and the rest absences (numbered from
+    `labels` on), the relation words rel[rel_start[r]:…] (see kernels/verify_rows.py) and the sensitive values
+    held[held_start[r]:…]. `several` says that a label stands at more than one node of the person; `record` is one
+    such person of the forest. `group` is the class of an item, counted from 1 (`*` is 0), plus ABSENT for an absence.
+    """
+
+    start: Longs
+    item: Ints
+    known: Ints
+    rel_start: Longs
+    rel: Longs
+    held_start: Longs
+    held: Ints
+    several: Flags
+    weight: Ints
+    record: Longs
+    code: Ints
+    labels: int
+    group: Ints
+    held_class: Ints
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    @property
+    def items(self) -> int:
+        """The number of labels and absences that an attacker may know."""
+        return len(self.group)
+
+
+def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) -> Rows:
+    """The rows of a forest; with `apart`, persons with a label at several nodes are not merged with others."""
+    code, order = _numbered(forest, roles.known)
+    group = forest.classes.class_of + 1
+    sizes, _ = kernels.row_sizes(forest.offsets, forest.label, code, len(order))
+    absent = np.flatnonzero(np.isin(group[order] - 1, roles.negative)).astype(np.int32)
+    missing = _missing(forest, code, len(order), absent)
+    start = starts_of(sizes.astype(np.int64) + missing)
+    item = kernels.distinct_items(forest.offsets, forest.label, code, len(order), start, absent)
+    rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
+    rel, several, kept = kernels.relations(
+        forest.offsets,
+        forest.parent,
+        forest.label,
+        code,
+        len(order),
+        start,
+        item,
+        sizes,
+        rel_start,
+        group,
+        above_of(forest),
+    )
+    if not kept:
+        raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
+    wanted = roles.sensitive if guarantee.l > 1 else ()
+    held_start, held, held_class = _sensitive(forest, wanted)
+    rows = Rows(
+        start,
+        item,
+        sizes,
+        rel_start,
+        rel,
+        held_start,
+        held,
+        several,
+        np.ones(len(forest), np.int32),
+        np.arange(len(forest), dtype=np.int64),
+        code,
+        len(order),
+        np.concatenate([group[order], group[order[absent]] + ABSENT]).astype(np.int32),
+        held_class,
+    )
+    return _merged(rows, several if apart else np.zeros(len(forest), bool))
+
+
+def starts_of(sizes: Longs | Ints) -> Longs:
+    """Where stretches of these sizes start, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _numbered(forest: Forest, classes: tuple[int, ...]) -> tuple[Ints, Ints]:
+    """The item of every label, and the label of every item, the rarest first: so first items have little work each."""
+    counts = np.bincount(forest.label, minlength=len(forest.classes))
+    # The node `*` stands for everything that is known.
+    counted = np.isin(forest.classes.class_of, [-1, *classes]) & (counts > 0)
+    order = np.flatnonzero(counted)
+    order = order[np.argsort(counts[order], kind="stable")]
+    code = np.full(len(forest.classes), -1, np.int32)
+    code[order] = np.arange(len(order), dtype=np.int32)
+    return code, order.astype(np.int32)
+
+
+def _missing(forest: Forest, code: Ints, items: int, absent: Ints) -> Longs:
+    """How many of the absent items every record does not hold."""
+    only = np.full(items + 1, -1, np.int32)
+    only[absent] = np.arange(len(absent), dtype=np.int32)
+    sizes, _ = kernels.row_sizes(forest.offsets, forest.label, only[code], len(absent))
+    return len(absent) - sizes.astype(np.int64)
+
+
+def above_of(forest: Forest) -> Flags:
+    """Whether one class lies above another, both counted from 1; 0 is `*`, above all."""
+    parents = forest.classes.parents
+    above = np.zeros((len(parents) + 1, len(parents) + 1), bool)
+    above[0, 1:] = True
+    for index, parent in enumerate(parents):
+        while parent >= 0:
+            above[parent + 1, index + 1] = True
+            parent = parents[parent]
+    return above
+
+
+def _sensitive(forest: Forest, classes: tuple[int, ...]) -> tuple[Longs, Ints, Ints]:
+    """The distinct sensitive values of every record, and the class (its place in `classes`) of every value."""
+    code, order = _numbered(forest, classes)
+    if forest.classes.class_of[order].min(initial=0) < 0:
+        order = order[order != 0]
+        code = np.full(len(forest.classes), -1, np.int32)
+        code[order] = np.arange(len(order), dtype=np.int32)
+    sizes, _ = kernels.row_sizes(forest.offsets, forest.label, code, len(order))
+    start = starts_of(sizes)
+    nothing = np.empty(0, np.int32)
+    held = kernels.distinct_items(forest.offsets, forest.label, code, len(order), start, nothing)
+    place = {name: number for number, name in enumerate(classes)}
+    return start, held, np.array([place[int(c)] for c in forest.classes.class_of[order]], np.int32)
+
+
+def _merged(rows: Rows, apart: Flags) -> Rows:
+    """The rows with equal ones as one, where enough are equal to be worth it."""
+    hashes = kernels.row_hashes(rows.start, rows.item, rows.rel_start, rows.rel, rows.held_start, rows.held)
+    order = np.argsort(hashes, kind="stable")
+    chosen, weight = kernels.equal_rows(
+        order, hashes, rows.start, rows.item, rows.rel_start, rows.rel, rows.held_start, rows.held, apart
+    )
+    if len(chosen) > 0.9 * len(rows):
+        return rows
+    start, item = kernels.stretches(rows.start, rows.item, chosen)
+    rel_start, rel = kernels.stretches(rows.rel_start, rows.rel, chosen)
+    held_start, held = kernels.stretches(rows.held_start, rows.held, chosen)
+    return replace(
+        rows,
+        start=start,
+        item=item,
+        known=rows.known[chosen],
+        rel_start=rel_start,
+        rel=rel,
+        held_start=held_start,
+        held=held,
+        several=rows.several[chosen],
+        weight=weight,
+        record=rows.record[chosen],
+    )
