@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "treeanon"
 LAYERS = [
     "errors",
     "progress",
+    "arrays",
     "resources",
     "kernels",
     "hierarchy",
@@ -82,6 +84,24 @@ def test_imports_point_downwards(path: Path) -> None:
         if (str(path.relative_to(PACKAGE)), name) in CALLED_UPWARDS:
             continue
         assert LAYERS.index(layer(name)) <= LAYERS.index(own), f"{path.name} imports {name}"
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
+    names = {module_name(path): path for path in modules()}
+    graph: dict[str, set[str]] = {}
+    for own, path in names.items():
+        found = {
+            f"{node.module}.{alias.name}" if f"{node.module}.{alias.name}" in names else str(node.module)
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        graph[own] = (found & set(names)) - {own}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
 
 
 def test_only_the_command_line_prints() -> None:

@@ -17,9 +17,8 @@ import treeanon as ta
 from treeanon.algorithms.tree import acs, gcs, maximal, ocs
 from treeanon.algorithms.tree import pair_support as facts
 from treeanon.algorithms.tree import published_labels as partition
-from treeanon.algorithms.tree.effort import Effort
 from treeanon.algorithms.tree.maximal import search
-from treeanon.algorithms.tree.objective import Objective
+from treeanon.algorithms.tree.objective import Effort, Objective
 from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.algorithms.tree.solution import Found
 from treeanon.errors import GuaranteeError, UsageError

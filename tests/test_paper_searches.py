@@ -20,7 +20,7 @@ from treeanon.algorithms.tree import acs, gcs, ocs
 from treeanon.algorithms.tree.candidates import Candidates
 from treeanon.algorithms.tree.solution import Found
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.metrics.rpda import rpda
+from treeanon.metrics.path_distance import rpda
 from treeanon.privacy import Guarantee
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "forest" / "vectors.json").read_text())
@@ -129,11 +129,8 @@ class Parts:
     """The paper's parts for one cut: ValueCheck, then FixStructure."""
 
     def __init__(self, forest: ta.Forest, guarantee: Guarantee, cut: dict[str, list[str]]) -> None:
-        from treeanon.algorithms.tree.fix_structure import fix_structure
-        from treeanon.algorithms.tree.projected import Projected
-        from treeanon.algorithms.tree.structure_check import StructureCheck
-        from treeanon.algorithms.tree.value_check import value_check
-        from treeanon.algorithms.tree.workspace import Workspace
+        from treeanon.algorithms.tree.candidate_check import StructureCheck, fix_structure, value_check
+        from treeanon.algorithms.tree.projected import Projected, Workspace
 
         candidates = Candidates(forest, guarantee)
         nodes = tuple(sorted(2 * forest.classes.label(name, text) for name, texts in cut.items() for text in texts))

@@ -30,7 +30,7 @@ from treeanon.errors import FileError, GuaranteeError, TreeanonError, UsageError
 from treeanon.privacy import Guarantee
 from treeanon.release import Release, Request, SolutionFile
 from treeanon.release import tree_release as release_module
-from treeanon.release.bisect_k import largest_k
+from treeanon.release.tree import largest_k
 from treeanon.release.tree_request import persons
 
 FORM: dict[str, Any] = json.loads(

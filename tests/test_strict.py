@@ -16,9 +16,10 @@ from treeanon.algorithms.tree.indexed_forest import Indexed
 from treeanon.algorithms.tree.pair_support import Facts
 from treeanon.algorithms.tree.shared_state import Workshop
 from treeanon.algorithms.tree.strict import StrictCheck, needed, sensitive_values
+from treeanon.arrays import Ints
 from treeanon.forest.classes import Classes
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import Ints, canonical
+from treeanon.kernels.tree.forest import canonical
 from treeanon.metrics import label_losses
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of

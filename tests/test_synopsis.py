@@ -15,7 +15,7 @@ from strategies import make_cut, parents_of, properties, released
 
 import treeanon as ta
 from treeanon.forest.synopsis import Synopsis
-from treeanon.metrics.rpda import rpda
+from treeanon.metrics.path_distance import rpda
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "forest" / "vectors.json").read_text())
 

@@ -13,7 +13,7 @@ from treeanon.forest import Forest
 from treeanon.io.columns.frames import table_of
 from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.registry import models_of
-from treeanon.release.permuted_release import PermutedRelease
+from treeanon.release.permuted import PermutedRelease
 from treeanon.release.table import anonymize_table
 from treeanon.release.table_reapply import TableSolution, apply_table
 from treeanon.release.table_release import TableRelease

@@ -19,15 +19,14 @@ import numpy as np
 from published_mondrian import published
 from results import put
 
-from treeanon.algorithms.table.onedim.costs import table_costs
-from treeanon.algorithms.table.onedim.cuts import best_cuts, ncp_costs
-from treeanon.algorithms.table.onedim.hilbert import hilbert_order
+from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
+from treeanon.algorithms.table.onedim.orders import hilbert_order
 from treeanon.algorithms.table.onedim.points import Points
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import flat_algorithm_named
 from treeanon.algorithms.table.result import Found
-from treeanon.bench.census import census
+from treeanon.bench.invented import census
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table import gcp, permuted_query_loss
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity

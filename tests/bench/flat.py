@@ -28,12 +28,12 @@ from results import put
 
 import treeanon as ta
 from treeanon.algorithms.table import optimal
-from treeanon.algorithms.table.freeform.bound import least_cost
-from treeanon.algorithms.table.freeform.exchange_start import Classes
-from treeanon.algorithms.table.freeform.prices import prices_of
+from treeanon.algorithms.table.freeform.blocks import prices_of
+from treeanon.algorithms.table.freeform.exchange import Classes
+from treeanon.algorithms.table.freeform.exchange_parts import least_cost
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import flat_algorithm_named
-from treeanon.bench.census import census
+from treeanon.bench.invented import census
 from treeanon.metrics.table import gcp
 from treeanon.metrics.table.ncp import Form
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness

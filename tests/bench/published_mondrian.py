@@ -13,10 +13,10 @@ import numpy as np
 
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.metrics.table import node_ncp
-from treeanon.metrics.table.ncp import Floats, lowest_common
+from treeanon.metrics.table.ncp import lowest_common
 from treeanon.metrics.table.ranges import rank_places
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 from treeanon.table import Column

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import treeanon as ta
-from treeanon.bench.census import census
+from treeanon.bench.invented import census
 from treeanon.cli.bench import command
 from treeanon.errors import FileError, UsageError
 

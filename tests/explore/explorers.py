@@ -19,10 +19,9 @@ from release_cases import folder_of, write_persons
 
 import treeanon as ta
 from treeanon.explore.access import Access
-from treeanon.explore.sample import Ground, ground_of
 from treeanon.explore.server import listening, server_of
 from treeanon.explore.session import Ended, Event, Session
-from treeanon.explore.settings import Settings, default_settings
+from treeanon.explore.settings import Ground, Settings, default_settings, ground_of
 from treeanon.explore.snapshot import Choice
 
 

@@ -13,9 +13,8 @@ import pytest
 from explorers import hospital, rows_ground, start_of
 
 import treeanon as ta
-from treeanon.explore.command_line import command_line, output_name
-from treeanon.explore.sample import Ground, ground_of
-from treeanon.explore.settings import Settings
+from treeanon.explore.server import command_line, output_name
+from treeanon.explore.settings import Ground, Settings, ground_of
 from treeanon.release import SolutionFile
 
 NASTY = ["it's $HOME `x`; echo.ndjson", "-k.ndjson", 'a "b"\n*.ndjson', "ünï çödé.ndjson"]

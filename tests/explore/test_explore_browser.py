@@ -15,7 +15,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 import treeanon as ta
-from treeanon.explore.sample import ground_of
+from treeanon.explore.settings import ground_of
 
 HOME = Path(__file__).resolve().parents[2]
 

@@ -15,13 +15,11 @@ from release_cases import WORD
 
 import treeanon as ta
 from treeanon.errors import UsageError
-from treeanon.explore.chart import chart, numbers
-from treeanon.explore.curve import Point, ks_around
 from treeanon.explore.page import page
-from treeanon.explore.parts import PARTS, parts_of
-from treeanon.explore.sample import ground_of
+from treeanon.explore.parts import PARTS, chart, numbers, parts_of
 from treeanon.explore.session import Ended, Problem
-from treeanon.explore.settings import Settings, searches_of, settings_of
+from treeanon.explore.settings import Settings, ground_of, searches_of, settings_of
+from treeanon.explore.snapshot import Point, ks_around
 
 HOSTILE = [
     "<script>document.title='run'</script>",

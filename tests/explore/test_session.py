@@ -13,9 +13,9 @@ from explorers import hospital, hospital_ground, looked, rows_ground, session_of
 from release_cases import WORD
 
 import treeanon as ta
-from treeanon.explore.curve import Point
-from treeanon.explore.sample import ground_of
 from treeanon.explore.session import Curved, Ended, Event, Looked, Problem, Risked, Session
+from treeanon.explore.settings import ground_of
+from treeanon.explore.snapshot import Point
 from treeanon.previews.model import RecordChange, RowChange
 
 

@@ -12,14 +12,18 @@ from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import FLAT_ALGORITHMS, FlatAlgorithm
 from treeanon.bench import run as bench
-from treeanon.bench.census import census
 from treeanon.bench.figures import FIGURES, LABELS, LOSSES, Figure, Line, Setting
-from treeanon.bench.plot import as_svg
-from treeanon.bench.text import as_csv, as_text
+from treeanon.bench.invented import census
+from treeanon.bench.output import as_csv, as_svg, as_text
 from treeanon.errors import UsageError
 from treeanon.metrics.table import gcp, permuted_query_loss, query_loss
-from treeanon.metrics.table.il import average_ncp, largest_extent, mean_extent, weighted_maximum_ncp
-from treeanon.metrics.table.volume import weighted_average_volume
+from treeanon.metrics.table.il import (
+    average_ncp,
+    largest_extent,
+    mean_extent,
+    weighted_average_volume,
+    weighted_maximum_ncp,
+)
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 
 SEARCH = FLAT_ALGORITHMS["datafly"].search

@@ -8,9 +8,7 @@ from math import log
 import numpy as np
 import pytest
 
-from treeanon.bench.census import census
-from treeanon.bench.drawing import drawn
-from treeanon.bench.synthetic import synthetic
+from treeanon.bench.invented import census, drawn, synthetic
 from treeanon.errors import UsageError
 from treeanon.privacy.models import FrequencyDiversity
 from treeanon.table import Table

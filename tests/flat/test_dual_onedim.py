@@ -12,8 +12,7 @@ from diversity_worlds import random_table, table_of
 from strategies import properties
 
 from treeanon.algorithms.table.mondrian import search as mondrian
-from treeanon.algorithms.table.onedim.dual import search
-from treeanon.algorithms.table.onedim.ipcsd import ipcsd
+from treeanon.algorithms.table.onedim.dual import ipcsd, search
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import flat_algorithm_named

@@ -12,14 +12,12 @@ from slow_onedim import random_table
 from strategies import properties
 from test_exchange import random_rows, table_of
 
-from treeanon.algorithms.table.freeform.bound import least_cost
-from treeanon.algorithms.table.freeform.exchange_assign import made_anew, reassigned
-from treeanon.algorithms.table.freeform.exchange_parts import Tuples
-from treeanon.algorithms.table.freeform.exchange_start import Classes
+from treeanon.algorithms.table.freeform.blocks import prices_of
+from treeanon.algorithms.table.freeform.exchange import Classes
+from treeanon.algorithms.table.freeform.exchange_parts import Tuples, least_cost, made_anew, reassigned
 from treeanon.algorithms.table.freeform.graph import rings
-from treeanon.algorithms.table.freeform.prices import prices_of
 from treeanon.algorithms.table.options import STYLES
-from treeanon.kernels.table.exchange_offers import NEVER, fill_offers
+from treeanon.kernels.table.exchange_columns import NEVER, fill_offers
 from treeanon.kernels.table.exchange_walk import worthiest
 from treeanon.kernels.table.freeform_prices import rows_cost
 from treeanon.table import Table

@@ -13,8 +13,13 @@ from strategies import properties
 
 from treeanon.algorithms.table.recoding import recoded_groups
 from treeanon.metrics.table import gcp
-from treeanon.metrics.table.il import average_ncp, largest_extent, mean_extent, weighted_maximum_ncp
-from treeanon.metrics.table.volume import weighted_average_volume
+from treeanon.metrics.table.il import (
+    average_ncp,
+    largest_extent,
+    mean_extent,
+    weighted_average_volume,
+    weighted_maximum_ncp,
+)
 from treeanon.table import Table
 
 LEAVES = [path[0] for path in PATHS]

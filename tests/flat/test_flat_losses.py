@@ -15,7 +15,7 @@ from treeanon.metrics import table as flat
 from treeanon.metrics.table.groups import groups_of
 from treeanon.schema.model import ClassSpec
 from treeanon.table import Column, Table
-from treeanon.table.levels import level_maps
+from treeanon.table.covers import level_maps
 
 ZIP = Hierarchy.from_paths([[z, f"{z[:4]}*", "220**"] for z in ("22030", "22032", "22045", "22047")])
 STATUS = Hierarchy.from_paths(

@@ -21,9 +21,8 @@ import treeanon as ta
 from treeanon.cli.flatten import command
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.table.flatten import flatten
-from treeanon.table.levels import level_maps
-from treeanon.table.reductions import number_builder, set_hierarchy
+from treeanon.table.covers import level_maps
+from treeanon.table.reductions import flatten, number_builder, set_hierarchy
 
 SECRET = "s3cret-value"
 TEXT = """

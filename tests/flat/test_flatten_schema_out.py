@@ -15,7 +15,7 @@ import treeanon as ta
 from treeanon.cli.main import main
 from treeanon.io.columns.read_table import read_table
 from treeanon.io.columns.write_table import table_schema
-from treeanon.table.flatten import flatten
+from treeanon.table.reductions import flatten
 
 ROOT = Path(__file__).parents[2]
 PATIENTS = ROOT / "samples" / "patients.ndjson"

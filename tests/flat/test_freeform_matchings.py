@@ -10,8 +10,7 @@ import pytest
 from slow_freeform import is_regular, perfect_matchings, regular_graphs
 from strategies import properties
 
-from treeanon.algorithms.table.freeform.graph import Graph, rings
-from treeanon.algorithms.table.freeform.matchings import Randomness, drawn_matchings, drawn_originals
+from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_matchings, drawn_originals, rings
 from treeanon.kernels.table import freeform_matchings
 
 NOTHING = np.zeros(0, np.int32)

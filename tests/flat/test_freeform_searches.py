@@ -16,7 +16,7 @@ from strategies import properties
 
 from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring, sort_greedy
 from treeanon.algorithms.table.onedim import k_anonymity
-from treeanon.algorithms.table.onedim.lexicographic import few_values_first
+from treeanon.algorithms.table.onedim.orders import few_values_first
 from treeanon.algorithms.table.onedim.points import Points
 from treeanon.algorithms.table.options import STYLES
 from treeanon.algorithms.table.problem import Problem

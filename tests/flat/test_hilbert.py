@@ -10,7 +10,7 @@ import pytest
 from slow_onedim import hilbert_place, textbook_place
 from strategies import properties
 
-from treeanon.algorithms.table.onedim.hilbert import curve_places, hilbert_order
+from treeanon.algorithms.table.onedim.orders import curve_places, hilbert_order
 from treeanon.algorithms.table.onedim.points import Points
 from treeanon.errors import UsageError
 

@@ -14,8 +14,7 @@ from slow_lattice import Row, World
 from slow_local import Values, cost, least_cost
 
 from treeanon.algorithms.table import local
-from treeanon.algorithms.table.local import search
-from treeanon.algorithms.table.local_lattice import level_steps
+from treeanon.algorithms.table.local import level_steps, search
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError

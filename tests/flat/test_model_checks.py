@@ -28,7 +28,7 @@ from treeanon.privacy.models import (
     TCloseness,
 )
 from treeanon.table import Groups, Table
-from treeanon.table.levels import level_maps
+from treeanon.table.covers import level_maps
 from treeanon.verifier.models import Checked, check
 
 VECTORS = json.loads((Path(__file__).parent / "tables.json").read_text())

@@ -22,9 +22,9 @@ from treeanon.privacy.models import (
     PSensitiveKAnonymity,
     RecursiveDiversity,
     TCloseness,
-    limits,
     t_closeness,
 )
+from treeanon.privacy.models import model as limits
 from treeanon.schema.model import ClassSpec
 from treeanon.table import Column, Groups, Table
 from treeanon.table.histograms import groups_of, merged

@@ -10,7 +10,7 @@ import pytest
 from slow_onedim import PATHS, best_run, group_loss, partitions, random_table
 from strategies import properties
 
-from treeanon.algorithms.table.onedim import cuts
+from treeanon.algorithms.table.onedim import costs as cuts
 from treeanon.algorithms.table.onedim.costs import table_costs
 from treeanon.algorithms.table.onedim.k_anonymity import search
 from treeanon.algorithms.table.onedim.orders import ORDERS, ordered

@@ -10,16 +10,13 @@ import pytest
 from slow_onedim import entropy, expected_loss, lowest, random_table
 from strategies import properties
 
-from treeanon.algorithms.table.onedim.costs import ColumnCosts, scales_of, table_costs
-from treeanon.algorithms.table.onedim.cuts import sampled_loss
-from treeanon.algorithms.table.onedim.idistance import idistance_order
-from treeanon.algorithms.table.onedim.lexicographic import lexicographic_order
-from treeanon.algorithms.table.onedim.orders import ORDERS, ordered
+from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, scales_of, table_costs
+from treeanon.algorithms.table.onedim.orders import ORDERS, idistance_order, lexicographic_order, ordered
 from treeanon.algorithms.table.onedim.points import Points, tuple_keys
 from treeanon.algorithms.table.recoding import STYLES
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.table.adaptive import RANGES, Work, column_gain
+from treeanon.kernels.table.orders import RANGES, Work, column_gain
 from treeanon.table import Table
 
 

@@ -25,7 +25,7 @@ from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 from treeanon.errors import DataError, GuaranteeError, UsageError
 from treeanon.metrics.table import permuted_query_loss
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, TCloseness
-from treeanon.release import permuted_release
+from treeanon.release import permuted as permuted_release
 from treeanon.release.permuted import check_permuted
 from treeanon.table import Column
 from treeanon.table.permuted import Permuted, permuted

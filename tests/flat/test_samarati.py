@@ -10,7 +10,7 @@ from flat_worlds import CASES, VECTORS, random_problem, vector_problem
 from strategies import properties
 
 from treeanon.algorithms.table.lattice import Lattice
-from treeanon.algorithms.table.preferences import PREFERENCES
+from treeanon.algorithms.table.objective import PREFERENCES
 from treeanon.algorithms.table.samarati import search
 from treeanon.errors import GuaranteeError, UsageError
 

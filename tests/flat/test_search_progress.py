@@ -10,7 +10,7 @@ from test_mondrian import table_of
 
 import treeanon as ta
 from treeanon.algorithms.table import koptimize, local, mondrian, topdown
-from treeanon.algorithms.table import parallel_split as dividing
+from treeanon.algorithms.table import splitting as dividing
 from treeanon.algorithms.table.problem import Problem
 from treeanon.kernels.table import cell_suppression
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, TCloseness

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treeanon.arrays import Ints
 from treeanon.forest.planting import Planter
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema import Schema
 
 SCHEMA = Schema.loads("""

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from slow_twins import slow_build, slow_depth_and_end
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy import Dates, Flat, Groups, Intervals, Prefix, periods, plain_numbers
+from treeanon.hierarchy import Dates, Flat, Groups, Intervals, Prefix
+from treeanon.hierarchy import dates as periods
+from treeanon.hierarchy import numbers as plain_numbers
 from treeanon.hierarchy.layout import depth_and_end
-from treeanon.hierarchy.shapes import RARE, by_shape
+from treeanon.hierarchy.numbers import RARE, by_shape
 
 
 @pytest.fixture(autouse=True, scope="module", params=[1, RARE])

@@ -11,9 +11,9 @@ import treeanon as ta
 from treeanon.hierarchy import Intervals
 from treeanon.infer import propose, render_schema
 from treeanon.infer.builders import builder_for, nice_widths, type_of
-from treeanon.infer.naming import class_names
+from treeanon.infer.decide import class_names
+from treeanon.infer.propose import tree_classes
 from treeanon.infer.stats import Values
-from treeanon.infer.tree_classes import tree_classes
 
 ROOT = Path(__file__).parents[2]
 

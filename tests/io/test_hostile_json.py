@@ -238,8 +238,8 @@ def test_very_long_keys_are_no_names(odd: str, tmp_path: Path) -> None:
 
 
 def test_too_long_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treeanon.io.documents.ndjson.MAX_RECORD_BYTES", 1000)
-    monkeypatch.setattr("treeanon.io.documents.ndjson._BLOCK", 100)
+    monkeypatch.setattr("treeanon.io.documents.json_document.MAX_RECORD_BYTES", 1000)
+    monkeypatch.setattr("treeanon.io.documents.json_document._BLOCK", 100)
     message = refused(put(tmp_path / "p.ndjson", f'{{"age":1}}\n{{"age":"{WORD * 1000}"}}\n'), NDJSON)
     assert "a line is longer" in message and "line 2" in message
 

@@ -13,7 +13,8 @@ from strategies import FOLDER, make_case, make_records, properties, released
 import treeanon as ta
 from treeanon.errors import DataError
 from treeanon.io import writing
-from treeanon.io.documents import json_document, ndjson, trees_file, xml_document
+from treeanon.io.documents import json_document, trees_file, xml_document
+from treeanon.io.documents import json_document as ndjson
 
 
 def tiny(rnd: Random, patch: pytest.MonkeyPatch, *, prune: bool = False) -> None:

@@ -10,9 +10,8 @@ import pytest
 
 import treeanon as ta
 from treeanon.errors import UsageError
-from treeanon.previews.choosing import choose
 from treeanon.previews.preview import preview_of
-from treeanon.previews.scores import Scores, forest_scores
+from treeanon.previews.scores import Scores, choose, forest_scores
 
 HOSPITAL = ta.Schema.load("schemas/hospital-xml.toml")
 

@@ -16,9 +16,8 @@ from test_record_changes import FOREST, SCHEMA, of, solution, world
 import treeanon as ta
 from treeanon.previews.changes import record_change
 from treeanon.previews.model import Fate, Node, RecordChange, RowChange
-from treeanon.report.preview_text import preview_lines, preview_text
-from treeanon.report.preview_text_cells import cell, columns, cut, plain
-from treeanon.report.preview_text_lines import record_lines
+from treeanon.report.preview_cells import cell, columns, cut, plain
+from treeanon.report.preview_text import preview_lines, preview_text, record_lines
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\u202eb\u202c", "\u2066x\u2069", "zero\u200bwidth\u200d", "tab\there",

@@ -16,12 +16,10 @@ import treeanon as ta
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR
-from treeanon.metrics.labels import label_parents
-from treeanon.previews.changes import record_change, record_changes
-from treeanon.previews.matching import matched
+from treeanon.metrics.values import label_parents
+from treeanon.previews.changes import matched, record_change, record_changes
 from treeanon.previews.model import Node, RecordChange
-from treeanon.previews.records import Record
-from treeanon.previews.replay import Recipe
+from treeanon.previews.replay import Recipe, Record
 from treeanon.previews.scores import forest_scores
 from treeanon.privacy import Guarantee
 

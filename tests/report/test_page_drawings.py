@@ -12,10 +12,9 @@ from strategies import properties
 
 from treeanon.hierarchy import Hierarchy
 from treeanon.previews.model import Fate, Node, RecordChange
-from treeanon.report.page.drawing import HIGH, Box, place
 from treeanon.report.page.elements import Element, text_of
 from treeanon.report.page.hierarchies import Drawn, hierarchy_svg, published_alone
-from treeanon.report.page.trees import MOST_NODES, record_svg
+from treeanon.report.page.trees import HIGH, MOST_NODES, Box, place, record_svg
 
 SVG = "svg"
 

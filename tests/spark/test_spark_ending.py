@@ -16,8 +16,8 @@ from release_cases import folder_of, write_persons
 import treeanon as ta
 from treeanon.errors import FileError
 from treeanon.spark.engine import request_of
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.interface import Job, engine_named
+from treeanon.spark.session import spark_failures
 from treeanon.spark.writing import _Cleaning
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from strategies import properties
 
+from treeanon.io.columns.arrow_stream import plain_column
 from treeanon.io.columns.column_checks import wrong_row
-from treeanon.io.columns.plain_columns import plain_column
 from treeanon.io.relational.join import DANGLING, NULL, KeyClash, find_targets
 from treeanon.spark.relational_read.columns import Asked, Refused, Seen, texts_of, told
 

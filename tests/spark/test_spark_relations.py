@@ -27,8 +27,8 @@ from treeanon.spark.interface import Job, engine_named
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.relational_write import release as relations
 from treeanon.spark.relational_write.laying import Work
+from treeanon.spark.relational_write.publishing import TablesTarget
 from treeanon.spark.relational_write.release import spread_tables
-from treeanon.spark.relational_write.target import TablesTarget
 
 K = 4
 

@@ -13,8 +13,7 @@ from slow_guarantee import groups
 
 import treeanon as ta
 from treeanon.errors import UsageError
-from treeanon.kernels.verify.distributed_pairs import count_pairs
-from treeanon.kernels.verify.distributed_sets import fits, set_of_words
+from treeanon.kernels.verify.distributed import count_pairs, fits, set_of_words
 from treeanon.privacy import Guarantee
 from treeanon.spark.counting import RareSet
 from treeanon.spark.repair import Repair, Worth, _least

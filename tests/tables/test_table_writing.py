@@ -512,7 +512,7 @@ def test_a_failure_leaves_what_was_there(name: str, tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pcsv, "write_csv", full)
-    monkeypatch.setattr("treeanon.io.relational.write_sqlite.shutil.copyfileobj", full)
+    monkeypatch.setattr("treeanon.io.relational.write_sql.shutil.copyfileobj", full)
     with pytest.raises(FileError, match="No space left"):
         ta.write(forest, target, force=True)
     assert contents(target) == before

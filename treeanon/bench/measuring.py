@@ -12,16 +12,20 @@ import numpy as np
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 from treeanon.algorithms.table.result import Found
-from treeanon.bench.census import census
+from treeanon.arrays import Longs
 from treeanon.bench.figures import Line, Measure, Setting
-from treeanon.bench.synthetic import synthetic
+from treeanon.bench.invented import census, synthetic
 from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import Longs
 from treeanon.metrics.table import Form, gcp, permuted_query_loss, query_loss
 from treeanon.metrics.table.groups import groups_of
-from treeanon.metrics.table.il import average_ncp, largest_extent, mean_extent, weighted_maximum_ncp
-from treeanon.metrics.table.volume import weighted_average_volume
+from treeanon.metrics.table.il import (
+    average_ncp,
+    largest_extent,
+    mean_extent,
+    weighted_average_volume,
+    weighted_maximum_ncp,
+)
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, Model
 from treeanon.schema.model import ClassSpec
 from treeanon.table import Column, Table

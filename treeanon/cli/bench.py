@@ -68,9 +68,8 @@ def flat(
     \b
     treeanon bench flat --rows 20000 --figures 22,26 -o figures
     """
-    from treeanon.bench.files import write_figures
+    from treeanon.bench.output import as_text, write_figures
     from treeanon.bench.run import chosen, run
-    from treeanon.bench.text import as_text
     from treeanon.io.output import refuse_existing
 
     wanted = chosen(figures)
@@ -105,8 +104,8 @@ def census(rows: int, output: str, sensitive: str, force: bool, seed: int, quiet
     \b
     treeanon bench census -n 30000 -o census.csv
     """
-    from treeanon.bench.census import census as invented
-    from treeanon.bench.files import write_table_and_schema
+    from treeanon.bench.invented import census as invented
+    from treeanon.bench.output import write_table_and_schema
 
     table = invented(rows, seed, sensitive=None)
     files = write_table_and_schema(table, Path(output), sensitive=sensitive, force=force, seed=seed)

@@ -115,7 +115,7 @@ class _Telling:
 
 @cache
 def _telling() -> _Telling:
-    from treeanon.kernels.compiling import watch
+    from treeanon.kernels.jit import watch
 
     found = _Telling()
     watch(found)

@@ -1,18 +1,73 @@
-"""What `treeanon compare` measures of a table that was published, row by row or as permutations."""
+"""What `treeanon compare` measures of a table that was published, row by row or as permutations.
+
+What a comparison found, however the release was made.
+
+What `treeanon compare` measures of a permuted release.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from treeanon.cli.compared import Compared, refuse_more
-from treeanon.cli.shared import Reading
-from treeanon.cli.table_io import read_both
+import click
+
+from treeanon.cli.shared import Reading, printable, result, say, told_reading
+from treeanon.cli.table_io import read_as_table, read_both
 
 if TYPE_CHECKING:
+    from treeanon.forest import ReadReport
     from treeanon.metrics.table import FlatLosses, QueryLoss
     from treeanon.schema import Schema
     from treeanon.table import Table
+    from treeanon.table.permuted import Permuted
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The result as plain data and as lines, and what is told beside it.
+
+    `strange` has by class how many `things` (rows, nodes) of the release nobody in the input can have; `reports` what
+    reading both inputs has left out, by their names.
+    """
+
+    data: Mapping[str, Any]
+    lines: Sequence[str]
+    things: str
+    strange: Mapping[str, int]
+    reports: Sequence[tuple[str, ReadReport | None]]
+
+    def tell(self, *, quiet: bool, as_json: bool) -> None:
+        """Prints the result, and on standard error what it does not speak of."""
+        if as_json:
+            result(self.data, as_json=True)
+        elif not quiet:
+            click.echo("\n".join(printable(line) for line in self.lines))
+        if self.strange:
+            say("values in the release that nobody in the input can have (is it a release of that?):", quiet=quiet)
+            for name, times in self.strange.items():
+                say(f"  {times:>9,} {self.things}  {printable(name)}", quiet=quiet)
+        for source, report in self.reports:
+            lines = [] if report is None else told_reading(_left_out(report))
+            if lines:
+                say(printable(f"{source}:"), quiet=quiet)
+                say("\n".join(lines), quiet=quiet)
+
+
+def _left_out(report: ReadReport) -> dict[str, Any]:
+    """What reading left out, but for fields that the schema does not name."""
+    return {name: found for name, found in report.as_dict().items() if name != "dropped"}
+
+
+def refuse_more(before: str, had: int, after: str, has: int, things: str = "rows") -> None:
+    """Refuses what has more records than it can have been made of."""
+    if has > had:
+        raise click.UsageError(
+            f"{after} has {has:,} {things} and {before} {had:,}, so it cannot have been made of that"
+        )
+
 
 _MOST_PAIRED = 20_000
 """Up to so many rows are checked as a freeform release unasked: every one is held against every other."""
@@ -103,7 +158,7 @@ _EXTENTS = {
 def _of_groups(published: Table, weights: Mapping[str, float] | None) -> dict[str, float]:
     """The losses that are of groups of published rows, whatever is left out."""
     from treeanon.metrics.table import il
-    from treeanon.metrics.table.volume import weighted_average_volume
+    from treeanon.metrics.table.il import weighted_average_volume
 
     found = (
         il.mean_extent(published, weights),
@@ -124,3 +179,48 @@ def _told(losses: FlatLosses, extents: Mapping[str, float], answered: QueryLoss 
         many = f"{answered.level} class{'' if answered.level == 1 else 'es'}"
         lines += ["", f"{'counts by ' + many:30}{answered.mean:>10.5f}  KL divergence, 0: exact"]
     return lines
+
+
+def compare_permuted(
+    before: str, after: str, schema: Schema, reductions: Mapping[str, str], reading: Reading, *, quiet: bool
+) -> Compared:
+    """The losses of the two tables of AFTER, which say of no value of the sensitive column whose it is."""
+    from treeanon.io.columns.permuted_files import read_permuted, report_of
+    from treeanon.io.columns.write_table import table_schema
+    from treeanon.metrics.table.permuted import measure_permuted_tables
+    from treeanon.report import permuted_losses_text
+    from treeanon.table.compared import as_they_are
+
+    original = read_as_table(before, schema, reductions, reading, quiet=quiet)
+    # A permuted release tells the formats of its files by their names.
+    options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter")}
+    made = read_permuted(after, as_they_are(table_schema(original, "csv")), **options)
+    refuse_more(before, len(original), after, len(made.records))
+    told, strange = _in_terms_of(original, made)
+    # What nobody in the input can have is in no query about it.
+    losses = measure_permuted_tables(original, told, **({"levels": 0} if strange else {}))
+    data = {
+        "rows": len(original),
+        "published_rows": len(made.records),
+        "strange_rows": dict(strange),
+        "losses": losses.as_dict(),
+    }
+    reports = ((before, original.report), (after, report_of(made)))
+    return Compared(data, permuted_losses_text(losses).splitlines(), "rows", strange, reports)
+
+
+def _in_terms_of(original: Table, made: Permuted) -> tuple[Permuted, Mapping[str, int]]:
+    """The two tables with the hierarchies of the original, if nothing is strange; and the strange rows."""
+    from treeanon.table.compared import in_terms_of
+    from treeanon.table.table import Table
+
+    open_ones = Table(tuple(column for column in original.columns if column.role != "sensitive"))
+    records, strange = in_terms_of(open_ones, made.records)
+    hidden, odd = in_terms_of(Table(original.sensitive), Table((made.sensitive,)))
+    found = Counter(strange) + Counter(odd)
+    if found:
+        return made, found
+    groups = made.records.column(made.group)
+    values = tuple(hidden.column(c.name) if c.role == "sensitive" else c for c in made.values.columns)
+    records = replace(records, columns=(*records.columns, groups))
+    return replace(made, records=records, values=replace(made.values, columns=values)), found

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from treeanon.cli.checks_and_texts import check_folder, check_form, refuse_own_input
-from treeanon.cli.schema_out import check_schema_out, write_schema
 from treeanon.cli.shared import (
     Reading,
+    check_schema_out,
     force_option,
     output_option,
     printable,
@@ -23,6 +23,7 @@ from treeanon.cli.shared import (
     seed_option,
     talking_options,
     told_reading,
+    write_schema,
 )
 
 

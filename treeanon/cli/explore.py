@@ -19,7 +19,7 @@ from treeanon.cli.table_options import reduce_option, reductions_of
 if TYPE_CHECKING:
     from socket import socket
 
-    from treeanon.explore.sample import Ground
+    from treeanon.explore.settings import Ground
     from treeanon.schema import Schema
 
 SAMPLE = 1000
@@ -72,8 +72,8 @@ def command(
     treeanon explore people.csv -s schema.toml -k 10 --sample 5000 --no-browser
     """
     _need_extra()
-    from treeanon.explore.sample import ground_of
     from treeanon.explore.server import listening
+    from treeanon.explore.settings import ground_of
     from treeanon.schema import Schema
 
     with contextlib.closing(listening(port)) as found:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.checks_and_texts import check_folder, refuse_hierarchies, refuse_own_input
-from treeanon.cli.schema_out import check_schema_out, write_schema
 from treeanon.cli.shared import (
     Reading,
+    check_schema_out,
     force_option,
     output_option,
     printable,
@@ -22,6 +22,7 @@ from treeanon.cli.shared import (
     seed_option,
     talking_options,
     told_reading,
+    write_schema,
 )
 from treeanon.cli.table_options import reduce_option, reductions_of
 
@@ -67,7 +68,7 @@ def command(
     from treeanon.io.columns.write_table import table_format, table_schema, write_table
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
-    from treeanon.table.flatten import flatten
+    from treeanon.table.reductions import flatten
 
     refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)

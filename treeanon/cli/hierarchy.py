@@ -78,7 +78,7 @@ def check(
     told = [_told(file, found)]
     unknown: dict[str, int] = {}
     if _asks_for_data(source, schema, class_name):
-        from treeanon.infer.class_values import class_values
+        from treeanon.infer.stats import class_values
 
         _, values = class_values(source or "", schema or "", class_name or "")
         unknown = {text: times for text, times in values.items() if hierarchy.find(text) is None}
@@ -155,7 +155,7 @@ def build(
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([given for given in (source, schema, values) if given], [output])
     from treeanon.hierarchy import Hierarchy
-    from treeanon.infer.class_values import class_values, listed_values
+    from treeanon.infer.stats import class_values, listed_values
 
     table = _builder_table(intervals, low, high, dates, prefix, groups, flat=flat)
     if _asks_for_data(source, schema, class_name):

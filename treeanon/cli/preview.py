@@ -158,8 +158,8 @@ def _of_rows(asked: Asked, sample: int | None, chosen: dict[str, Any]) -> tuple[
 
 def _show(found: Preview, lines: int | None, color: bool | None) -> None:
     """Prints the preview, with colours where they are wanted, and what else there is to tell."""
+    from treeanon.report.preview_cells import folded
     from treeanon.report.preview_text import preview_text
-    from treeanon.report.preview_text_cells import folded
 
     coloured = has_colours() if color is None else color
     width = shutil.get_terminal_size((80, 24)).columns

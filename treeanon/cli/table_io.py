@@ -28,7 +28,7 @@ def read_as_table(
     from treeanon.io.columns.read_table import read_table
     from treeanon.io.reading import input_format
     from treeanon.schema.model import FLAT
-    from treeanon.table.flatten import flatten
+    from treeanon.table.reductions import flatten
 
     if input_format(source, schema, reading["format"]).name not in FLAT:
         return flatten(read_records(source, schema, reading, quiet=quiet), reductions)

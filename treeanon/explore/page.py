@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 from treeanon.algorithms.tree.registry import ALGORITHMS
-from treeanon.explore.sample import Ground
 from treeanon.explore.settings import (
     EFFORTS,
     LARGEST_K,
     LARGEST_M,
     LARGEST_N,
     LARGEST_WEIGHT,
+    Ground,
     Kind,
     Settings,
     searches_of,

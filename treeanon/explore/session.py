@@ -9,10 +9,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from treeanon.explore.curve import Point, ks_around
-from treeanon.explore.sample import Ground
-from treeanon.explore.settings import Settings
-from treeanon.explore.snapshot import Choice, Desk, Outcome, outcome, point, risk_after, risk_before
+from treeanon.explore.settings import Ground, Settings
+from treeanon.explore.snapshot import Choice, Desk, Outcome, Point, ks_around, outcome, point, risk_after, risk_before
 from treeanon.explore.worker import Failed, Superseded, Task, Worker
 from treeanon.risks import Risk
 

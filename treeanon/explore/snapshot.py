@@ -1,20 +1,23 @@
 """What is looked at for one setting: the release of the sample, some records before and after, the loss, the risk.
 
 The functions here run in the process of a `Worker`, which keeps the last releases.
+
+Loss against k: where the curve is asked for, and in which order its points come.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Literal
 
-from treeanon.explore.curve import Point
-from treeanon.explore.sample import Ground
-from treeanon.explore.settings import LARGEST_M, LARGEST_N, Settings
+from treeanon.explore.settings import LARGEST_K, LARGEST_M, LARGEST_N, Ground, Settings
 from treeanon.explore.worker import Check
 from treeanon.forest import Forest
+from treeanon.metrics import Losses
+from treeanon.metrics.table import FlatLosses
 from treeanon.previews.preview import Preview, in_terms_of, preview_of
 from treeanon.release import Release, TableRelease, fulfil, fulfil_table
 from treeanon.risks import Risk
@@ -22,6 +25,38 @@ from treeanon.risks.tables import risk_of_table
 from treeanon.risks.trees import risk_of_trees
 from treeanon.table import Table
 from treeanon.verifier.freeform import FreeformVerdict
+
+KS = (2, 3, 5, 8, 12, 20, 35, 60, 100)
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is lost at a k: the loss of values from 0 to 1, and of trees the share of relations lost.
+
+    `loss` is None where the guarantee cannot be reached.
+    """
+
+    k: int
+    loss: float | None
+    relations: float | None = None
+
+    @classmethod
+    def of(cls, k: int, losses: Losses | FlatLosses) -> Point:
+        """The point that losses make at a k."""
+        if isinstance(losses, Losses):
+            return cls(k, losses.value_loss, 1 - losses.relations_kept)
+        return cls(k, losses.gcp_taxonomy)
+
+
+def ks_around(k: int, persons: int) -> list[int]:
+    """The k for which the loss is worked out, that of the settings first and then the nearest ones.
+
+    >>> ks_around(5, 30)
+    [5, 8, 3, 12, 2, 20]
+    """
+    known = [one for one in {*KS, k} if one <= min(persons, LARGEST_K) or one == k]
+    return sorted(known, key=lambda one: (abs(math.log(one / k)), one))
+
 
 Choice = Literal["typical", "worst"] | tuple[int, ...]
 """Which records of the sample are shown: chosen by the release, or those of these numbers."""

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from treeanon.errors import TreeanonError
-from treeanon.kernels.compiling import watch
+from treeanon.kernels.jit import watch
 
 PATIENCE = 0.4
 """Seconds that a cancelled search has to end by itself, before its process is ended and another one begun."""

@@ -1,8 +1,15 @@
-"""From container tables to a forest: dictionaries, the class tree, merging and canonical order."""
+"""From container tables to a forest: dictionaries, the class tree, merging and canonical order.
+
+Keyed pseudonyms: what is published for an identifier that has `pseudonym = true`.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
+import os
+import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,18 +17,55 @@ from itertools import chain
 
 import numpy as np
 
-from treeanon.errors import HierarchyError
+from treeanon.arrays import Ints
+from treeanon.errors import HierarchyError, UsageError
 from treeanon.forest.classes import Classes
 from treeanon.forest.forest import Forest
 from treeanon.forest.planting import Planter
-from treeanon.forest.pseudonyms import pseudonym, pseudonym_key
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.number_texts import NumberTexts
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema import ClassSpec, Layout, Schema
+
+KEY_VARIABLE = "TREEANON_KEY"
+"""The environment variable that holds the key."""
+
+_PSEUDONYM = re.compile(r"p-[0-9a-f]{32}")
+_TAG = b"treeanon pseudonym "
+
+
+def pseudonym(text: str, key: bytes) -> str:
+    """The keyed pseudonym of a text; a pseudonym (of a release read again) stays as it is.
+
+    Its last 8 digits check the others, so that an id that merely looks like one is not taken for it.
+
+    >>> first = pseudonym("123-45-6789", b"secret key of 16+")
+    >>> len(first), pseudonym(first, b"another key of 16") == first
+    (34, True)
+    >>> pseudonym("p-d41d8cd98f00b204e9800998ecf8427e", b"another key of 16") == "p-d41d8cd98f00b204e9800998ecf8427e"
+    False
+    """
+    if _PSEUDONYM.fullmatch(text) and _check(text[2:26]) == text[26:]:
+        return text
+    digits = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:24]
+    return f"p-{digits}{_check(digits)}"
+
+
+def _check(digits: str) -> str:
+    return hashlib.sha256(_TAG + digits.encode()).hexdigest()[:8]
+
+
+def pseudonym_key() -> bytes:
+    """The key from the environment; UsageError says how to set it."""
+    key = os.environ.get(KEY_VARIABLE, "").encode()
+    if len(key) < 16:
+        raise UsageError(
+            f"a class has pseudonym = true: set the environment variable {KEY_VARIABLE} to a secret of 16 bytes or more"
+        )
+    return key
+
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import Ints
 
 STAR = "*"
 """Class and value of the one node above all class roots; its label is 0."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.errors import UsageError
 from treeanon.forest.forest import Forest
-from treeanon.kernels.tree.forest import Ints
 
 
 def in_terms_of(original: Forest, published: Forest) -> tuple[Forest, Mapping[str, int]]:

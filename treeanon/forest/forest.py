@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
-from treeanon.kernels.tree.forest import Ints, Longs, canonical, drop_nodes, gather, hash_records, move_disassociated
+from treeanon.kernels.tree.forest import canonical, drop_nodes, gather, hash_records, move_disassociated
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:
@@ -253,10 +254,10 @@ class Forest:
     def flatten(self, reductions: Mapping[str, str] | None = None) -> Any:
         """The `Table` of the records, a column a class; `reductions` say how several values of one become one.
 
-        See `treeanon.table.flatten.flatten`.
+        See `treeanon.table.reductions.flatten`.
         """
         # Views are made by the layer above, which knows forests; this is its name here.
-        return import_module("treeanon.table.flatten").flatten(self, reductions)
+        return import_module("treeanon.table.reductions").flatten(self, reductions)
 
     def to_networkx(self, index: int) -> nx.DiGraph[int]:
         """One record as a directed graph from its pseudo-root -1; nodes carry `cls` and `value`."""

@@ -6,10 +6,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.forest.tables import Batch
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.build import build_trees, close_gaps
-from treeanon.kernels.tree.forest import Ints, Longs, canonical, gather, group_by_record
+from treeanon.kernels.tree.forest import canonical, gather, group_by_record
 from treeanon.schema import Layout
 
 _BLOCK_RECORDS = 5_000

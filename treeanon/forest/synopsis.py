@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.forest.forest import Forest
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.tree.synopsis import group, merge_paths, merged_lists, record_lists
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.arrays import Ints, Longs
 from treeanon.schema import Layout
 
 

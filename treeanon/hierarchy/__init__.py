@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from treeanon.hierarchy.builders import BUILDERS, Builder, parse_builder
-from treeanon.hierarchy.csv_form import dump_csv, load_csv
+from treeanon.hierarchy.builders import BUILDERS, Builder, Flat, Prefix, parse_builder
 from treeanon.hierarchy.dates import Dates
-from treeanon.hierarchy.files import dump_hierarchy, read_hierarchy, write_hierarchy
-from treeanon.hierarchy.flat import Flat
+from treeanon.hierarchy.files import (
+    dump_csv,
+    dump_hierarchy,
+    dump_json,
+    load_csv,
+    load_json,
+    read_hierarchy,
+    write_hierarchy,
+)
 from treeanon.hierarchy.groups import Groups
 from treeanon.hierarchy.intervals import Intervals
-from treeanon.hierarchy.json_form import dump_json, load_json
 from treeanon.hierarchy.layout import Codes
 from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.model import Hierarchy
-from treeanon.hierarchy.prefix import Prefix
 from treeanon.hierarchy.show import render
 
 __all__ = [

@@ -1,25 +1,127 @@
-"""The builders of hierarchies by the name that a schema calls them."""
+"""The builders of hierarchies by the name that a schema calls them.
+
+Hierarchies of one level: the value itself, or any value.
+
+Hierarchies of texts cut to their first characters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress, pairwise
+from operator import ne
 from typing import Protocol
 
+import numpy as np
+
+from treeanon.errors import HierarchyError
 from treeanon.hierarchy.dates import parse_dates
-from treeanon.hierarchy.flat import parse_flat
 from treeanon.hierarchy.groups import parse_groups
 from treeanon.hierarchy.intervals import parse_intervals
+from treeanon.hierarchy.links import ROOT, Nodes
 from treeanon.hierarchy.model import Hierarchy
-from treeanon.hierarchy.prefix import parse_prefix
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Builder: every value lies under `*`.
+
+    >>> Flat().build(["b", "a", "*"]).texts
+    ('*', 'a', 'b')
+    """
+
+    def build(self, values: Iterable[str]) -> Hierarchy:
+        """The hierarchy of the values, sorted.
+
+        >>> Flat().build([]).texts
+        ('*',)
+        """
+        return Hierarchy.flat(sorted(set(values) - {""}))
+
+
+def parse_flat(spec: Mapping[str, object], value_type: str) -> tuple[Flat | None, list[tuple[str, str]]]:
+    """The builder of `{flat = true}`, and all that is wrong with it.
+
+    >>> parse_flat({"flat": 1}, "text")
+    (None, [('flat', 'must be true')])
+    """
+    return (Flat(), []) if spec["flat"] is True else (None, [("flat", "must be true")])
+
 
 Problems = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Builder: a value lies under its first characters and a star, as many as each level keeps.
+
+    >>> Prefix((3, 1)).build(["12103", "12199"]).texts
+    ('*', '1*', '121*', '12103', '12199')
+    """
+
+    keep: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "keep", tuple(self.keep))
+        problem = _keep_problem(self.keep)
+        if problem:
+            raise HierarchyError(f"prefix: {problem}")
+
+    def build(self, values: Iterable[str]) -> Hierarchy:
+        """The hierarchy of the values; one that is a level's label is that level's node.
+
+        >>> Prefix((3, 2)).build(["12103", "12*", "9"]).texts
+        ('*', '12*', '121*', '12103', '9')
+        """
+        texts = sorted(set(values) - {"", ROOT})
+        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        nodes = Nodes()
+        up = np.zeros(len(texts), dtype=np.intp)
+        for kept in reversed(self.keep):
+            within = np.flatnonzero(lengths > kept)
+            starts = [texts[at][:kept] for at in within.tolist()]
+            is_first = np.array([True, *map(ne, starts[1:], starts)][: len(starts)], dtype=np.bool_)
+            first = within[is_first]
+            # the first text beyond a prefix stands at its label's place, and is added after it
+            own = nodes.add([f"{start}*" for start in compress(starts, is_first)], first, up[first])
+            up[within] = own[np.cumsum(is_first) - 1]
+        is_leaf = np.fromiter(map(self._is_leaf, texts), dtype=np.bool_, count=len(texts))
+        nodes.add(list(compress(texts, is_leaf)), np.flatnonzero(is_leaf), up[is_leaf])
+        return Hierarchy(*nodes.tree())
+
+    def _is_leaf(self, text: str) -> bool:
+        """Whether the text is no label; a label, as a text among the others, makes its own node."""
+        return text[-1] != "*" or len(text) - 1 not in self.keep
+
+
+def parse_prefix(spec: Mapping[str, object], value_type: str) -> tuple[Prefix | None, Problems]:
+    """The builder of `{prefix = [3, 2, 1]}`, and all that is wrong with it.
+
+    >>> parse_prefix({"prefix": [1, 2]}, "text")
+    (None, [('prefix', 'numbers of characters must descend')])
+    """
+    keep = spec["prefix"]
+    message = _keep_problem(keep)
+    if message or not isinstance(keep, (list, tuple)):
+        return None, [("prefix", message or "")]
+    return Prefix(tuple(keep)), []
+
+
+def _keep_problem(keep: object) -> str | None:
+    if not isinstance(keep, (list, tuple)) or not keep:
+        return "must be a list of numbers of characters such as [3, 2, 1]"
+    if not all(isinstance(kept, int) and not isinstance(kept, bool) and kept > 0 for kept in keep):
+        return "every number of characters must be a positive whole number"
+    if any(lower <= upper for lower, upper in pairwise(keep)):
+        return "numbers of characters must descend"
+    return None
 
 
 class Builder(Protocol):
     """What makes a hierarchy out of the distinct values of a class.
 
-    >>> from treeanon.hierarchy.flat import Flat
+    >>> from treeanon.hierarchy.builders import Flat
     >>> builder: Builder = Flat()
     >>> len(builder.build(["a", "b"]))
     3

@@ -11,9 +11,8 @@ from functools import cache
 import numpy as np
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.links import ROOT
+from treeanon.hierarchy.links import ROOT, Ids, Nodes
 from treeanon.hierarchy.model import Hierarchy
-from treeanon.hierarchy.nodes import Ids, Nodes
 from treeanon.hierarchy.numbers import DECIMAL
 
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")

@@ -1,9 +1,19 @@
-"""Exact numbers out of texts, and their shortest texts."""
+"""Exact numbers out of texts, and their shortest texts.
+
+Texts of one shape, which differ in their digits only, so that all of them can be read at once.
+
+Plain decimals such as -12.50, read many at a time as whole numbers of decimal steps.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
 
 Number = int | Fraction
 
@@ -91,3 +101,110 @@ def number_text(value: int | float) -> str:
 _SHORTEST = re.compile(r"-?(?:[1-9][0-9]{0,8}(?:\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,3}[1-9])|0")
 is_shortest = _SHORTEST.fullmatch
 """Tells of a text whether it is surely a number in its shortest form."""
+
+
+RARE = 16
+MOST_DIGITS = 18
+"""As many digits as 64 bits hold, whichever they are."""
+_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
+
+
+def by_shape(texts: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """Each shape, every digit being 0 in it, and the places of its texts.
+
+    >>> [(shape, places.tolist()) for shape, places in by_shape(["7.5", "x", "1.2"])]
+    [('0.0', [0, 2]), ('x', [1])]
+    """
+    found = _shapes(texts)
+    number = {shape: at for at, shape in enumerate(dict.fromkeys(found))}
+    which = np.fromiter(map(number.__getitem__, found), dtype=np.int32, count=len(found))
+    order = np.argsort(which, kind="stable")
+    stops = np.cumsum(np.bincount(which, minlength=len(number)))
+    start = 0
+    for shape, stop in zip(number, stops.tolist(), strict=True):
+        yield shape.decode("utf-8", "surrogatepass"), order[start:stop]
+        start = stop
+
+
+def _shapes(texts: Sequence[str]) -> list[bytes]:
+    """The shapes, of all texts in one sweep, unless a text has a line end of its own."""
+    if not texts:
+        return []
+    together = _shape("\n".join(texts)).split(b"\n")
+    return together if len(together) == len(texts) else [_shape(text) for text in texts]
+
+
+def _shape(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").translate(_TO_ZERO)
+
+
+def digits(texts: Sequence[str], shape: str, columns: Sequence[int]) -> NDArray[np.int64]:
+    """The whole numbers that the digits in these columns make, of texts that have the shape.
+
+    >>> digits(["7.5", "1.2"], "0.0", [0, 2]).tolist()
+    [75, 12]
+    """
+    table = np.array(texts, dtype=f"U{len(shape)}").view(np.uint32).reshape(len(texts), len(shape))
+    numbers = np.zeros(len(texts), dtype=np.int64)
+    for column in columns:
+        numbers *= 10
+        numbers += table[:, column]
+        numbers -= ord("0")
+    return numbers
+
+
+_PLAIN = re.compile(r"[+-]?(0*)(\.(0*))?")
+
+
+@dataclass(frozen=True)
+class PlainNumbers:
+    """The numbers at some places of a list of texts, each digits * 10**-decimals; and the places of the rest.
+
+    >>> plain = PlainNumbers.read(["1.5"] * 20 + ["1e3"], integer=False)
+    >>> int(plain.digits[0]), int(plain.decimals[0]), plain.others
+    (15, 1, [20])
+    """
+
+    places: NDArray[np.intp]
+    digits: NDArray[np.int64]
+    decimals: NDArray[np.int64]
+    others: list[int]
+
+    @classmethod
+    def read(cls, texts: Sequence[str], integer: bool) -> PlainNumbers:
+        """The texts, of which the odd ones, the long ones and those of a rare shape are the rest.
+
+        >>> PlainNumbers.read(["7", "x"], integer=True).others
+        [0, 1]
+        """
+        no_places = np.zeros(0, dtype=np.intp)
+        places, numbers, decimals, others = [no_places], [no_places], [no_places], [no_places]
+        for shape, found in by_shape(texts):
+            match = _PLAIN.fullmatch(shape)
+            if match is None or len(found) < RARE or not _is_readable(match, integer):
+                others.append(found)
+                continue
+            places.append(found)
+            numbers.append(_signed([texts[at] for at in found.tolist()], shape))
+            decimals.append(np.full(len(found), len(match[3] or ""), dtype=np.int64))
+        rest = np.sort(np.concatenate(others)).tolist()
+        return cls(np.concatenate(places), np.concatenate(numbers), np.concatenate(decimals), rest)
+
+    def only(self, chosen: NDArray[np.bool_]) -> PlainNumbers:
+        """Those chosen; the rest stays.
+
+        >>> PlainNumbers.read(["7"] * 16, integer=True).only(np.arange(16) < 2).places.tolist()
+        [0, 1]
+        """
+        return PlainNumbers(self.places[chosen], self.digits[chosen], self.decimals[chosen], self.others)
+
+
+def _is_readable(match: re.Match[str], integer: bool) -> bool:
+    count = len(match[1]) + len(match[3] or "")
+    return 0 < count <= MOST_DIGITS and not (integer and match[2])
+
+
+def _signed(texts: Sequence[str], shape: str) -> NDArray[np.int64]:
+    columns = [at for at, character in enumerate(shape) if character == "0"]
+    numbers = digits(texts, shape, columns)
+    return -numbers if shape[0] == "-" else numbers

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from treeanon.hierarchy.dates import read_periods
 from treeanon.hierarchy.numbers import parse_number
-from treeanon.hierarchy.periods import read_periods
 from treeanon.infer.identify import ENOUGH, words
 from treeanon.infer.stats import Values
 from treeanon.schema.model import ValueType

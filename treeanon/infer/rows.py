@@ -1,10 +1,14 @@
-"""From a file of rows, each of which is one person, to findings: every column is a class, or left out."""
+"""From a file of rows, each of which is one person, to findings: every column is a class, or left out.
+
+Files of hierarchies that lie beside an input, and what of them fits its columns.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,12 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.errors import DataError, SchemaError, UsageError
+from treeanon.errors import DataError, FileError, HierarchyError, SchemaError, UsageError
 from treeanon.hierarchy import Builder
 from treeanon.hierarchy.builders import parse_builder
+from treeanon.hierarchy.files import read_hierarchy
 from treeanon.infer.builders import builder_for, type_of
 from treeanon.infer.decide import decide
-from treeanon.infer.hierarchy_files import NearHierarchies
+from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaves, dotted_name, looks_like_data
 from treeanon.infer.model import Finding, Findings, LeftOut, Sample
 from treeanon.infer.render import render_schema
@@ -25,15 +30,69 @@ from treeanon.infer.stats import Place, Values
 from treeanon.infer.table_paths import Notes, Way
 from treeanon.infer.tables import MOST_CLASSES
 from treeanon.infer.tables_sample import TablesSample
-from treeanon.infer.walk_json import walk_json
-from treeanon.io.columns.part_files import OneFolder, open_rows
-from treeanon.io.columns.single_file import OneFile
+from treeanon.io.columns.row_files import OneFile, OneFolder, open_rows
 from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.sources import STDIN
 from treeanon.schema import FieldPath, Schema, Step
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_MARK = "_hierarchy_"
+_ENDINGS = (".csv", ".json")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+
+
+class NearHierarchies:
+    """The files beside an input that are called after one of its columns: `*_hierarchy_COLUMN.csv`, as ARX calls them,
+    or `hierarchies/COLUMN.csv`; each may also end in .json.
+    """
+
+    def __init__(self, source: Path) -> None:
+        self.files: dict[str, list[Path]] = {}
+        own = f"{source.name.partition('.')[0]}{_MARK}".casefold()
+        beside = [path for path in _listed(source.parent) if _MARK in path.stem]
+        beside.sort(key=lambda path: (not path.name.casefold().startswith(own), path.name))
+        for path in beside:
+            self.files.setdefault(_plain(path.stem.rpartition(_MARK)[2]), []).append(path)
+        for path in _listed(source.parent / "hierarchies"):
+            self.files.setdefault(_plain(path.stem), []).append(path)
+
+    def fitting(self, column: str, texts: Collection[str]) -> tuple[Path | None, list[str]]:
+        """The first file for a column that knows all of these values; and of those before it, why they do not fit."""
+        refused = []
+        for path in self.files.get(_plain(column), ()):
+            try:
+                hierarchy = read_hierarchy(path)
+            except (HierarchyError, FileError):
+                refused.append(f"{path.name} lies beside the input, but is no hierarchy")
+                continue
+            unknown = sum(hierarchy.find(text) is None for text in texts)
+            if not unknown:
+                return path, refused
+            refused.append(
+                f"{path.name} lies beside the input, but does not know {unknown:,} of the {len(texts):,} values of"
+                f" {column!r}"
+            )
+        return None, refused
+
+
+def _listed(folder: Path) -> Iterator[Path]:
+    """The files of a folder that may be hierarchies; none if it cannot be read."""
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208
+    except (OSError, ValueError):
+        return
+    for name in names:
+        if name.lower().endswith(_ENDINGS) and (folder / name).is_file():
+            yield folder / name
+
+
+def _plain(name: str) -> str:
+    """A name without what names of files may lack: `Marital status` and `marital-status` are one."""
+    return _BETWEEN_WORDS.sub(" ", name.casefold()).strip() or name
+
 
 _AT_ONCE = 8
 """Columns read together to their end, so that no big file is in memory whole."""

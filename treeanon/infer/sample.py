@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from treeanon.errors import DataError, UsageError
-from treeanon.infer.model import Sample
-from treeanon.infer.namespaces import Prefixes, all_elements
-from treeanon.infer.sample_json import json_sample, ndjson_sample, one_json_record
-from treeanon.infer.sample_xml import one_xml_record, xml_sample
+from treeanon.infer.json_sample import json_sample, ndjson_sample, one_json_record
+from treeanon.infer.model import Prefixes, Sample, all_elements
+from treeanon.infer.xml_sample import one_xml_record, xml_sample
 from treeanon.io.registry import FORMATS, DocumentFormat, format_named, format_of_name
 from treeanon.io.relational.file_store import PACKAGE, open_shelf, table_name
 from treeanon.io.relational.urls import is_database

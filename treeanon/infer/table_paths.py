@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.infer.model import LeftOut
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema.keys import ForeignKey, columns_text, name_text
 from treeanon.schema.model import Link
 from treeanon.schema.paths import FieldPath, PathError, Step, parse_path

@@ -14,12 +14,10 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.forest import Batch, Forest, ReadReport
-from treeanon.io.documents.json_document import read_json
+from treeanon.io.documents.json_document import read_json, read_ndjson
 from treeanon.io.documents.json_write import JsonDialect, json_text
-from treeanon.io.documents.ndjson import read_ndjson
 from treeanon.io.documents.row_texts import RowWriter
-from treeanon.io.documents.trees_file import read_trees
-from treeanon.io.documents.trees_write import TreeTexts
+from treeanon.io.documents.trees_file import TreeTexts, read_trees
 from treeanon.io.documents.xml_document import read_xml
 from treeanon.io.documents.xml_write import XmlDialect, xml_attribute
 from treeanon.io.options import ReadOptions

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from treeanon.arrays import Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.io.options import MAX_RECORD_BYTES
@@ -15,7 +16,6 @@ from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.registry import FORMATS, Document, DocumentFormat, Format, RecordTexts, format_named, format_of_name
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import plain_name
-from treeanon.kernels.tree.forest import Longs
 from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT

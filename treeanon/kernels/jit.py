@@ -1,6 +1,8 @@
 """The one place that decides how kernels are compiled.
 
 Set NUMBA_DISABLE_JIT=1 to run the same code uncompiled, for debugging.
+
+Tells when kernels are being compiled: that takes seconds, and what is broken off must be begun again.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy.typing as npt
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,3 +61,19 @@ def read_only(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
     for view in views:
         view.flags.writeable = False
     return views
+
+
+class _Counting(event.Listener):
+    def __init__(self, add: Callable[[int], None]) -> None:
+        self.add = add
+
+    def on_start(self, event: Any) -> None:
+        self.add(1)
+
+    def on_end(self, event: Any) -> None:
+        self.add(-1)
+
+
+def watch(add: Callable[[int], None]) -> None:
+    """Calls `add` with 1 whenever a compilation begins and with -1 when it ends; loading kept kernels is none."""
+    event.register("numba:compile", _Counting(add))  # type: ignore[no-untyped-call]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
 
 
 @njit

@@ -12,12 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Bytes, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.jsontext import MAX_DEPTH, skip_blanks, value_end
-
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 SKIP, SCALAR, OBJECT, ITEMS, UNUSUAL = 0, 1, 2, 3, 4
 """What a key leads to: nothing, a value of a class, an object (state), an array, or the slow reader."""

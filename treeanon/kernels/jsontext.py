@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Bytes, Longs
 from treeanon.kernels.jit import njit
-
-Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
 
 MAX_DEPTH = 1024
 """Deeper nesting is left to the parser, which refuses it."""

@@ -8,14 +8,12 @@ relations is a mask with a bit for every pair i < j of the set's labels, at j(j-
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Bytes, Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.risk_patterns import counted
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 from treeanon.kernels.verify.counting import Mask, Stack, count_last, extend, room
 
-Bytes = npt.NDArray[np.uint8]
 Rows = tuple[Longs, Ints, Ints, Longs, Longs, Ints]
 """start, item, known, rel_start, rel, weight: see verify_rows.py."""
 

@@ -1,12 +1,26 @@
 """What a release has lost: value loss, relations kept, RPD, and the mining losses ML² and dML²."""
 
-from treeanon.metrics.labels import label_losses, label_parents, level_sizes
-from treeanon.metrics.measure import Counts, Losses, counts, measure
+from treeanon.metrics.measure import (
+    Counts,
+    Losses,
+    RelationsKept,
+    counts,
+    measure,
+    measure_unmatched,
+    relation_counts,
+    relations_kept,
+)
 from treeanon.metrics.mining import MiningLevel, MiningLoss, dtree, ml2
 from treeanon.metrics.path_distance import rpd, rpd_of_records
-from treeanon.metrics.relations import RelationsKept, relation_counts, relations_kept
-from treeanon.metrics.unmatched import measure_unmatched
-from treeanon.metrics.values import ValueLoss, value_loss, value_loss_alone, value_loss_of_supports
+from treeanon.metrics.values import (
+    ValueLoss,
+    label_losses,
+    label_parents,
+    level_sizes,
+    value_loss,
+    value_loss_alone,
+    value_loss_of_supports,
+)
 
 __all__ = [
     "Counts",

@@ -1,19 +1,79 @@
-"""Everything that a release of trees has lost, measured at once."""
+"""Everything that a release of trees has lost, measured at once.
+
+Relations kept: which part of the input's ancestor-descendant pairs of labels a release still shows.
+
+What a release has lost when nobody says which of its records came from which of the input.
+
+A written release has its records in random order. Relations kept, RPD and ML² are of totals, and need no more; the
+value loss needs to know what a record held only where the input has general values itself, or persons were left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from treeanon.arrays import Longs
+from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Longs, hash_records
-from treeanon.metrics.labels import Scope
+from treeanon.kernels.tree.forest import hash_records
+from treeanon.kernels.tree.losses import count_records_with, count_relations
 from treeanon.metrics.path_distance import rpd
-from treeanon.metrics.relations import relations_kept
-from treeanon.metrics.values import Weights, value_loss
+from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, released_as, value_loss
+
+
+@dataclass(frozen=True)
+class RelationsKept:
+    """The share of relations kept, in total and by pair of classes (`upper>lower`) that the input relates.
+
+    `relations` has how many there were and are, by the same pairs: the different pairs of labels of each record.
+    """
+
+    total: float
+    by_pair: Mapping[str, float]
+    relations: Mapping[str, tuple[int, int]]
+
+
+def relation_counts(forest: Forest) -> Longs:
+    """For every two classes the different (upper, lower) pairs of labels in a record, summed over the records."""
+    classes = forest.classes
+    return count_relations(forest.offsets, forest.parent, forest.label, classes.class_of, len(classes.names))
+
+
+def relations_kept(
+    before: Forest, after: Forest, kept: Longs | None = None, *, counted: Longs | None = None
+) -> RelationsKept:
+    """The share of the input's relations that the release shows; 1 where there were none.
+
+    Relations are counted by record and by labels, so those that become equal count once: a release keeps fewer of them
+    when it is more general, as well as by disassociation and suppression. A search that asks often gives the counts of
+    the input as `counted` (`relation_counts(before)`).
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "hospital"\\n'
+    ...     '[[class]]\\nname = "disease"\\nunder = "hospital"')
+    >>> diseases = [["disease", "flu", []], ["disease", "acne", []]]
+    >>> forest = ta.Forest.from_records(schema, [[["hospital", "H", diseases]]])
+    >>> relations_kept(forest, forest.disassociate([(("hospital", "H"), ("disease", "flu"))]))
+    RelationsKept(total=0.5, by_pair={'hospital>disease': 0.5}, relations={'hospital>disease': (2, 1)})
+    """
+    released_as(before, after, kept)
+    had = relation_counts(before) if counted is None else counted
+    return kept_of_counts(before.classes.names, had, relation_counts(after))
+
+
+def kept_of_counts(names: Sequence[str], had: Longs, has: Longs) -> RelationsKept:
+    """The share of relations kept, by how many there were and are between every two classes."""
+    relations = {
+        f"{names[upper]}>{names[lower]}": (int(had[upper, lower]), int(has[upper, lower]))
+        for upper, lower in zip(*had.nonzero(), strict=True)
+    }
+    total = int(had.sum())
+    by_pair = {pair: now / once for pair, (once, now) in relations.items()}
+    return RelationsKept(int(has.sum()) / total if total else 1.0, by_pair, relations)
 
 
 @dataclass(frozen=True)
@@ -78,6 +138,51 @@ def measure(
     """
     values = value_loss(before, after, kept, weights=weights)
     relations = relations_kept(before, after, kept)
+    return Losses(
+        values.total,
+        values.by_class,
+        relations.total,
+        relations.by_pair,
+        rpd(after, scope),
+        counts(before),
+        counts(after),
+    )
+
+
+def value_loss_unmatched(before: Forest, after: Forest, *, weights: Weights | None = None) -> ValueLoss:
+    """The value loss of a release by how many records hold each label, here and there.
+
+    It is `value_loss` where the input holds leaves only and nobody was left out. A general label of the input counts as
+    published as it was in as many records as had it. Those left out lost what the mean person has; a class of which
+    nothing is published is lost entirely.
+    """
+    classes = before.classes
+    held, shown = (count_records_with(one.offsets, one.label, len(classes)) for one in (before, after))
+    same = np.minimum(held, shown)
+    there = np.bincount(classes.class_of[1:], shown[1:], len(classes.names)) > 0
+    gone = 1 - len(after) / max(len(before), 1)
+    lost = np.zeros(len(classes))
+    lost[1:] = held[1:] * np.where(there[classes.class_of[1:]], gone, 1.0)
+    return loss_of_counts(classes, shown - same, same, lost, weights)
+
+
+def measure_unmatched(
+    before: Forest, after: Forest, *, weights: Mapping[str, float] | None = None, scope: Scope = "class"
+) -> Losses:
+    """All losses of a release whose records come in any order, some perhaps left out; UsageError if it has more.
+
+    As `measure`, but for the value loss: see `value_loss_unmatched`.
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
+    >>> forest = ta.Forest.from_records(schema, [[["disease", "flu", []]], [["disease", "acne", []]]])
+    >>> [measure_unmatched(forest, forest.take(chosen)).value_loss for chosen in ([1, 0], [1])]
+    [0.0, 0.5]
+    """
+    if len(after) > len(before):
+        raise UsageError(f"a release of {len(after):,} records cannot have been made of {len(before):,}")
+    values = value_loss_unmatched(before, after, weights=weights)
+    relations = relations_kept(before, after, np.arange(len(after)))
     return Losses(
         values.total,
         values.by_class,

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from treeanon.arrays import Flags, Floats, Ints, Longs, Shorts
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Ints, Longs, depths
-from treeanon.kernels.tree.losses import Flags, Floats, Shorts, node_losses, subtree_losses
-from treeanon.metrics.labels import label_depths, label_parents, released_as
+from treeanon.kernels.tree.forest import depths
+from treeanon.kernels.tree.losses import node_losses, subtree_losses
+from treeanon.metrics.values import label_depths, label_parents, released_as
 
 MOST_RECORDS = 10_000
 MOST_NODES = 4

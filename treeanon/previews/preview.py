@@ -10,15 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from treeanon.api import anonymize
+from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.columns.frames import table_of
-from treeanon.kernels.tree.forest import Longs
 from treeanon.previews.changes import record_changes
-from treeanon.previews.choosing import check_classes, choose
 from treeanon.previews.model import RecordChange, RowChange
 from treeanon.previews.rows import RowTrace
-from treeanon.previews.scores import forest_scores
+from treeanon.previews.scores import check_classes, choose, forest_scores
 from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.schema import Schema
 from treeanon.table import Table
@@ -48,7 +47,7 @@ class Preview:
 
     def as_dict(self) -> dict[str, Any]:
         """The preview as plain data; `changes` hold original values."""
-        from treeanon.previews.plain import plain_change
+        from treeanon.previews.model import plain_change
 
         return {
             "contains_original_data": True,

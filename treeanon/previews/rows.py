@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Floats, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import Longs
-from treeanon.kernels.tree.losses import Floats
 from treeanon.metrics.table.groups import groups_of
 from treeanon.metrics.table.ncp import value_ncp
 from treeanon.previews.model import RowChange

@@ -1,7 +1,6 @@
 """From a forest or a table to a checked release: search, verify, measure, write."""
 
-from treeanon.release.permuted import fulfil_permuted
-from treeanon.release.permuted_release import PermutedRelease
+from treeanon.release.permuted import PermutedRelease, fulfil_permuted
 from treeanon.release.solution_file import SolutionFile
 from treeanon.release.table import anonymize_table, fulfil_table
 from treeanon.release.table_documents import DocumentsRelease, documents_of

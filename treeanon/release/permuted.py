@@ -1,23 +1,133 @@
-"""From a table to a permuted release: groups by a search, published as two tables, checked by other code."""
+"""From a table to a permuted release: groups by a search, published as two tables, checked by other code.
+
+A permuted release: two tables that tell who is in which group, and which sensitive values a group has.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from treeanon.algorithms.table.partition import Partition
-from treeanon.errors import GuaranteeError
-from treeanon.kernels.tree.forest import Longs
-from treeanon.metrics.table.permuted import measure_permuted
-from treeanon.progress import Progress, stage
-from treeanon.release.permuted_release import PermutedRelease
+from treeanon.arrays import Longs
+from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.io.columns.frames import to_frame_like
+from treeanon.io.columns.permuted_files import files_of, read_permuted, write_permuted
+from treeanon.io.output import Written
+from treeanon.metrics.table.permuted import PermutedLosses, measure_permuted
+from treeanon.privacy.models.model import Model
+from treeanon.progress import Progress, apart, stage
+from treeanon.release.table_release import by_role, released_schema
 from treeanon.release.table_request import TableRequest
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import persons
 from treeanon.table import Table
 from treeanon.table.permuted import Permuted, permuted
-from treeanon.verifier.permuted import verify_permuted
+from treeanon.verifier.permuted import PermutedVerdict, name_of, verify_permuted
+
+
+@dataclass(frozen=True, repr=False)
+class PermutedRelease:
+    """A published pair of tables in whose groups all `models` hold, which `verdict` has found by counting.
+
+    `made` has the tables: `records` with exact quasi values and a group number, `values` with how often each group has
+    each sensitive value. It hides which value is whose, not who is in the table. `counts` has the rows and persons of
+    the input and of the release, and what reading left out; `options` are those that the search was given.
+    """
+
+    made: Permuted
+    models: tuple[Model, ...]
+    found: Partition
+    loss: PermutedLosses
+    verdict: PermutedVerdict
+    counts: Mapping[str, Any]
+    options: Mapping[str, Any]
+    max_suppressed: int | float | str = 0
+
+    def __repr__(self) -> str:
+        names = ", ".join(map(name_of, self.models))
+        return f"<PermutedRelease: {len(self.made.records):,} rows, {names} by {self.found.algorithm}>"
+
+    @property
+    def records(self) -> Table:
+        """A row a person, in random order: the quasi values as they are, and the number of the group."""
+        return self.made.records
+
+    @property
+    def values(self) -> Table:
+        """A row for each sensitive value of each group, in random order: the group, the value, how many have it."""
+        return self.made.values
+
+    def write(
+        self,
+        target: str | Path,
+        *,
+        files: str = "csv",
+        force: bool = False,
+        seed: int | None = None,
+        progress: Progress | None = None,
+    ) -> PermutedVerdict:
+        """Writes both tables as csv, tsv or parquet files in a folder or a zip; the verdict on what was written.
+
+        Before it appears, what was written is read again; unless that gives exactly the published tables, and all
+        models hold in their groups, GuaranteeError is raised and nothing appears. Rows come in random order; `seed`
+        makes it repeatable, for tests.
+        """
+        kind = files_of(target, files)
+        verdicts: list[PermutedVerdict] = []
+
+        def check(written: Written) -> None:
+            verdicts.append(apart(lambda _: self._check(written, str(target)), stage(progress, "checking")))
+
+        stage(progress, "writing")
+        write_permuted(self.made, target, files=kind, force=force, seed=seed, check=check)
+        return verdicts[-1]
+
+    def _check(self, written: Written, name: str) -> PermutedVerdict:
+        """The verdict on what was written, which is to become the file or folder of that name."""
+        assert isinstance(written, Path)
+        columns = (*(c for c in self.records.columns if c.name != self.made.group), self.made.sensitive)
+        try:
+            again = read_permuted(written, released_schema(columns, "csv"), called=name)
+            same = again.records == self.records and again.values == self.values
+            verdict = verify_permuted(again, self.models)
+        except (DataError, HierarchyError) as problem:
+            raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
+        if not same:
+            raise GuaranteeError(f"{name}: not published, for reading it again does not give the published tables")
+        if not verdict.holds:
+            raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
+        return verdict
+
+    def to_frame(self, like: Any) -> tuple[Any, Any]:
+        """The records and the values, as frames of the same library as another frame."""
+        return to_frame_like(self.records, like, shuffle=False), to_frame_like(self.values, like, shuffle=False)
+
+    def unprotected(self) -> dict[str, list[str]]:
+        """The columns whose values are published as they are, by their role: all but the sensitive one."""
+        return by_role(column for column in self.records.columns if column.name != self.made.group)
+
+    def as_dict(self) -> dict[str, Any]:
+        """What there is to tell about the release, as plain data, without a value of the data."""
+        return {
+            "publish": "permuted",
+            "models": list(map(name_of, self.models)),
+            "hidden": self.made.sensitive.name,
+            "columns": {"group": self.made.group, "count": self.made.count},
+            "verification": self.verdict.as_dict(),
+            "algorithm": self.found.algorithm,
+            "options": dict(self.options),
+            "losses": self.loss.as_dict(),
+            "counts": dict(self.counts),
+            "suppressed": self.found.suppressed,
+            "published_as_they_are": self.unprotected(),
+            "search": dict(self.found.counts),
+        }
 
 
 def fulfil_permuted(

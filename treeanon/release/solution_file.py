@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from treeanon.algorithms.tree.solution import Solution
-from treeanon.algorithms.tree.solution_json import PARTS
+from treeanon.algorithms.tree.solution import PARTS, Solution
 from treeanon.errors import FileError, UsageError
 from treeanon.io.output import open_output
 

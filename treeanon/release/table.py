@@ -10,16 +10,14 @@ import numpy as np
 
 from treeanon.algorithms.table.freeform.result import Freeform
 from treeanon.algorithms.table.result import Found, scattered
+from treeanon.arrays import Longs
 from treeanon.errors import GuaranteeError
-from treeanon.kernels.tree.forest import Longs
 from treeanon.metrics.table import measure
-from treeanon.privacy.models.limits import Number
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, Number
 from treeanon.privacy.models.registry import Asked, Form, models_of
 from treeanon.privacy.models.t_closeness import Distance
 from treeanon.progress import Progress, apart, stage
-from treeanon.release.permuted import fulfil_permuted
-from treeanon.release.permuted_release import PermutedRelease
+from treeanon.release.permuted import PermutedRelease, fulfil_permuted
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
 from treeanon.release.table_search import largest_k, only_closeness_fails, require, searches, table_counts

@@ -11,12 +11,13 @@ import numpy as np
 
 from treeanon.algorithms.table.recoding import style_of
 from treeanon.algorithms.table.result import scattered
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.io import output_format, write
 from treeanon.io.output import Written
 from treeanon.io.relational.urls import shown
-from treeanon.kernels.tree.forest import Ints, Longs, canonical, group_by_record
+from treeanon.kernels.tree.forest import canonical, group_by_record
 from treeanon.metrics.measure import Losses, measure
 from treeanon.metrics.table import measure as measure_rows
 from treeanon.progress import Progress
@@ -29,7 +30,7 @@ from treeanon.release.tree_release import Release, read_again, unprotected_class
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema.layout import ROOT
 from treeanon.table import Table
-from treeanon.table.flatten import flatten
+from treeanon.table.reductions import flatten
 from treeanon.verifier.table import TableVerdict, verify_table
 from treeanon.verifier.tree import verify
 from treeanon.verifier.verdict import Verdict

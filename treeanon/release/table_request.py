@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from treeanon.algorithms.table.freeform.requested_k import refuse_sensitive
+from treeanon.algorithms.table.freeform.result import refuse_sensitive
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import (
     FLAT_ALGORITHMS,

@@ -7,14 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from treeanon.algorithms.table.freeform.matchings import Randomness
-from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.freeform.graph import Randomness
+from treeanon.algorithms.table.problem import Problem, unordered_rows
 from treeanon.algorithms.table.result import Found, OfRows
-from treeanon.algorithms.table.row_order import unordered_rows
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models import KAnonymity
-from treeanon.privacy.models.limits import exact
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, exact
 from treeanon.privacy.models.t_closeness import TCloseness
 from treeanon.progress import Progress, apart, stage
 from treeanon.release.table_request import TableRequest

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from treeanon.algorithms.tree.solution import Solution, plain_data
+from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.forest import Forest
 from treeanon.io import output_format, write
 from treeanon.io.output import Written
 from treeanon.io.reading import read_back
 from treeanon.io.relational.urls import shown
-from treeanon.kernels.tree.forest import Longs
 from treeanon.metrics.measure import Losses
 from treeanon.progress import Progress, stage
 from treeanon.verifier.tree import verify

@@ -1,6 +1,5 @@
 """Results for people and for programs: plain text, and plain data for JSON."""
 
-from treeanon.report.data import losses_data
-from treeanon.report.text import flat_losses_text, losses_text, permuted_losses_text
+from treeanon.report.text import flat_losses_text, losses_data, losses_text, permuted_losses_text
 
 __all__ = ["flat_losses_text", "losses_data", "losses_text", "permuted_losses_text"]

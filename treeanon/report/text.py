@@ -1,8 +1,12 @@
-"""Results as plain text of at most 80 columns, for terminals."""
+"""Results as plain text of at most 80 columns, for terminals.
+
+Results as plain data, for JSON.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from treeanon.metrics import Losses, MiningLoss
 from treeanon.metrics.table import FlatLosses
@@ -158,3 +162,15 @@ def _permuted(losses: PermutedLosses) -> Iterator[str]:
     yield f"{'rows in a group':{_NAME}}{losses.average_group_size:>10,.1f}  {losses.largest_group:,} in the largest"
     for level, loss in losses.queries.items():
         yield f"{f'queries by {level} column(s)':{_NAME}}{loss:>10.5f}  KL divergence, 0 is exact"
+
+
+def losses_data(losses: Losses, mining: MiningLoss | None = None) -> dict[str, Any]:
+    """The losses of a release as plain data; mining losses under `mining`, if they were measured.
+
+    >>> from treeanon.metrics import Counts
+    >>> held, left = Counts(2, 4, 2, {"sex": 2}), Counts(2, 4, 1, {"sex": 1})
+    >>> data = losses_data(Losses(0.5, {"sex": 0.5}, 1.0, {}, 0.25, held, left))
+    >>> data["value_loss"], data["after"]["values"], "mining" in data
+    (0.5, {'sex': 1}, False)
+    """
+    return losses.as_dict() | ({"mining": mining.as_dict()} if mining else {})

@@ -2,8 +2,7 @@
 
 from treeanon.risks.asking import risk
 from treeanon.risks.model import Combination, Risk, RowRisk, Share
-from treeanon.risks.population import people_behind
-from treeanon.risks.tables import risk_of_table
+from treeanon.risks.tables import people_behind, risk_of_table
 from treeanon.risks.trees import risk_of_trees
 
 __all__ = [

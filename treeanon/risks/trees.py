@@ -11,18 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels import risk as kernels
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.verify.knowledge import holders_of
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.progress import Progress
-from treeanon.risks.bounds import share_of
-from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share
+from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share, share_of
 from treeanon.verifier.tree_knowledge import Rows, rows_of
-from treeanon.verifier.work import in_parts
+from treeanon.verifier.verdict import in_parts
 
 MOST_LABELS = kernels.MOST
 MOST_RELATIONS = MOST_LABELS * (MOST_LABELS - 1) // 2

@@ -13,7 +13,6 @@ from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
 from treeanon.release.tree_request import Request
 from treeanon.schema import Schema
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.forms import FORMS, TABLES, Form, Readable, source_form, target_form
 from treeanon.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.spark.interface import Job, Published, Told
@@ -21,11 +20,9 @@ from treeanon.spark.lines import Lines
 from treeanon.spark.reading import Dataset, read_dataset
 from treeanon.spark.records import on_disk
 from treeanon.spark.relational_read.reading import lines_of_frames
-from treeanon.spark.relational_write.publishing import tables_target, write_tables
-from treeanon.spark.relational_write.target import TablesTarget
-from treeanon.spark.session import ARROW, refuse_connected, session
+from treeanon.spark.relational_write.publishing import TablesTarget, tables_target, write_tables
+from treeanon.spark.session import ARROW, Telling, refuse_connected, session, spark_failures, tagged, watched
 from treeanon.spark.solving import Solved, check_request, release_counts, solve, verified
-from treeanon.spark.watching import Telling, tagged, watched
 from treeanon.spark.writing import Target, shuffled, texts
 from treeanon.verifier.verdict import Verdict
 

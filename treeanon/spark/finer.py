@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.verify.distributed_pairs import count_pairs
-from treeanon.metrics.labels import label_losses, label_parents
-from treeanon.metrics.values import class_weights
+from treeanon.arrays import Ints, Longs
+from treeanon.kernels.verify.distributed import count_pairs
+from treeanon.metrics.values import class_weights, label_losses, label_parents
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from treeanon.errors import UsageError
 from treeanon.forest import ReadReport
 from treeanon.schema import Schema
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.records import give_up
+from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,16 +12,15 @@ import pyarrow as pa
 from treeanon.forest import Forest
 from treeanon.kernels.tree.losses import count_published
 from treeanon.metrics import Counts, Losses
-from treeanon.metrics.labels import label_parents, released_as
+from treeanon.metrics.measure import kept_of_counts, relation_counts
 from treeanon.metrics.path_distance import rpd_of_records
-from treeanon.metrics.relations import kept_of_counts, relation_counts
-from treeanon.metrics.values import loss_of_counts
+from treeanon.metrics.values import label_parents, loss_of_counts, released_as
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.records import Batches, map_batches, rows_of
 
 if TYPE_CHECKING:
-    from treeanon.kernels.tree.forest import Longs
+    from treeanon.arrays import Longs
 
 _TALLY = "kind int, place long, times long"
 

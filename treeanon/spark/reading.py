@@ -24,7 +24,7 @@ from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
 from treeanon.forest.report import Dropped
 from treeanon.hierarchy import Hierarchy
-from treeanon.hierarchy.flat import Flat
+from treeanon.hierarchy.builders import Flat
 from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
@@ -32,7 +32,6 @@ from treeanon.io.reading import nothing_found
 from treeanon.io.registry import document_format
 from treeanon.io.sources import Source
 from treeanon.schema import Schema
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.lines import Lines
 from treeanon.spark.records import (
     BLOCKS,
@@ -46,6 +45,7 @@ from treeanon.spark.records import (
     to_block,
     to_forest,
 )
+from treeanon.spark.session import spark_failures
 from treeanon.spark.xml_pieces import few_at_once, read_pieces
 
 if TYPE_CHECKING:

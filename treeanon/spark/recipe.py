@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from treeanon.algorithms.tree.solution import Solution
+from treeanon.arrays import Ints
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.kernels.tree.forest import Ints
 from treeanon.spark.reading import Dataset
 from treeanon.spark.records import Batches, forests_of
 

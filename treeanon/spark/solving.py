@@ -1,4 +1,7 @@
-"""From records on the workers to a solution that is safe for all: sample, search, count, repair, count again."""
+"""From records on the workers to a solution that is safe for all: sample, search, count, repair, count again.
+
+A sample of the records for the driver to search in: the same one however the records are partitioned.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
@@ -21,20 +25,52 @@ from treeanon.progress import Progress
 from treeanon.release.tree import plain_solution, search
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema import Schema
-from treeanon.spark.counting import Supports, count_supports
-from treeanon.spark.failures import spark_failures
+from treeanon.spark.counting import Fingerprints, Supports, count_supports, different
 from treeanon.spark.finer import finer_labels
-from treeanon.spark.fingerprints import Fingerprints, different
 from treeanon.spark.interface import Told
 from treeanon.spark.lines import Lines
 from treeanon.spark.losses import HAD, HELD, Tally, cost_of, losses_of, tally
 from treeanon.spark.reading import Dataset, encoded, shared_with
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.repair import Repair, Worth
-from treeanon.spark.sampling import SAMPLE, sample
-from treeanon.spark.witnesses import with_witnesses
+from treeanon.spark.records import forests_of, to_batch
+from treeanon.spark.repair import Repair, Worth, with_witnesses
+from treeanon.spark.session import spark_failures
 from treeanon.verifier.distributed import Spread, refuse_unspreadable
 from treeanon.verifier.verdict import Verdict
+
+SAMPLE = 250_000
+"""Records that the driver searches in, unless told otherwise: a search takes some kilobytes for each."""
+
+
+def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
+    """About `most` records, equal ones in proportion, in the order of their fingerprints; all if there are no more.
+
+    Which trees are taken, and how often, depends on the trees, the seed and their number alone.
+    """
+    from pyspark.sql import functions as f
+
+    if dataset.records <= most:
+        return _whole(dataset)
+    share = most / dataset.records
+    # A number from 0 to 1 that each kind of tree has of its own makes up for what a share of its count lacks.
+    draw = (f.xxhash64(f.col("hash"), f.lit(seed or 0)).bitwiseAND((1 << 53) - 1)).cast("double") / float(1 << 53)
+    kinds = dataset.rows().select("hash").groupBy("hash").agg(f.count("*").alias("times"))
+    taken = kinds.select("hash", f.floor(f.col("times") * share + draw).cast("long").alias("taken")).where("taken > 0")
+    chosen = dataset.rows().join(f.broadcast(taken), "hash").dropDuplicates(["hash"])
+    table = chosen.select("hash", "parent", "label", "taken").toArrow()
+    taken = table.column("taken").to_numpy()
+    order = np.argsort(table.column("hash").to_numpy(), kind="stable")
+    return dataset.forest(table).take(np.repeat(order, taken[order]))
+
+
+def _whole(dataset: Dataset) -> Forest:
+    """All records."""
+    found = forests_of(dataset.frame.toArrow().to_batches(), dataset.schema, dataset.classes)
+    tables = [pa.Table.from_batches([to_batch(forest)]) for forest in found]
+    table = pa.concat_tables(tables)
+    order = np.argsort(table.column("hash").to_numpy(), kind="stable")
+    return dataset.forest(table).take(order)
+
 
 MOST_ROUNDS = 50
 MOST_FINER_ROUNDS = 8

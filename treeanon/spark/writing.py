@@ -21,10 +21,10 @@ from treeanon.errors import FileError
 from treeanon.io.output import is_part
 from treeanon.io.registry import document_format
 from treeanon.schema import Schema
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.reading import Dataset, classes_of, shared_with
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

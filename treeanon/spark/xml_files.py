@@ -15,9 +15,9 @@ from treeanon.io.documents.xml_ranges import WHOLE, Range, range_source, ranges_
 from treeanon.io.registry import document_format
 from treeanon.io.sources import COMPRESSED, plain_name
 from treeanon.schema import Schema
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.lines import LINES, Lines, is_folder
 from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.session import spark_failures
 from treeanon.spark.xml_pieces import RANGE_BYTES, Piece
 
 if TYPE_CHECKING:

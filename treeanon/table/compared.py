@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import orjson
 
+from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Flat, Hierarchy
-from treeanon.kernels.tree.forest import Flags, Longs
 from treeanon.schema import Schema
 from treeanon.table.covers import Held, covers_of, held_of, parsed, value_ranks
 from treeanon.table.table import Column, Table

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.schema.model import ClassSpec
-from treeanon.table.groups import Groups, Histogram
+from treeanon.table.histograms import Groups, Histogram
 from treeanon.table.table import Column, Table, same_codes
 
 _WHOLE = re.compile("[1-9][0-9]{0,11}")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints
 from treeanon.errors import UsageError
 from treeanon.forest.report import ReadReport
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.groups import group_numbers
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema.model import ClassSpec
 from treeanon.table.covers import Covers
 

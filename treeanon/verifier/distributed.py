@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.verify import knowledge as rows
-from treeanon.kernels.verify.distributed_sets import Flags, Table, count_sets, fits, needed, set_of_words
+from treeanon.kernels.verify.distributed import Table, count_sets, fits, needed, set_of_words
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.verifier.tree_knowledge import above_of, starts_of
 

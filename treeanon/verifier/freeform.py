@@ -21,8 +21,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.table import Column, Table
 from treeanon.table.compared import in_terms_of
 from treeanon.table.covers import value_ranks

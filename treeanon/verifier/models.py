@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from treeanon.arrays import Longs
 from treeanon.errors import UsageError
-from treeanon.kernels.tree.forest import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.table import Column, Groups, Table
 from treeanon.table.histograms import groups_of, whole_of

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import DataError
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.verify import knowledge as kernels
-from treeanon.kernels.verify.knowledge import Flags
 from treeanon.privacy.guarantee import Guarantee, Roles
 
 ABSENT = 1 << 15

@@ -14,16 +14,16 @@ from math import ceil
 
 import numpy as np
 
-from treeanon.algorithms.table.mondrian_rule import checked_whole
+from treeanon.algorithms.table.group_checker import RowJudge
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.row_group_checker import RowJudge
+from treeanon.algorithms.table.splitting import checked_whole
 from treeanon.algorithms.table.suppression import one_row_each
+from treeanon.arrays import Flags, Longs
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.kernels.table.anatomy import draw_groups
-from treeanon.kernels.tree.forest import Flags, Longs
+from treeanon.kernels.table.groups import draw_groups
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
-from treeanon.privacy.models.limits import exact
+from treeanon.privacy.models.model import exact
 
 
 def search(problem: Problem, *, seed: int | None = None) -> Partition:

@@ -25,15 +25,14 @@ from typing import Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import Judge
+from treeanon.algorithms.table.group_checker import Judge, RowJudge
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
-from treeanon.algorithms.table.row_group_checker import RowJudge
 from treeanon.algorithms.table.suppression import SUPPRESSED, one_row_each, released, require_any, unreachable
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.cell_suppression import cut_trees, grow_forest, merge_nearest
 from treeanon.kernels.table.groups import group_numbers
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 from treeanon.metrics.table.groups import groups_of
 
 MATCHED = 200

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.algorithms.table.lattice import Lattice
-from treeanon.algorithms.table.preferences import choose
+from treeanon.algorithms.table.objective import choose
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
 from treeanon.algorithms.table.solution import FlatSolution

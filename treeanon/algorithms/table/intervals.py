@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treeanon.kernels.tree.forest import Ints
+from treeanon.arrays import Ints
 from treeanon.table import Column
 from treeanon.table.covers import Covers, value_ranks
 from treeanon.table.table import MISSING

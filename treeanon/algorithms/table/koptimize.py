@@ -28,10 +28,10 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
 from treeanon.algorithms.table.suppression import one_row_each, released, require_any, unreachable
 from treeanon.algorithms.table.tuples import Tuples
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.koptimize import try_values
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 from treeanon.table import Table
 from treeanon.table.covers import value_ranks
 

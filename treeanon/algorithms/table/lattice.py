@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from treeanon.algorithms.table.group_checker import Judge
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.rollup import Floats, Rolled, Rollup, Vector
+from treeanon.algorithms.table.rollup import Rolled, Rollup, Vector
 from treeanon.algorithms.table.tuples import Tuples
+from treeanon.arrays import Flags, Floats, Ints
 from treeanon.errors import GuaranteeError
-from treeanon.kernels.tree.forest import Flags, Ints
 
 _TAGGED = 1 << 22
 """A lattice of more nodes than this remembers what it has seen, but not what follows from it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.algorithms.table.group_checker import RowJudge
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.row_group_checker import RowJudge
 from treeanon.algorithms.table.tuples import Tuples
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.kernels.table.local import Vertices, cheapest_first
 from treeanon.kernels.table.local_moves import Classes, Ground, described, partners, place_rest
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 EASE = 0.05
 """What classes cost is told apart by so much only: it saves half of the looks, and loses nothing to speak of."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.recoding import recoded_groups
-from treeanon.kernels.tree.forest import Longs
+from treeanon.arrays import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
 

@@ -1,9 +1,22 @@
-"""What a search of a table is asked for: which models must hold, and how many persons may be left out for that."""
+"""What a search of a table is asked for: which models must hold, and how many persons may be left out for that.
+
+The rows of a table in an order that says nothing of them but what their quasi columns do.
+
+A file's rows may come in an order that tells of what is sensitive: sorted by diagnosis, say. Searches must decide
+between rows that are alike, and between tuples that cost the same, and do so by the numbers of the rows. Who knows both
+could tell which ways to match rows and tuples such a file can not have led to. So rows are sorted by their values
+first, and those that are alike come in random order: then no graph, and no partition by a search that looks at quasi
+columns alone, depends on more than these and chance.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from treeanon.algorithms.table.freeform.graph import Randomness
+from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.progress import Progress
@@ -44,3 +57,15 @@ class Problem:
         if not columns or any(column.role != "sensitive" for column in columns):
             raise UsageError(f"{model.name} needs columns with the role sensitive")
         return columns
+
+
+def unordered_rows(table: Table, randomness: Randomness) -> Longs:
+    """The numbers of the rows, sorted by the quasi columns; those of rows that are alike in random order.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"x": ("bab", Hierarchy.flat("ab"))})
+    >>> unordered_rows(table, Randomness()).tolist() in ([1, 0, 2], [1, 2, 0])
+    True
+    """
+    rows = randomness.order(len(table))
+    return rows[np.lexsort([column.codes[rows] for column in table.quasi])]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.table.options import STYLES, Style
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 from treeanon.metrics.table.ncp import lowest_common
 from treeanon.table import Column, Table
 from treeanon.table.covers import Covers, value_ranks

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from treeanon.kernels.tree.forest import Longs
+from treeanon.arrays import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
 

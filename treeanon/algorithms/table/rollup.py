@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.algorithms.table.tuples import Tuples
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.tuples import probe, roll, smallest_below, sum_costs
-from treeanon.kernels.tree.forest import Ints, Longs
 
 Vector = tuple[int, ...]
-Floats = npt.NDArray[np.float64]
 
 _MEMORY = 1 << 28
 _NONE = np.empty(0, np.int32)

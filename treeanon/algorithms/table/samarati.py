@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.algorithms.table.lattice import Lattice
-from treeanon.algorithms.table.preferences import choose, preferred
+from treeanon.algorithms.table.objective import choose, preferred
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
 from treeanon.algorithms.table.solution import FlatSolution
+from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.tuples import meeting_levels, required_suppression
-from treeanon.kernels.tree.forest import Longs
 
 _MOST = 1 << 22
 """The largest matrix, in pairs of an outlier and a tuple, that is built unasked."""

@@ -12,10 +12,10 @@ from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import scattered
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.kernels.tree.forest import Longs
+from treeanon.arrays import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
-from treeanon.table.levels import level_maps
+from treeanon.table.covers import level_maps
 
 
 @dataclass(frozen=True)

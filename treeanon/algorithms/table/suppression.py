@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from treeanon.algorithms.table.group_checker import RowJudge
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
-from treeanon.algorithms.table.row_group_checker import RowJudge
+from treeanon.arrays import Flags
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.kernels.tree.forest import Flags
 from treeanon.table import Table
 
 SUPPRESSED = 0

@@ -15,16 +15,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.mondrian_columns import numbered, ordered_columns, ranked_rows
-from treeanon.algorithms.table.mondrian_rule import checked_whole, rule_of
+from treeanon.algorithms.table.group_checker import RowJudge
 from treeanon.algorithms.table.options import Style
-from treeanon.algorithms.table.parallel_split import divide_all
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.row_group_checker import RowJudge
+from treeanon.algorithms.table.splitting import (
+    checked_whole,
+    numbered,
+    ordered_columns,
+    ranked_rows,
+    rule_of,
+    split_in_threads,
+)
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.table.mondrian_columns import Shape
 from treeanon.kernels.table.topdown import group_ends, merge_failing, split_all
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 _WORK = 2_000_000
 """So many pairs of groups are looked at in one round of merging; with more groups, only those near by."""
@@ -55,7 +60,7 @@ def search(problem: Problem, *, style: Style = "auto", seed: int = 0) -> Partiti
     def divide(start: int, end: int, smallest: int) -> None:
         split_all(data, spare, start, end, shape, rule, smallest, starts)
 
-    divide_all(problem, starts, divide, 2 * rule.rows)
+    split_in_threads(problem, starts, divide, 2 * rule.rows)
     group = numbered(data, starts)
     if len(table) and sensitive is None:
         group = _merged(problem, data, starts, group, shape)

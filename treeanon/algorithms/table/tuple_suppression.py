@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from treeanon.algorithms.table.group_checker import RowJudge
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
-from treeanon.algorithms.table.row_group_checker import RowJudge
 from treeanon.algorithms.table.suppression import released
 from treeanon.metrics.table.groups import groups_of
 

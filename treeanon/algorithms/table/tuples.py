@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.kernels.table.tuples import add_field, distinct
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.table import Column, Table
-from treeanon.table.levels import level_maps
+from treeanon.table.covers import level_maps
 
 _WORD = 63
 

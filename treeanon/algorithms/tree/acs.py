@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.candidates import Candidate, Candidates
-from treeanon.algorithms.tree.closing import Closed, Closing
+from treeanon.algorithms.tree.candidates import Candidate, Candidates, Closed, Closing
 from treeanon.algorithms.tree.solution import Found
 from treeanon.forest import Forest
-from treeanon.metrics.labels import Scope
+from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress
 

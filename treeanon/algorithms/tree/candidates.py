@@ -1,29 +1,33 @@
-"""Cuts as the searches of TREE see them: specialise one node, check the values, fix the structure, take the cost."""
+"""Cuts as the searches of TREE see them: specialise one node, check the values, fix the structure, take the cost.
+
+What a search does not specialise again: cuts it has seen, or values that a cheaper sibling has specialised.
+
+TREE closes cuts in its text, and values in its implementation note (and in Examples 6 and 8). Closing values makes the
+search a set enumeration: below a cut, nothing is specialised that one of its cheaper siblings specialised. Its second
+best branch so never gets what the best one has.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from treeanon.algorithms.tree.candidate_check import StructureCheck, fix_structure, value_check
 from treeanon.algorithms.tree.cuts import WHOLE, Cut, CutSpace
-from treeanon.algorithms.tree.fix_structure import fix_structure
-from treeanon.algorithms.tree.projected import Base, Projected
+from treeanon.algorithms.tree.projected import Base, Mark, Projected, Workspace, list_room
 from treeanon.algorithms.tree.solution import Found, Solution
-from treeanon.algorithms.tree.structure_check import StructureCheck
-from treeanon.algorithms.tree.value_check import value_check
-from treeanon.algorithms.tree.workspace import Mark, Workspace, list_room
+from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.synopsis import synopsis_and_nodes
-from treeanon.kernels.tree.forest import Ints
 from treeanon.kernels.tree.synopsis import Sets, union_sets
-from treeanon.metrics.labels import Scope, level_sizes
+from treeanon.metrics.values import Scope, level_sizes
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 from treeanon.progress import Progress
@@ -256,3 +260,47 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+Closed = Literal["values", "cuts"]
+
+
+class Closing:
+    """Specialises cuts, each cut once."""
+
+    def __init__(self, candidates: Candidates, closed: Closed) -> None:
+        if closed not in get_args(Closed):
+            raise UsageError(f"what is closed must be one of {', '.join(get_args(Closed))}")
+        self._candidates = candidates
+        self._values = closed == "values"
+        self._seen: set[Cut] = set()
+
+    def _open(self, parent: Candidate) -> list[int]:
+        """The nodes of a cut that are to be specialised."""
+        space = self._candidates.space
+        nodes = [node for node in parent.cut if node not in parent.closed and space.kids(node)]
+        if self._values:
+            return nodes
+        chosen = []
+        for node in nodes:
+            cut = space.specialised(parent.cut, node)
+            if cut not in self._seen:
+                self._seen.add(cut)
+                chosen.append(node)
+        return chosen
+
+    def expand(self, parents: Sequence[Candidate]) -> list[list[Candidate]]:
+        """The specialisations of each parent that pass, cheapest first.
+
+        A node whose specialisation fails is closed below all of them: it would fail there too.
+        """
+        wanted = [(parent, self._open(parent)) for parent in parents]
+        out = []
+        for (_, nodes), found in zip(wanted, self._candidates.expand(wanted), strict=True):
+            dead = frozenset(node for node, child in zip(nodes, found, strict=True) if child is None)
+            children = sorted((child for child in found if child is not None), key=lambda child: child.cost)
+            for i, child in enumerate(children):
+                cheaper = {sibling.node for sibling in children[:i]} if self._values else set()
+                children[i] = replace(child, closed=child.closed | dead | cheaper)
+            out.append(children)
+        return out

@@ -2,22 +2,27 @@
 
 Searches propose cuts on what they can see; whether a cut holds, and which relations of it are rare, is counted over all
 records, and relations are broken in all of them. Another engine (records on many machines) has to offer just this.
+
+Disassociates until no combination of relations is rare: what FixStructure of TREE does, by this search's counting.
+
+TREE's Algorithm 3 takes one combination at a time and breaks its rarest relation. Here all rare combinations are
+gathered first, and the relations that end most of them for the fewest records are broken, from the top of the class
+tree down; as that can lower other supports (SPEC: repeat to a fixpoint), everything is counted anew until none is rare.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
 from treeanon.algorithms.tree.indexed_forest import Indexed
-from treeanon.algorithms.tree.pair_support import Facts
+from treeanon.algorithms.tree.pair_support import Facts, blamed
 from treeanon.algorithms.tree.published_labels import Partition
-from treeanon.algorithms.tree.rare_combination import blamed
 from treeanon.algorithms.tree.shared_state import Workshop
+from treeanon.arrays import Ints
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Ints
 from treeanon.privacy import Guarantee
 
 Pair = tuple[int, int]
@@ -111,3 +116,24 @@ def _blamed(partition: Partition) -> dict[Pair, int] | None:
         return None
     node = partition.node
     return {_pair(node[a], node[b]): int(partition.related[a, b]) for a, b in pairs}
+
+
+Records = TypeVar("Records", bound=Counting)
+
+
+def repair(records: Records, guarantee: Guarantee) -> tuple[list[Pair], Records] | None:
+    """The ordered pairs of labels to disassociate so that no relation singles anyone out, and the records after it.
+
+    None if labels alone do.
+    """
+    pairs: list[Pair] = []
+    while True:
+        chosen = records.count(guarantee)
+        if chosen is None:
+            return None
+        if not chosen:
+            return pairs, records
+        # Labels of a class tree's upper classes have the smaller numbers: this order keeps more.
+        new = sorted(chosen)
+        pairs += new
+        records = records.move(new)

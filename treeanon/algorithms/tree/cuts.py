@@ -7,10 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR, Classes
-from treeanon.kernels.tree.forest import Ints
-from treeanon.kernels.tree.synopsis import Flags
 from treeanon.privacy.guarantee import Roles
 
 Cut = tuple[int, ...]

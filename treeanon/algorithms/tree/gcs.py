@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.candidates import Candidates
-from treeanon.algorithms.tree.closing import Closed, Closing
+from treeanon.algorithms.tree.candidates import Candidates, Closed, Closing
 from treeanon.algorithms.tree.solution import Found
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.metrics.labels import Scope
+from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress
 

@@ -12,9 +12,8 @@ import numpy as np
 from treeanon.algorithms.tree.indexed_forest import Indexed
 from treeanon.algorithms.tree.published_labels import Partition
 from treeanon.algorithms.tree.shared_state import Lesson, Workshop
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.losses import Floats
 
 _NOISE = 0.3
 

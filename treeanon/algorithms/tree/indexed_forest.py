@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs, Words
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.tree.label_splits import places, supports
-from treeanon.kernels.tree.record_sets import Words, distinct_records
+from treeanon.kernels.tree.record_sets import distinct_records
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 

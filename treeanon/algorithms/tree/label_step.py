@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.algorithms.tree.rare_combination import Rare, blamed
-from treeanon.kernels.tree.forest import Ints
+from treeanon.algorithms.tree.pair_support import Rare, blamed
+from treeanon.arrays import Ints
 from treeanon.kernels.tree.label_splits import count_part, fill_part
 from treeanon.kernels.tree.record_sets import distinct_records
 

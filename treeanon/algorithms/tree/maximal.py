@@ -22,23 +22,19 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.tree import gcs
-from treeanon.algorithms.tree.counting import LocalCounting, Pair
-from treeanon.algorithms.tree.draft_release import Draft, LabelPair
-from treeanon.algorithms.tree.effort import Effort
+from treeanon.algorithms.tree.counting import LocalCounting, Pair, repair
 from treeanon.algorithms.tree.greedy_walk import Order, Tree, Walk, Walked, near_weights, random_weights
 from treeanon.algorithms.tree.indexed_forest import Indexed
-from treeanon.algorithms.tree.objective import Objective
+from treeanon.algorithms.tree.objective import Draft, Effort, LabelPair, Objective
 from treeanon.algorithms.tree.pair_support import Facts
-from treeanon.algorithms.tree.repair import repair
 from treeanon.algorithms.tree.shared_state import Lessons, Workshop
 from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.algorithms.tree.strict import StrictCheck
 from treeanon.algorithms.tree.strict import needed as strictly
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.losses import Floats
 from treeanon.metrics import label_losses
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of

@@ -18,11 +18,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from treeanon.algorithms.tree.solution import Found, Solution
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
 from treeanon.kernels.tree import miracle as kernels
-from treeanon.kernels.tree.forest import Ints, Longs, canonical, depths
+from treeanon.kernels.tree.forest import canonical, depths
 from treeanon.kernels.tree.miracle import State
 from treeanon.kernels.tree.miracle_match import Labels, Links, link
 from treeanon.privacy import Guarantee

@@ -1,16 +1,25 @@
-"""What a release costs, as one number that the default search makes small."""
+"""What a release costs, as one number that the default search makes small.
+
+A release in the making: the trees, what they cost, and the recipe that makes them.
+
+How long the default search looks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from treeanon.algorithms.tree.greedy_walk import Walked
 from treeanon.algorithms.tree.published_labels import Partition
+from treeanon.algorithms.tree.solution import Label, Solution
+from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Longs
+from treeanon.forest.classes import STAR
 from treeanon.kernels.tree.losses import count_records_with
 from treeanon.metrics import label_losses, relation_counts, relations_kept, rpd, value_loss
 from treeanon.metrics.values import class_weights
@@ -86,6 +95,63 @@ class Objective:
     def _path_distance(self) -> Callable[[Forest], float]:
         if self.name == "rpd":
             return rpd
-        from treeanon.metrics.rpda import rpda
+        from treeanon.metrics.path_distance import rpda
 
         return rpda
+
+
+LabelPair = tuple[Label, Label]
+
+
+@dataclass(frozen=True, repr=False)
+class Draft:
+    """A release that satisfies the guarantee, with what it costs."""
+
+    cost: float
+    walked: Walked | None
+    forest: Forest
+    disassociated: tuple[LabelPair, ...] = ()
+    kept: Longs | None = None
+    given: Mapping[str, tuple[str, ...]] | None = None
+
+    def solution(self, guarantee: Guarantee, options: Mapping[str, Any], persons: int) -> Solution:
+        """The recipe of the release."""
+        suppressed = 0 if self.kept is None else persons - len(self.kept)
+        if self.walked is None:
+            return Solution(guarantee, "maximal", self.given, self.disassociated, (), suppressed, options)
+        classes = self.forest.classes
+        known = roles_of(self.forest, guarantee).known
+        cut: dict[str, list[str]] = {classes.names[i]: [] for i in known}
+        for label in self.walked.cut:
+            name, text = classes.decode(label)
+            if name != STAR:  # which stays what it is in every cut
+                cut[name].append(text)
+        withheld = self.walked.withheld(self.forest)
+        plain = {name: tuple(texts or [classes.texts[classes.root(name)]]) for name, texts in cut.items()}
+        return Solution(guarantee, "maximal", plain, self.disassociated, withheld, suppressed, options)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to look: so many times the usual number of walks, or for so many seconds (not repeatable)."""
+
+    factor: float = 1.0
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, text: str | float) -> Effort:
+        """The effort that a number ("2") or a time ("30s") means.
+
+        >>> Effort.of("2"), Effort.of("30s")
+        (Effort(factor=2.0, seconds=None), Effort(factor=1.0, seconds=30.0))
+        """
+        try:
+            if isinstance(text, str) and text.endswith("s"):
+                effort = cls(seconds=float(text[:-1]))
+            else:
+                effort = cls(factor=float(text))
+        except ValueError:
+            effort = cls(factor=-1.0)
+        if not (0 < effort.factor < 1e6 and (effort.seconds is None or 0 < effort.seconds < 1e6)):
+            raise UsageError("effort must be a number above 0 (1 is usual) or a time such as 30s")
+        return effort

@@ -6,12 +6,11 @@ finer cut may hold where a coarser one does not (two nodes of one label can witn
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.candidates import Candidates
-from treeanon.algorithms.tree.closing import Closed
+from treeanon.algorithms.tree.candidates import Candidates, Closed
 from treeanon.algorithms.tree.gcs import walk
 from treeanon.algorithms.tree.solution import Found
 from treeanon.forest import Forest
-from treeanon.metrics.labels import Scope
+from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress
 

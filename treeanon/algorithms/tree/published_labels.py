@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.tree.label_step import Step
-from treeanon.algorithms.tree.pair_support import MOST_LABELS
-from treeanon.algorithms.tree.rare_combination import Rare
+from treeanon.algorithms.tree.pair_support import MOST_LABELS, Rare
 from treeanon.algorithms.tree.shared_state import Lesson, Workshop
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.arrays import Ints, Longs
 from treeanon.kernels.tree.rare_sets import rare_with
 
 

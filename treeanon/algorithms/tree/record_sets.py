@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.tree.label_splits import change_bits, without
 from treeanon.kernels.tree.record_sets import DENSE, SPARSE
 

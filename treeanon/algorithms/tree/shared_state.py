@@ -10,7 +10,7 @@ import numpy as np
 from treeanon.algorithms.tree.indexed_forest import Indexed
 from treeanon.algorithms.tree.pair_support import Facts
 from treeanon.algorithms.tree.record_sets import RecordSets
-from treeanon.kernels.tree.forest import Flags
+from treeanon.arrays import Flags
 from treeanon.privacy import Guarantee
 
 if TYPE_CHECKING:

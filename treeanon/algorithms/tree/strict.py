@@ -10,8 +10,8 @@ import numpy as np
 
 from treeanon.algorithms.tree.indexed_forest import Indexed
 from treeanon.algorithms.tree.published_labels import Partition
+from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.tree.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of

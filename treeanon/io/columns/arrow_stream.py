@@ -1,16 +1,95 @@
-"""A table in memory as a source of rows: whatever gives an Arrow C stream (pandas, polars, pyarrow, DuckDB)."""
+"""A table in memory as a source of rows: whatever gives an Arrow C stream (pandas, polars, pyarrow, DuckDB).
+
+Columns of Arrow, from a file or from memory, in the few types that sources give, after a look at their values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as of
 
 from treeanon.errors import DataError, UsageError
-from treeanon.io.columns.column_checks import check_asked, check_names, wrong_row
-from treeanon.io.columns.plain_columns import check_kind, plain_column
+from treeanon.io.columns.column_checks import (
+    DICTIONARY,
+    NO_TEXT,
+    Wrong,
+    check_asked,
+    check_names,
+    check_numbers,
+    check_texts,
+    wrong_row,
+)
 from treeanon.io.relational.source import OneTable, Place
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are texts, or bytes that should be."""
+    kind = kind.value_type if of.is_dictionary(kind) else kind
+    checks = (of.is_string, of.is_large_string, of.is_string_view, of.is_binary, of.is_large_binary, of.is_binary_view)
+    return any(check(kind) for check in checks)
+
+
+def check_kind(name: str, kind: pa.DataType, wrong: Wrong) -> None:
+    """Refuses a column of a type that no class can have."""
+    kind = kind.value_type if of.is_dictionary(kind) else kind
+    known = (of.is_integer, of.is_floating, of.is_decimal, of.is_boolean, of.is_date, of.is_time, of.is_timestamp)
+    if not any(check(kind) for check in (*known, of.is_null, is_text)):
+        raise wrong(name, -1, f"values of the kind {kind} are not supported")
+
+
+def plain_column(name: str, column: pa.ChunkedArray, wrong: Wrong) -> pa.ChunkedArray:
+    """A column with one of the types that sources have, after a check of its values."""
+    kind = column.type
+    if of.is_dictionary(kind) and not is_text(kind.value_type):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if of.is_dictionary(kind) or is_text(kind):
+        return _texts(name, column, wrong)
+    if of.is_floating(kind):
+        column = column.cast(pa.float32()) if of.is_float16(kind) else column
+        _each(name, column, check_numbers, wrong)
+    elif of.is_uint64(kind):
+        largest = pc.max(column).as_py()
+        column = column.cast(pa.int64() if (largest or 0) < 1 << 63 else pa.string())
+    elif of.is_null(kind) or of.is_time(kind):
+        column = column.cast(pa.string())
+    return column
+
+
+def _each(name: str, column: pa.ChunkedArray, check: Callable[[str, pa.Array, int, Wrong], None], wrong: Wrong) -> None:
+    start = 0
+    for chunk in column.chunks:
+        check(name, chunk, start, wrong)
+        start += len(chunk)
+
+
+def _texts(name: str, column: pa.ChunkedArray, wrong: Wrong) -> pa.ChunkedArray:
+    # Neither Parquet nor a stream promises that what is called texts are texts; bytes are looked at as texts.
+    bytes_kind = pa.dictionary(pa.int32(), pa.binary()) if of.is_dictionary(column.type) else pa.binary()
+    wanted = DICTIONARY if of.is_dictionary(column.type) else pa.string()
+    chunks, start = [], 0
+    for chunk in column.chunks:
+        try:
+            plain = chunk if chunk.type == wanted else chunk.cast(wanted)
+        except pa.ArrowInvalid:
+            raise _not_text(name, chunk.cast(bytes_kind), start, wrong) from None
+        check_texts(name, plain, start, wrong)
+        chunks.append(plain)
+        start += len(chunk)
+    return pa.chunked_array(chunks, wanted)
+
+
+def _not_text(name: str, chunk: pa.Array, start: int, wrong: Wrong) -> DataError:
+    for row, value in enumerate(chunk.to_pylist()):
+        try:
+            (value or b"").decode()
+        except UnicodeDecodeError:
+            return wrong(name, start + row, NO_TEXT)
+    return wrong(name, start, NO_TEXT)
 
 
 def arrow_of(frame: Any) -> pa.Table:

@@ -1,12 +1,19 @@
-"""How a file of delimited values is written: delimiter, quotes, header, encoding."""
+"""How a file of delimited values is written: delimiter, quotes, header, encoding.
+
+The bytes of a file of delimited values on their way to the fast reader: UTF-8, and watched for what it misreads.
+"""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
 from dataclasses import dataclass
+from typing import BinaryIO
 
-from treeanon.errors import UsageError
+import numpy as np
+
+from treeanon.errors import DataError, TreeanonError, UsageError
 
 # Encodings whose bytes are not characters one after another, or that depend on the machine.
 _ODD = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined", "mbcs", "oem", "charmap"}
@@ -85,3 +92,129 @@ class Dialect:
     def marks(self) -> tuple[bytes, bytes, bytes]:
         """Delimiter, quote and escape as bytes."""
         return self.delimiter.encode(), self.quote.encode(), self.escape.encode()
+
+
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
+_BLOCK = 1 << 20
+
+
+class Utf8Bytes:
+    """Gives a stream's bytes as UTF-8, without a byte order mark."""
+
+    def __init__(self, stream: BinaryIO, name: str, encoding: str) -> None:
+        self.stream, self.name, self.encoding = stream, name, encoding
+        self.decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)()
+        self.lines = 0
+        self.left = self._start()
+
+    def _start(self) -> bytes:
+        start = b""
+        while len(start) < 4 and (more := self.stream.read(4 - len(start))):
+            start += more
+        if self.decoder is not None:
+            return self._decoded(start).removeprefix(codecs.BOM_UTF8)
+        if start.startswith(_WIDE):
+            message = "is UTF-16 or UTF-32; save it as UTF-8, or name its encoding in a datapackage.json"
+            raise DataError(message, source=self.name)
+        return start.removeprefix(codecs.BOM_UTF8)
+
+    def read(self, size: int) -> bytes:
+        """That many bytes; fewer only at the end."""
+        parts: list[bytes] = []
+        have = 0
+        while have < size and (piece := self.left or self._piece(size - have)):
+            part, self.left = piece[: size - have], piece[size - have :]
+            parts.append(part)
+            have += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def skip(self, size: int) -> None:
+        """Leaves out that many bytes."""
+        while size and (skipped := len(self.read(min(size, _BLOCK)))):
+            size -= skipped
+
+    def _piece(self, size: int) -> bytes:
+        """Some further bytes, empty at the end."""
+        if self.decoder is None:
+            return self.stream.read(size)
+        while block := self.stream.read(_BLOCK):
+            if piece := self._decoded(block):
+                return piece
+        return self._decoded(b"", final=True)
+
+    def _decoded(self, block: bytes, *, final: bool = False) -> bytes:
+        assert self.decoder is not None
+        try:
+            piece = self.decoder.decode(block, final).encode()
+        except UnicodeError as problem:
+            before = problem.object[: problem.start].count(b"\n") if isinstance(problem, UnicodeDecodeError) else 0
+            message = f"is not in the encoding {self.encoding}, which its datapackage.json names"
+            raise DataError(message, source=self.name, place=f"line {self.lines + before + 1}") from None
+        self.lines += piece.count(b"\n")
+        return piece
+
+
+class WatchedBytes(io.RawIOBase):
+    """Bytes from the first row on; `doubtful` says afterwards whether the fast reader may have misread them.
+    `hexadecimal` says whether they may hold numbers of that form, which it takes for integers.
+
+    It takes text behind a closing quote for a part of the value. Where each quote that opens stands behind a
+    delimiter and each that closes before one, there is no such text, and that is quickly seen.
+    """
+
+    def __init__(self, stream: Utf8Bytes, dialect: Dialect, start: int) -> None:
+        super().__init__()
+        self.stream = stream
+        delimiter, self.quote, self.escape = dialect.marks
+        self.bounds = np.zeros(256, bool)
+        self.bounds[list(delimiter + b"\r\n" + (self.quote if dialect.double else b""))] = True
+        self.quoting = False
+        self.last = b"\n"
+        self.doubtful = False
+        self.hexadecimal = False
+        self.empty = True
+        self.problem: TreeanonError | None = None
+        stream.skip(start)
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; a problem is kept, since the reader may wrap it."""
+        try:
+            block = self.stream.read(size if size >= 0 else 1 << 62)
+        except TreeanonError as problem:
+            self.problem = problem
+            raise
+        if len(block) > 1 and block.endswith(b"\r"):
+            # The reader would drop a newline at the start of the next block, even one inside quotes.
+            block = block[:-1]
+            self.stream.left = b"\r" + self.stream.left
+        self.empty = self.empty and not block
+        if not self.doubtful:
+            self._watch(block)
+        return block
+
+    def _watch(self, block: bytes) -> None:
+        self.hexadecimal = self.hexadecimal or b"0x" in block or b"0X" in block
+        if b"\0" in block or (self.escape and self.escape in block):
+            self.doubtful = True
+        elif self.quote and not block:
+            self.doubtful = self.quoting
+        elif self.quote and (self.quote in block or self.last == self.quote):
+            self.doubtful = not self._clear(block)
+        self.last = block[-1:] or self.last
+
+    def _clear(self, block: bytes) -> bool:
+        """Whether all quotes stand at the bounds of values."""
+        # The byte before the block, whose own neighbour is known only now; the last one waits for the next block.
+        around = np.frombuffer(self.last + block + b"\n", np.uint8)
+        at = np.flatnonzero(around[:-1] == self.quote[0])
+        if at[0] == 0:
+            at = at[1:]
+            if not self.quoting and not self.bounds[around[1]]:
+                return False
+        opens = (np.arange(len(at)) % 2 == 0) != self.quoting
+        self.quoting = self.quoting != bool(len(at) % 2)
+        return bool(self.bounds[np.where(opens, around[at - 1], around[at + 1])].all())

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from treeanon.errors import DataError, FileError
+from treeanon.io.columns.arrow_stream import check_kind, is_text, plain_column
 from treeanon.io.columns.column_checks import check_names, listed, wrong_row
-from treeanon.io.columns.plain_columns import check_kind, is_text, plain_column
 from treeanon.io.relational.source import Place
 
 _LONGEST_FOOTER_TEXT = 64 << 20

@@ -10,21 +10,21 @@ from typing import Literal
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder, hierarchy_for
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.csv_dialect import given_delimiter
-from treeanon.io.columns.part_files import open_rows
+from treeanon.io.columns.row_files import open_rows
 from treeanon.io.columns.rows import RowSource, read_rows
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format, read
 from treeanon.io.relational.urls import refuse_other_urls
-from treeanon.kernels.tree.forest import Ints
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.model import FLAT
 from treeanon.table.covers import Covers, covers_of, held_of, parsed, value_ranks
-from treeanon.table.flatten import flatten
+from treeanon.table.reductions import flatten
 from treeanon.table.spellings import in_one_spelling
 from treeanon.table.table import Column, Table
 

@@ -12,7 +12,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Batch, Forest, ReadReport
 from treeanon.forest.classes import STAR
 from treeanon.forest.tables import MovedNodes
-from treeanon.io.columns.single_file import STAR_COLUMN
+from treeanon.io.columns.row_files import STAR_COLUMN
 from treeanon.io.columns.write_rows import delimiter_for, write_rows
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_output

@@ -1,4 +1,9 @@
-"""Columns of tables as codes and texts: integers exactly, other numbers in shortest form, dates as ISO has them."""
+"""Columns of tables as codes and texts: integers exactly, other numbers in shortest form, dates as ISO has them.
+
+Columns of whole numbers, of decimals and of dates as codes and sorted values, faster than by hashing.
+
+Arrow's arrays of whole numbers as views of NumPy, without what `to_numpy` brings along.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,144 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from treeanon.arrays import Ints
 from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.hierarchy.numbers import number_text
-from treeanon.io.columns.distinct_values import as_array, distinct
-from treeanon.io.columns.numpy_views import viewed
-from treeanon.kernels.tree.forest import Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+_COMPACT = 4
+"""Numbers in a range of so many times their count, or less, are numbered by a table of the range."""
+
+
+def distinct(column: pa.ChunkedArray) -> tuple[Ints, np.ndarray] | None:
+    """A code for every row (-1: null), and the different values in ascending order; None for other types.
+
+    Decimals come as numbers of their last place, dates as numbers of days.
+
+    >>> import pyarrow as pa
+    >>> codes, values = distinct(pa.chunked_array([[7, None, 3], [7]]))
+    >>> codes.tolist(), values.tolist()
+    ([1, -1, 0, 1], [3, 7])
+    """
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    kind = column.type
+    if of.is_decimal128(kind) and kind.precision <= 18:
+        parts = [(_unscaled(chunk), _valid(chunk)) for chunk in column.chunks]
+    elif of.is_integer(kind) and kind != pa.uint64():
+        parts = [(np.asarray(_filled(chunk)), _valid(chunk)) for chunk in column.chunks]
+    elif of.is_date32(kind):
+        parts = [(np.asarray(_filled(chunk.cast(pa.int32()))), _valid(chunk)) for chunk in column.chunks]
+    else:
+        return None
+    return _factorized(parts)
+
+
+def as_array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """The values, which `distinct` gave for a column of this type, as they were there."""
+    import pyarrow as pa
+    import pyarrow.types as of
+
+    if of.is_decimal(kind):
+        words = np.stack([values, values >> 63], axis=1)
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(words.tobytes())])
+    return pa.array(values).cast(pa.int32()).cast(kind) if of.is_date32(kind) else pa.array(values)
+
+
+def _filled(chunk: pa.Array) -> pa.Array:
+    return chunk.fill_null(0) if chunk.null_count else chunk
+
+
+def _valid(chunk: pa.Array) -> np.ndarray | None:
+    """Which values are not null; None where all are."""
+    return np.asarray(chunk.is_valid()) if chunk.null_count else None
+
+
+def _unscaled(chunk: pa.Array) -> np.ndarray:
+    """Decimals as whole numbers of their last place: the lower halves of 128 bits each."""
+    words = np.frombuffer(chunk.buffers()[1], np.int64)
+    numbers: np.ndarray = words[2 * chunk.offset : 2 * (chunk.offset + len(chunk)) : 2]
+    return numbers
+
+
+def _factorized(parts: list[tuple[np.ndarray, np.ndarray | None]]) -> tuple[Ints, np.ndarray]:
+    """Codes and ascending values of numbers that come part by part, each with those that count (None: all)."""
+    chosen = [numbers if valid is None else numbers[valid] for numbers, valid in parts]
+    counted = np.concatenate([np.empty(0, bool), *(_counted(numbers, valid) for numbers, valid in parts)])
+    codes = np.full(len(counted), -1, np.int32)
+    if not counted.any():
+        return codes, np.empty(0, np.int64)
+    some = [numbers for numbers in chosen if len(numbers)]
+    low, high = min(int(numbers.min()) for numbers in some), max(int(numbers.max()) for numbers in some)
+    if high - low >= _COMPACT * len(counted):
+        values, found = np.unique(np.concatenate(some).astype(np.int64), return_inverse=True)
+        codes[counted] = found
+        return codes, values
+    present = np.zeros(high - low + 1, bool)
+    for numbers in some:
+        present[numbers.astype(np.int64) - low] = True
+    place = (np.cumsum(present) - 1).astype(np.int32)
+    at = 0
+    for (numbers, valid), own in zip(parts, chosen, strict=True):
+        into = codes[at : at + len(numbers)]
+        into[slice(None) if valid is None else valid] = place[own.astype(np.int64) - low]
+        at += len(numbers)
+    return codes, np.flatnonzero(present) + low
+
+
+def _counted(numbers: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
+    return np.ones(len(numbers), bool) if valid is None else valid
+
+
+def viewed(numbers: pa.Array) -> npt.NDArray[np.integer]:
+    """The numbers of an array of integers without nulls; they share its memory.
+
+    Arrow's own way imports pandas if that is installed, which takes longer than reading a small file.
+
+    >>> import pyarrow as pa
+    >>> viewed(pa.array([3, 4, 5], pa.int32()).slice(1)).tolist()
+    [4, 5]
+    """
+    kind = np.dtype(numbers.type.to_pandas_dtype())
+    buffer = numbers.buffers()[1]
+    if numbers.null_count or kind.kind not in "iu" or buffer is None:
+        return np.asarray(numbers)
+    return np.frombuffer(buffer, kind)[numbers.offset : numbers.offset + len(numbers)]
+
+
+def indices(codes: npt.NDArray[np.integer]) -> pa.Array:
+    """Codes as an Arrow array, with null for those below 0.
+
+    >>> indices(np.array([1, -1, 0])).to_pylist()
+    [1, None, 0]
+    """
+    import pyarrow as pa
+
+    data = np.ascontiguousarray(codes, np.int32)
+    there = data >= 0
+    bits = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    return pa.Array.from_buffers(pa.int32(), len(data), [bits, pa.py_buffer(data)])
+
+
+def strings(texts: Sequence[str]) -> pa.Array:
+    """Texts as an Arrow array; UnicodeEncodeError if one holds half of a character.
+
+    >>> strings(["a", "", "ü"]).to_pylist()
+    ['a', '', 'ü']
+    """
+    import pyarrow as pa
+
+    data = [text.encode() for text in texts]
+    ends = np.zeros(len(data) + 1, np.int64)
+    np.cumsum([len(one) for one in data], out=ends[1:])
+    long = pa.Array.from_buffers(pa.large_string(), len(data), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(data))])
+    return long.cast(pa.string())
 
 
 _MANY = 10_000

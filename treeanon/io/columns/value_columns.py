@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.hierarchy.numbers import number_text
-from treeanon.io.columns.numpy_views import indices, strings
-from treeanon.kernels.tree.forest import Ints
+from treeanon.io.columns.texts import indices, strings
 
 if TYPE_CHECKING:
     import pyarrow as pa

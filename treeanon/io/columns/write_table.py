@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.io.columns.value_columns import Kind, value_column
 from treeanon.io.columns.write_rows import delimiter_for, write_rows
@@ -15,7 +16,6 @@ from treeanon.io.output import Check, open_output
 from treeanon.io.registry import FORMATS, format_named, format_of_name
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.writing import shuffled
-from treeanon.kernels.tree.forest import Longs
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.model import FLAT, InputSpec
 from treeanon.table.table import Column, Table

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import DataError
 from treeanon.forest.report import Dropped, ReadReport
 from treeanon.forest.tables import Batch, BatchWriter, ContainerRows, MovedNodes
-from treeanon.io.documents.json_slow import SlowReader
-from treeanon.io.documents.json_tables import compile_tables
+from treeanon.io.documents.json_exact import SlowReader, compile_tables
 from treeanon.io.documents.values import NeedsExactNumbers, new_codes, token_texts
 from treeanon.io.options import ReadOptions
-from treeanon.kernels.jsonread import Ints, Longs, Rows, fill_columns, read_records
+from treeanon.kernels.jsonread import Rows, fill_columns, read_records
 from treeanon.schema import Schema
 
 _MAX_DIGITS = 4000

@@ -1,4 +1,7 @@
-"""The tables of a release as Arrow has them: keys as numbers, values as numbers or texts, rows in random order."""
+"""The tables of a release as Arrow has them: keys as numbers, values as numbers or texts, rows in random order.
+
+What the parts of tables that are written apart must have in common.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,37 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
-from treeanon.io.columns.numpy_views import indices
+from treeanon.io.columns.texts import indices
 from treeanon.io.columns.value_columns import Kind, kinds_of, text_array, values_of
-from treeanon.io.relational.fresh_keys import KeyedTable, Numbered, moved_from, moved_tables, whole_keys
+from treeanon.io.relational.fresh_keys import KeyColumns, KeyedTable, Numbered, moved_from, moved_tables, whole_keys
+from treeanon.io.relational.key_constraints import Column
 from treeanon.io.relational.layout import MovedRows, Rows
 from treeanon.io.relational.moved_tables import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE
-from treeanon.io.relational.part_agreement import Agreed
 from treeanon.io.relational.plan import MOVED_TABLE, RECORD_COLUMN, Plan, Stop
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.schema.keys import ForeignKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """The keys that every row has, the tables from whose rows nodes were moved, and the kinds that fit all values."""
+
+    whole: frozenset[KeyColumns]
+    moved: frozenset[str]
+    fitting: frozenset[tuple[Column, Kind]]
+
+    def with_part(self, other: Agreed) -> Agreed:
+        """What these parts have in common with another."""
+        return Agreed(self.whole & other.whole, self.moved | other.moved, self.fitting & other.fitting)
+
+    def kind(self, column: Column) -> Kind:
+        """The kind of a column with values."""
+        kinds: tuple[Kind, ...] = ("integer", "number")
+        return next((kind for kind in kinds if (column, kind) in self.fitting), "text")
 
 
 @dataclass(frozen=True)

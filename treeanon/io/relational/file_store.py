@@ -1,17 +1,23 @@
-"""Files that stand together, in a folder or a zip, found by their names there."""
+"""Files that stand together, in a folder or a zip, found by their names there.
+
+Copies of inputs that must lie on disk as they are: what is compressed, in a zip, or comes through a pipe.
+"""
 
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 import zipfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from treeanon.errors import DataError, FileError, UsageError
-from treeanon.io.sources import STDIN, Source, find_sources
+from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources
 
 PACKAGE = "datapackage.json"
 _TABLE = re.compile(r"(?P<stem>.+)\.(?P<kind>csv|tsv|parquet)(?:\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
@@ -129,3 +135,43 @@ def open_shelf(given: str | Path, called: str | None = None) -> Shelf:
     if there:
         raise UsageError(f"{name}: tables are read from a folder, a zip or a {PACKAGE}")
     raise FileError(f"{name}: there is no such file or folder")
+
+
+_BLOCK = 1 << 20
+_DESCRIPTOR = re.compile(r"/proc/[^/]+/fd/\d+|/dev/(?:fd/\d+|stdin)")
+
+
+def lies_plain(path: Path) -> bool:
+    """Whether a path is that of an uncompressed ordinary file, which libraries can open by its name."""
+    if path.name.lower().endswith(COMPRESSED) or _DESCRIPTOR.fullmatch(str(path)):
+        return False
+    return path.is_file()
+
+
+class Copies:
+    """Decompressed copies in a folder that only this user can read; they go with `close`."""
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._made = 0
+
+    def of(self, source: Source, advance: Callable[[int], None] | None = None) -> Path:
+        """The path of a copy of what a source holds, decompressed."""
+        with source.open(advance) as stream:
+            try:
+                if self._folder is None:
+                    self._folder = tempfile.TemporaryDirectory(prefix="treeanon-")
+                path = Path(self._folder.name, str(self._made))
+                self._made += 1
+                with path.open("xb") as copy:
+                    shutil.copyfileobj(stream, copy, _BLOCK)
+            except OSError as problem:
+                why = problem.strerror or type(problem).__name__
+                raise FileError(f"the temporary copy of {source.name}: cannot be written: {why}") from None
+        return path
+
+    def close(self) -> None:
+        """Deletes all copies."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None

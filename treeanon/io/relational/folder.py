@@ -14,10 +14,8 @@ from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.parquet import ParquetFile
 from treeanon.io.relational.datapackage import LARGEST, Package, Resource, parse_package
-from treeanon.io.relational.declared_keys import StatedKeys
-from treeanon.io.relational.file_store import PACKAGE, Shelf, Stored, open_shelf, table_name
-from treeanon.io.relational.local_copies import Copies, lies_plain
-from treeanon.io.relational.source import Place, TableInfo
+from treeanon.io.relational.file_store import PACKAGE, Copies, Shelf, Stored, lies_plain, open_shelf, table_name
+from treeanon.io.relational.source import Place, StatedKeys, TableInfo
 from treeanon.schema.keys import ForeignKey
 
 Part = DelimitedFile | ParquetFile

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from treeanon.arrays import Longs
 from treeanon.io.relational.key_constraints import Column, Needs, followed_columns
 from treeanon.io.relational.layout import Rows
 from treeanon.io.relational.plan import Plan, Stop
-from treeanon.kernels.tree.forest import Longs
 from treeanon.schema.keys import columns_text
 
 ID_COLUMN = "treeanon_id"

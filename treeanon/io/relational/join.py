@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treeanon.kernels.tree.forest import Ints
+from treeanon.arrays import Ints
 
 if TYPE_CHECKING:
     import pyarrow as pa

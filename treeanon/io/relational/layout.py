@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.forest import Forest
-from treeanon.io.documents.placing import place
+from treeanon.io.documents.row_texts import place
 from treeanon.io.relational.key_constraints import Needs
 from treeanon.io.relational.plan import Stop
-from treeanon.kernels.tree.forest import Ints
 from treeanon.progress import Progress
 from treeanon.schema import Layout
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints
 from treeanon.io.relational.key_constraints import Needs
 from treeanon.io.relational.layout import Rows
 from treeanon.io.relational.plan import Stop
-from treeanon.kernels.tree.forest import Ints
 
 
 @dataclass(frozen=True)

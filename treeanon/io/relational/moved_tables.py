@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.nested import Malformed, NestedReader
@@ -18,7 +19,6 @@ from treeanon.io.relational.plan import MOVED_TABLE, Plan
 from treeanon.io.relational.source import KeyedTables, TableSource
 from treeanon.io.relational.unaccounted import numbering
 from treeanon.kernels.joins import in_circles
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema.keys import columns_text
 
 NODE, ABOVE, UNDER, CLASS, VALUE = "node", "above", "under", "class", "value"

@@ -39,7 +39,7 @@ def open_tables(
 
         return SqliteSource(given, advance, called=called)
     if format in FLAT:
-        from treeanon.io.columns.part_files import open_rows
+        from treeanon.io.columns.row_files import open_rows
 
         return open_rows(given, format, advance, called=called, delimiter=delimiter)
     if format == "tables":

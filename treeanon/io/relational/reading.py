@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.tables import ContainerRows
@@ -24,7 +25,6 @@ from treeanon.io.relational.source import KeyedTables, TableSource
 from treeanon.io.relational.unaccounted import Accounts, Numbering, numbering
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.joins import group_rows, in_circles, take_at
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema import Schema
 from treeanon.schema.keys import ForeignKey, columns_text
 from treeanon.schema.relational import resolve

@@ -13,10 +13,8 @@ import pyarrow as pa
 from treeanon.errors import DataError, FileError, UsageError
 from treeanon.io.columns.column_checks import NO_TEXT, Wrong, check_asked, wrong_row
 from treeanon.io.columns.python_values import GrowingColumn
-from treeanon.io.relational.declared_keys import StatedKeys
-from treeanon.io.relational.local_copies import Copies, lies_plain
-from treeanon.io.relational.source import Place, TableInfo
-from treeanon.io.relational.sql_names import ascii_lower, quoted
+from treeanon.io.relational.file_store import Copies, lies_plain
+from treeanon.io.relational.source import Place, StatedKeys, TableInfo, ascii_lower, quoted
 from treeanon.io.sources import STDIN, find_sources
 from treeanon.schema.keys import ForeignKey
 

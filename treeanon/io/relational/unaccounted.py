@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from treeanon.arrays import Ints
 from treeanon.errors import UsageError
 from treeanon.forest import ReadReport
 from treeanon.io.relational.key_constraints import find_needs
 from treeanon.io.relational.layout import distinct_rows
 from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
 from treeanon.io.relational.source import TableInfo
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema.keys import ForeignKey, columns_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from treeanon.io.relational.key_constraints import Needs, find_needs
 from treeanon.io.relational.layout import lay_out
 from treeanon.io.relational.plan import Plan, make_plan
 from treeanon.io.relational.write_folder import is_release, write_folder
-from treeanon.io.relational.write_sqlite import write_sqlite
+from treeanon.io.relational.write_sql import write_sqlite
 from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.relational import resolve
@@ -33,7 +33,7 @@ def check_target(format: str, target: str, plan: Plan | None) -> None:
     if format == "tables" and (path.name == PACKAGE or path.suffix.lower() in _FILES):
         raise UsageError(f"{target}: several tables go to a folder (name it, with / at the end) or a .zip")
     if format == "database":
-        from treeanon.io.relational.write_database import check_database
+        from treeanon.io.relational.write_sql import check_database
 
         check_database(target, [stop.table for stop in plan.stops] if plan is not None else [])
 
@@ -87,7 +87,7 @@ def write_tables(
         with open_output(target, force=force, check=check) as stream:
             write_sqlite(made(), stream)
     elif schema.input.format == "database":
-        from treeanon.io.relational.write_database import write_database
+        from treeanon.io.relational.write_sql import write_database
 
         write_database(made(), str(target), check)
     else:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 _LOOKS = 20_000_000
 """So many pairs of rows are looked at before it is told how far that is."""

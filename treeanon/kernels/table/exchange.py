@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.adaptive import RANGES, SETS
 from treeanon.kernels.table.freeform_prices import Prices, rows_cost
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.table.orders import RANGES, SETS
 
 _SCALE = 1.0 / (1 << 53)
 

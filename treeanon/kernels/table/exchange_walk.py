@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.freeform_prices import Floats, Prices, fill_steps, rows_cost
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
+from treeanon.kernels.table.freeform_prices import Prices, fill_steps, rows_cost
 
 
 class _Walk(NamedTuple):

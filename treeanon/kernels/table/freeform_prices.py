@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.adaptive import NODES, RANGES
-from treeanon.kernels.tree.forest import Ints, Longs
-
-Floats = npt.NDArray[np.float64]
+from treeanon.kernels.table.orders import NODES, RANGES
 
 
 class Prices(NamedTuple):

@@ -1,6 +1,8 @@
 """Rounds of greedy choices: in each, every tuple is given one more original to cover, and every original to one tuple.
 
 Rows that are the same in all columns are of one class; a choice looks at classes, not at rows.
+
+What every tuple would pay for every original in a round of assignments.
 """
 
 from __future__ import annotations
@@ -9,10 +11,11 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.freeform_prices import Floats, Prices, fill_steps
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.table.freeform_prices import Prices, fill_steps
 
 _NONE = -1
 
@@ -273,3 +276,18 @@ def sorted_rounds(prices: Prices, free: Free, edges: Ints, counts: Longs) -> Non
                 _escape(free, now, done, count, j, counts)
             done[count] = j
             count += 1
+
+
+@njit
+def step_matrix(prices: Prices, edges: Ints, number: int, forbidden: float, costs: npt.NDArray[np.float64]) -> None:
+    """costs[j, i]: by how much tuple j, which covers `number` originals, grows by original i; `forbidden` where it
+    covers that already.
+    """
+    steps = np.empty(len(prices.held), np.float64)
+    for j in range(len(edges)):
+        fill_steps(prices, edges[j], number, steps)
+        for i in range(len(edges)):
+            cost = 0.0
+            for c in range(prices.cells.shape[1]):
+                cost += steps[prices.cells[i, c]]
+            costs[j, i] = cost if may_cover(edges, number, j, i) else forbidden

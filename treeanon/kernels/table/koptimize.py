@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 
 @njit

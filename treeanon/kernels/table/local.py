@@ -9,12 +9,9 @@ import heapq
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
-
-Floats = npt.NDArray[np.float64]
 
 # What a class may cost of what its rows are expected to cost, so that tuples to spare are taken for it.
 _WORTH = 0.9

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.local import Floats
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 _GAIN = 1e-9
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.table.mondrian_columns import (
     NODES,
@@ -24,7 +25,6 @@ from treeanon.kernels.table.mondrian_columns import (
     spread_out,
     width_of,
 )
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 _MOST = 1 << 62
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 UNIT = 1 << 20
 """The loss of a value that says nothing. Losses are whole numbers: sums do not depend on the order of columns."""

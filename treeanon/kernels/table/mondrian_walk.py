@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.table.mondrian import Room, Rule, find_cuts, new_room
 from treeanon.kernels.table.mondrian_columns import Shape
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 _DEPTH = 128
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-
-Floats = npt.NDArray[np.float64]
 
 
 @njit

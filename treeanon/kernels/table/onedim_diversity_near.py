@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.table.onedim_diversity import critical_values, one_less, ranked_values
 from treeanon.kernels.table.onedim_diversity_loss import Prices, clear, grow, price_with
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 
 class Lists(NamedTuple):

@@ -8,12 +8,9 @@ the top is a cell of the query.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.jit import njit, read_only
-from treeanon.kernels.tree.forest import Ints, Longs
-
-Floats = npt.NDArray[np.float64]
 
 
 def spread(

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.table.mondrian import Rule
 from treeanon.kernels.table.mondrian_columns import SETS, UNIT, Shape, loss_of
 from treeanon.kernels.table.mondrian_walk import divide
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
 
 _DEPTH = 128
 _TRIES = 3

@@ -7,12 +7,9 @@ the word and shift of its field, the mask of its width, and where in `maps` the 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Flags, Ints, Longs, Tinies
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
-
-Shorts = npt.NDArray[np.int8]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -297,7 +294,7 @@ def smallest_below(vectors: Ints, sizes: Longs, stored: int, vector: Ints) -> in
 
 
 @njit
-def meeting_levels(levels: Ints, codes: Ints, outliers: Longs, out: Shorts) -> None:
+def meeting_levels(levels: Ints, codes: Ints, outliers: Longs, out: Tinies) -> None:
     """Writes for each outlier and tuple the lowest level at which their codes are equal; one above the top if never."""
     for i in range(len(outliers)):
         own = codes[outliers[i]]
@@ -309,7 +306,7 @@ def meeting_levels(levels: Ints, codes: Ints, outliers: Longs, out: Shorts) -> N
 
 
 @njit
-def required_suppression(distances: Shorts, rows: Longs, outliers: Longs, vector: Shorts, k: int) -> int:
+def required_suppression(distances: Tinies, rows: Longs, outliers: Longs, vector: Tinies, k: int) -> int:
     """How many rows are of outliers to which fewer than k rows become equal at a vector of levels."""
     required = 0
     for i in range(len(outliers)):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.arrays import Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.record_sets import DENSE, Bytes, Words, has, ones
+from treeanon.kernels.tree.record_sets import DENSE, has, ones
 from treeanon.kernels.tree.synopsis import node_now
 
 
@@ -46,7 +46,7 @@ def _embeds(
 
 
 @njit
-def _held(kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, number: int, record: int) -> bool:
+def _held(kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, number: int, record: int) -> bool:
     if kind[number] == DENSE:
         return bool(has(rows, at[number], record))
     low, high = at[number], at[number] + size[number]
@@ -61,7 +61,7 @@ def _held(kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, number: 
 
 @njit
 def joint_support(
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     size: Ints,
     rows: Words,

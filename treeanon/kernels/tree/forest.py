@@ -10,11 +10,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit, read_only
-
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _SMALL = 24
 

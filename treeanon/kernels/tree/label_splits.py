@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Flags, Ints, Longs
-from treeanon.kernels.tree.record_sets import DENSE, Bytes, Words
+from treeanon.kernels.tree.record_sets import DENSE
 
 
 @njit
@@ -130,7 +130,7 @@ def fill_part(
     at_slot: Ints,
     is_lost: Flags,
     set_of: Ints,
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     rows: Words,
     lists: Ints,
@@ -287,7 +287,7 @@ def fill_pairs(
     above: Ints,
     number: Ints,
     set_of: npt.NDArray[np.int32],
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     rows: Words,
     lists: Ints,

@@ -7,14 +7,9 @@ pairs of labels, of a record: how often a record repeats one does not matter.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Flags, Floats, Ints, Longs, Shorts
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Shorts = npt.NDArray[np.int16]
 
 _MIX = 0x1E3779B97F4A7C15
 

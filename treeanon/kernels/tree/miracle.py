@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.tree.miracle_match import Labels, Links, Work, lowest_common, match, work_space
 
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-
-Floats = npt.NDArray[np.float64]
 
 WIDE = 1024
 """Children are matched by what the match keeps up to so many pairs of them, beyond that in the order of labels."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.record_sets import Bytes, Words, shared
+from treeanon.kernels.tree.record_sets import shared
 
 Table = npt.NDArray[np.int32]
 
@@ -52,7 +52,7 @@ def rare_mask(
     related: Table,
     label_set: Ints,
     relation_set: Table,
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     size: Ints,
     rows: Words,
@@ -113,7 +113,7 @@ def rare_with(
     related: Table,
     label_set: Ints,
     relation_set: Table,
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     size: Ints,
     rows: Words,

@@ -6,13 +6,9 @@ A set is a number s: kind[s] is DENSE (row at[s] of `rows`) or SPARSE (`lists[at
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-
-Words = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.int8]
 
 DENSE = 0
 SPARSE = 1
@@ -64,7 +60,7 @@ def _shared_dense(rows: Words, at: Longs, chosen: Ints, count: int, enough: int)
 
 @njit
 def _shared_sparse(
-    kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, base: int, enough: int
+    kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, base: int, enough: int
 ) -> int:
     place = np.zeros(count, np.int64)
     found = 0
@@ -96,7 +92,7 @@ def _shared_sparse(
 
 
 @njit
-def shared(kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, enough: int) -> int:
+def shared(kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, enough: int) -> int:
     """The number of records that the first `count` of the chosen sets share; at `enough` it stops counting."""
     if count == 1:
         return min(int(size[chosen[0]]), enough)

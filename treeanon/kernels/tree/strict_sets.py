@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.record_sets import DENSE, Bytes, Words, has
+from treeanon.kernels.tree.record_sets import DENSE, has
 
 Table = npt.NDArray[np.int32]
-Sets = tuple[Bytes, Longs, Ints, Words, Ints]
+Sets = tuple[Tinies, Longs, Ints, Words, Ints]
 """kind, at, size, rows, lists: record sets as in record_sets."""
 
 Values = tuple[Longs, Ints, Ints, int]

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.embeddings import joint_support
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.record_sets import DENSE, SPARSE, Bytes, Words, has, ones, shared
-from treeanon.kernels.tree.synopsis import Flags, Table
+from treeanon.kernels.tree.record_sets import DENSE, SPARSE, has, ones, shared
+from treeanon.kernels.tree.synopsis import Table
 
 
 @njit
 def _intersect(
-    kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, one: int, other: int, room: int, out: int
+    kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, one: int, other: int, room: int, out: int
 ) -> int:
     """Makes work set `out` the records that two sets share; how many these are."""
     if kind[one] == DENSE and kind[other] == DENSE:
@@ -62,7 +62,7 @@ def _intersect(
 
 @njit
 def rare_values(
-    kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, room: int, chosen: Ints, fresh: int, k: int, m: int
+    kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, room: int, chosen: Ints, fresh: int, k: int, m: int
 ) -> bool:
     """Whether up to m of the chosen sets, one of the first `fresh` among them, share a record but fewer than k.
 
@@ -99,7 +99,7 @@ def rare_values(
 
 @njit
 def broken(
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     size: Ints,
     rows: Words,
@@ -169,7 +169,7 @@ def broken(
 
 @njit
 def next_broken(
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     size: Ints,
     rows: Words,

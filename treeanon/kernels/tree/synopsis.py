@@ -9,14 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.record_sets import DENSE, SPARSE, Bytes, Words, ones
+from treeanon.kernels.tree.record_sets import DENSE, SPARSE, ones
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Table = npt.NDArray[np.int32]
-Sets = tuple[Bytes, Longs, Ints, Words, Ints]
+Sets = tuple[Tinies, Longs, Ints, Words, Ints]
 
 _SHORT = 48
 

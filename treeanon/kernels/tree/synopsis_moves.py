@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
-from treeanon.kernels.tree.record_sets import DENSE, Bytes, Words
-from treeanon.kernels.tree.synopsis import Flags, Table, node_now
+from treeanon.kernels.tree.record_sets import DENSE
+from treeanon.kernels.tree.synopsis import Table, node_now
 
 
 @njit
@@ -174,7 +174,7 @@ def records_of(
 
 @njit
 def _remove(
-    kind: Bytes, at: Longs, size: Ints, rows: Words, lists: Ints, number: int, changed: Ints, lost: Flags, marks: Flags
+    kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, number: int, changed: Ints, lost: Flags, marks: Flags
 ) -> None:
     """Takes the lost ones of the changed records from a set; `marks` is all false, and is left so."""
     if kind[number] == DENSE:
@@ -200,7 +200,7 @@ def _remove(
 
 @njit
 def update_relations(
-    kind: Bytes,
+    kind: Tinies,
     at: Longs,
     size: Ints,
     rows: Words,

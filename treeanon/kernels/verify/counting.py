@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.verify.knowledge import rows_of_first
 
 Stack = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 Mask = Any
 """A whole number of 64 bits, of which each means something (compiled and not, types differ)."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.verify.counting import (
     NOBODY,
     Mask,
@@ -23,7 +23,7 @@ from treeanon.kernels.verify.counting import (
     table_size,
 )
 from treeanon.kernels.verify.joint import joint_holder, witnesses
-from treeanon.kernels.verify.knowledge import Flags, rows_of_first
+from treeanon.kernels.verify.knowledge import rows_of_first
 
 Table = npt.NDArray[np.int64]
 

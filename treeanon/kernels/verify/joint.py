@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.kernels.verify.counting import Mask, Stack
-from treeanon.kernels.verify.knowledge import Flags
 
 
 @njit

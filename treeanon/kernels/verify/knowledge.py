@@ -12,10 +12,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import Ints, Longs
 
-Flags = npt.NDArray[np.bool_]
 Content = TypeVar("Content", Ints, Longs)
 
 

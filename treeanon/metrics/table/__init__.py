@@ -1,11 +1,16 @@
 """What a release of a table has lost: NCP and GCP, DM, CM, average class size, precision, height, queries."""
 
-from treeanon.metrics.table.classification import classification
+from treeanon.metrics.table.groups import (
+    average_class_size,
+    classification,
+    discernibility,
+    height,
+    node_levels,
+    precision,
+)
 from treeanon.metrics.table.measure import FlatLosses, measure
 from treeanon.metrics.table.ncp import Form, gcp, ncp, node_ncp
 from treeanon.metrics.table.queries import QueryLoss, permuted_query_loss, query_loss
-from treeanon.metrics.table.sizes import average_class_size, discernibility
-from treeanon.metrics.table.steps import height, node_levels, precision
 
 __all__ = [
     "FlatLosses",

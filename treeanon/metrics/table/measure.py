@@ -7,11 +7,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from treeanon.errors import UsageError
-from treeanon.metrics.table.classification import classification
-from treeanon.metrics.table.groups import groups_of
+from treeanon.metrics.table.groups import (
+    average_class_size,
+    classification,
+    discernibility,
+    groups_of,
+    height,
+    precision,
+)
 from treeanon.metrics.table.ncp import Weights, mean_of, ncp
-from treeanon.metrics.table.sizes import average_class_size, discernibility
-from treeanon.metrics.table.steps import height, precision
 from treeanon.table import Table
 
 

@@ -10,18 +10,16 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from treeanon.arrays import Floats, Ints
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy, Intervals
-from treeanon.kernels.tree.forest import Ints
 from treeanon.metrics.table.ranges import node_ranges, rank_places
 from treeanon.table import Column, Table
 from treeanon.table.covers import Covers, ranked_nodes
 
 Form = Literal["taxonomy", "set"]
 Weights = Mapping[str, float]
-Floats = npt.NDArray[np.float64]
 
 
 def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:

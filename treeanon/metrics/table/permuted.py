@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.kernels.tree.forest import Longs
+from treeanon.arrays import Longs
 from treeanon.metrics.table.queries import permuted_query_loss, permuted_query_loss_of
 from treeanon.table import Table
 from treeanon.table.covers import value_ranks

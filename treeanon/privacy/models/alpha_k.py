@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
-from treeanon.kernels.tree.forest import Longs
-from treeanon.privacy.models.limits import Number, at_most, exact, most_in, shown, total_in, whole_number
-from treeanon.privacy.models.model import Flags, SensitiveModel
+from treeanon.privacy.models.model import Number, SensitiveModel, at_most, exact, most_in, shown, total_in, whole_number
 from treeanon.table import Histogram
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.privacy.models.limits import whole_number
-from treeanon.privacy.models.model import Flags
+from treeanon.arrays import Flags
+from treeanon.privacy.models.model import whole_number
 from treeanon.table import Groups
 
 

@@ -16,8 +16,7 @@ from treeanon.privacy.models.l_diversity import (
     FrequencyDiversity,
     RecursiveDiversity,
 )
-from treeanon.privacy.models.limits import Number
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, Number
 from treeanon.privacy.models.p_sensitive_k import PSensitiveKAnonymity
 from treeanon.privacy.models.t_closeness import Distance, TCloseness
 

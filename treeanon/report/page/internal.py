@@ -16,7 +16,7 @@ from treeanon.report.page.hierarchies import Drawn, held_by_class, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, Shaded, bar, counted, matrix, more, percent, scrolled, table
 from treeanon.report.page.supports import Support, relation_supports
 from treeanon.report.page.trees import legend, record_svg
-from treeanon.report.preview_text_cells import cut
+from treeanon.report.preview_cells import cut
 
 MOST_PAIRS = 100
 MOST_CHANGES = 40

@@ -16,12 +16,19 @@ from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRe
 from treeanon.release.solution_file import version
 from treeanon.release.tree_release import unprotected_classes
 from treeanon.report.page import internal, public, rows
-from treeanon.report.page.elements import Element, el, text_of
+from treeanon.report.page.elements import Element, el, style, text_of
 from treeanon.report.page.parts import Section, counted, percent, tiles
-from treeanon.report.page.reading import as_they_are, left_out
 from treeanon.report.page.risks import NOT_ALIKE, risks
-from treeanon.report.page.statement import AnyRelease, Audience, banner, guarantees, statement, verdicts
-from treeanon.report.page.style import style
+from treeanon.report.page.statement import (
+    AnyRelease,
+    Audience,
+    as_they_are,
+    banner,
+    guarantees,
+    left_out,
+    statement,
+    verdicts,
+)
 from treeanon.risks.model import Risk
 from treeanon.verifier.freeform import FreeformVerdict
 

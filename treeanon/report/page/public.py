@@ -15,13 +15,13 @@ import numpy as np
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics import relation_counts
-from treeanon.previews.records import Record
+from treeanon.previews.replay import Record
 from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import held_by_class, held_in, hierarchy_svg, published_alone
 from treeanon.report.page.parts import Cell, Section, Shaded, counted, matrix, scrolled, table
 from treeanon.report.page.statement import AnyVerdict
 from treeanon.report.page.trees import tree_svg
-from treeanon.report.preview_text_cells import cut
+from treeanon.report.preview_cells import cut
 from treeanon.table import Column, Table
 from treeanon.verifier.freeform import FreeformVerdict
 from treeanon.verifier.table import TableVerdict

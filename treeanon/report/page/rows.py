@@ -10,7 +10,7 @@ from treeanon.previews.model import RowChange
 from treeanon.report.page.elements import Content, Element, el, value
 from treeanon.report.page.hierarchies import Drawn, held_in, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, bar, counted, percent, scrolled, table
-from treeanon.report.preview_text_lines import SIGNS
+from treeanon.report.preview_text import SIGNS
 from treeanon.table import Table
 
 

@@ -1,11 +1,16 @@
-"""What a page says first: for whom it is, what is guaranteed, and what the check found."""
+"""What a page says first: for whom it is, what is guaranteed, and what the check found.
+
+What of the input is not published: dropped by the schema, left out in reading, withheld or suppressed.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
-from treeanon.report.page.elements import Element, el
+from treeanon.report.page.elements import Content, Element, el, value
+from treeanon.report.page.parts import Cell, Section, table
 from treeanon.verifier.freeform import FreeformVerdict
 from treeanon.verifier.permuted import PermutedVerdict, promise
 from treeanon.verifier.table import TableVerdict
@@ -82,3 +87,56 @@ def _verdict(holds: bool, words: str) -> Element:
         f" Verified by counting: {words}",
         class_=css,
     )
+
+
+MOST_PATHS = 100
+
+_ROLES = {
+    "keep": "declared safe by the schema",
+    "sensitive": "sensitive",
+    "pseudonym": "as keyed pseudonyms",
+    "quasi": "quasi columns",
+}
+
+
+def left_out(counts: Mapping[str, Any], *, suppressed: int = 0, withheld: Sequence[str] = ()) -> Section:
+    """What is not published, by path, and what reading and the search left out."""
+    told: list[Sequence[Cell]] = [[words, number] for words, number in _counts(counts, suppressed) if number]
+    parts: list[Content] = []
+    if told:
+        parts.append(table("Left out", ["What", "How many"], told))
+    if withheld:
+        parts.append(el("p", f"Withheld, as too rare to be published safely: {', '.join(withheld)}."))
+    if tables := counts.get("tables_not_read"):
+        parts.append(el("p", f"Tables that no path goes through: {', '.join(tables)}."))
+    parts += [el("p", f"Left out: {what}.") for what in counts.get("left_out", ())]
+    dropped = counts.get("dropped") or {}
+    if dropped:
+        rows: list[Sequence[Cell]] = [[value(path), times] for path, times in list(dropped.items())[:MOST_PATHS]]
+        parts.append(table("Dropped: the schema does not name it, or withholds it", ["Where", "Fields"], rows))
+        if len(dropped) > MOST_PATHS:
+            parts.append(el("p", f"and {len(dropped) - MOST_PATHS:,} more paths"))
+    return Section("left-out", "What is not published", parts or [el("p", "Nothing was dropped or left out.")])
+
+
+def _counts(counts: Mapping[str, Any], suppressed: int) -> Iterator[tuple[str, int]]:
+    yield "persons left out as outliers", suppressed
+    yield "broken records skipped", counts.get("skipped_records", 0)
+    yield "records that hold a JSON key twice; the last one counted", counts.get("records_with_duplicate_keys", 0)
+    yield "files of other kinds", counts.get("ignored_files", 0)
+    for key, rows in counts.get("dangling_keys", {}).items():
+        yield f"rows that refer to a row that is not there, by {key}", rows
+    for key, rows in counts.get("rows_in_circles", {}).items():
+        yield f"rows that refer to each other in circles, by {key}", rows
+    for name, rows in counts.get("rows_of_nobody", {}).items():
+        yield f"rows of {name} that belong to nobody", rows
+    for name, times in counts.get("unknown_values_suppressed", {}).items():
+        yield f"values of {name} that its hierarchy does not know: published as its root", times
+
+
+def as_they_are(roles: Mapping[str, Sequence[str]]) -> Element | None:
+    """What is published as it was, which the guarantee does not change; None if there is nothing."""
+    if not roles:
+        return None
+    named = [f"{', '.join(names)} ({_ROLES.get(role, role)})" for role, names in roles.items()]
+    return el("p", "Published as they are: ", "; ".join(named), ".")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.arrays import Flags, Longs
 from treeanon.forest import Forest
 from treeanon.forest.forest import Label
-from treeanon.kernels.tree.forest import Flags, Longs
 from treeanon.kernels.tree.losses import count_records_with
 from treeanon.privacy import Guarantee
 

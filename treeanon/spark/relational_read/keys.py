@@ -9,9 +9,9 @@ from treeanon.errors import DataError
 from treeanon.forest import ReadReport
 from treeanon.io.options import ReadOptions
 from treeanon.schema.keys import ForeignKey, columns_text
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.relational_read.columns import ROW, Seen
 from treeanon.spark.relational_read.loading import Loaded, filled, united
+from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

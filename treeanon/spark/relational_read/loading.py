@@ -12,10 +12,10 @@ from treeanon.errors import DataError
 from treeanon.io.relational.moved_tables import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, holder_key
 from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.records import give_up
 from treeanon.spark.relational_read.columns import ROW, TOLD, Asked, Seen
 from treeanon.spark.relational_read.inputs import Tables, What
+from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

@@ -26,10 +26,10 @@ from treeanon.io.relational.moved_tables import (
 from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey
 from treeanon.spark.records import Batches, map_batches
+from treeanon.spark.relational_read.accounts import Reached
 from treeanon.spark.relational_read.columns import ROW
 from treeanon.spark.relational_read.keys import circle_of, counted, equal, refuse
 from treeanon.spark.relational_read.loading import Loaded, filled
-from treeanon.spark.relational_read.reaching import Reached
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from treeanon.forest import Forest
-from treeanon.io.relational.arrow_tables import agreement
+from treeanon.io.relational.arrow_tables import Agreed, agreement
 from treeanon.io.relational.fresh_keys import all_keys, blocks_of, moved_from
 from treeanon.io.relational.key_constraints import Needs
 from treeanon.io.relational.layout import Rows, lay_out
 from treeanon.io.relational.lookup_contents import contents
-from treeanon.io.relational.part_agreement import Agreed
 from treeanon.io.relational.plan import MOVED_TABLE
 from treeanon.spark.reading import classes_of
 from treeanon.spark.records import rows_of

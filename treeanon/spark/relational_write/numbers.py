@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.io.relational.part_agreement import Agreed
-from treeanon.kernels.tree.forest import Longs
+from treeanon.arrays import Longs
+from treeanon.io.relational.arrow_tables import Agreed
 from treeanon.spark.relational_write.laying import PartTold
 
 if TYPE_CHECKING:

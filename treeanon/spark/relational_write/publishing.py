@@ -1,29 +1,150 @@
-"""Publishes what is read from tables as tables again: refused before any work, or written, read again, and checked."""
+"""Publishes what is read from tables as tables again: refused before any work, or written, read again, and checked.
+
+Writes tables by Spark: each in a folder of its own, as files of rows in the order of their numbers.
+
+The place of a release as tables: a folder for each, and the description of them all, which appear as one.
+"""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import ReadReport
+from treeanon.io.columns.write_rows import write_lines
 from treeanon.io.options import ReadOptions
+from treeanon.io.relational.arrow_tables import TableOut
+from treeanon.io.relational.file_store import PACKAGE
 from treeanon.io.relational.reading import resolved
+from treeanon.io.relational.write_folder import delimiter_of, file_names, is_package, package_of
 from treeanon.io.relational.writing import check_target, plan_of
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job, Told
 from treeanon.spark.reading import Dataset
+from treeanon.spark.records import Batches, map_batches, rows_of
 from treeanon.spark.relational_read.inputs import FolderTables
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.relational_write.parts import parts_for
-from treeanon.spark.relational_write.release import spread_tables
-from treeanon.spark.relational_write.target import TablesTarget
+from treeanon.spark.relational_write.release import SpreadTables, spread_tables
 from treeanon.spark.solving import Solved, verified
+from treeanon.spark.writing import Target
 from treeanon.verifier.verdict import Verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def folders_of(tables: list[TableOut]) -> list[str]:
+    """The name of the folder of each table."""
+    return file_names([table.name for table in tables], "")
+
+
+def save_tables(spread: SpreadTables, files: str, place: str) -> None:
+    """Writes the tables to folders at a place, as csv, tsv or parquet."""
+    for held, (table, folder) in enumerate(zip(spread.tables, folders_of(spread.tables), strict=True)):
+        chunks = spread.frame.where(f"held = {held}").select("rows")
+        if files == "parquet":
+            map_batches(chunks, _rows, _type(table)).write.parquet(f"{place}/{folder}")
+            continue
+        work = partial(_lines, header=_written(table.data, files), files=files)
+        lines = map_batches(chunks, work, "text string")
+        lines.write.option("lineSep", "\n").text(f"{place}/{folder}")
+
+
+def _type(table: TableOut) -> Any:
+    """The type of a table's rows."""
+    from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
+
+    types = {"integer": LongType, "number": DoubleType, "text": StringType}
+    return StructType([StructField(name, types[table.kinds[name]]()) for name in table.data.column_names])
+
+
+def _rows(batches: Batches) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for packed in batch.column(0):
+            yield from pa.ipc.open_stream(packed.as_buffer())
+
+
+def _lines(batches: Batches, header: str, files: str) -> Iterator[pa.RecordBatch]:
+    """The text of a file: the names of the columns, and the rows."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    # Spark makes a file for the first partition in any case: it holds the names at least.
+    is_first = context is None or context.partitionId() == 0
+    if is_first:
+        yield rows_of("text string", [header])
+    for rows in _rows(batches):
+        if not is_first:
+            yield rows_of("text string", [header])
+            is_first = True
+        yield rows_of("text string", [_written(pa.Table.from_batches([rows]), files, header=False)])
+
+
+def _written(rows: pa.Table, files: str, *, header: bool = True) -> str:
+    """Rows as the text of a file, without its last line end: Spark writes one."""
+    written = io.BytesIO()
+    write_lines(rows, delimiter_of(files), written, header=header)
+    return written.getvalue().decode().removesuffix("\n")
+
+
+class TablesTarget(Target):
+    """A folder that appears whole, and replaces another only if that is a release of tables too."""
+
+    def __init__(self, spark: SparkSession, name: str, files: str, *, force: bool) -> None:
+        self.files = files
+        self.tables: list[TableOut] = []
+        super().__init__(spark, name, f".{files}", force=force)
+        if self.place.toUri().getScheme() != "file":
+            # What was written is read again by its path, as anybody would.
+            raise UsageError(f"{name}: tables go to a folder that driver and workers share by its path (file:///…)")
+
+    def is_ours(self, names: list[str]) -> bool:
+        """Whether the place holds nothing but a release of tables."""
+        if PACKAGE not in names:
+            return False
+        found: dict[bool, list[str]] = {True: [], False: []}
+        self._list(self.place, "", found)
+        return is_package(self._read(self.path(self.place, PACKAGE)), found[False], found[True])
+
+    def write_tables(self, spread: SpreadTables, check: Callable[[str], None]) -> None:
+        """Has tables written; they appear once `check` has passed the folder."""
+        self.tables = spread.tables
+        self.write(lambda place: save_tables(spread, self.files, place), check)
+
+    def tidy(self) -> None:
+        """Gives all files neutral names, and describes them."""
+        paths = []
+        for folder in folders_of(self.tables):
+            names = self.rename_files(self.path(self.aside, folder))
+            paths.append([f"{folder}/{name}" for name in names])
+        stream = self.system.create(self.path(self.aside, PACKAGE))
+        try:
+            stream.write(bytearray(package_of(self.tables, paths, self.files)))
+        finally:
+            stream.close()
+
+    def _list(self, folder: Any, above: str, names: dict[bool, list[str]]) -> None:
+        """Adds the names of what is in a folder: of folders, and of files."""
+        for status in self.system.listStatus(folder):
+            name = above + status.getPath().getName()
+            names[bool(status.isDirectory())].append(name)
+            if status.isDirectory():
+                self._list(status.getPath(), f"{name}/", names)
+
+    def _read(self, file: Any) -> bytes:
+        stream = self.system.open(file)
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
 
 
 def tables_target(spark: SparkSession, job: Job) -> TablesTarget:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from treeanon.arrays import Longs
 from treeanon.forest import Classes, Forest
 from treeanon.io.relational.arrow_tables import TableOut, tables_out
 from treeanon.io.relational.fresh_keys import Numbered, all_keys, blocks_of, choose_keys
 from treeanon.io.relational.layout import Rows, lay_out
 from treeanon.io.relational.writing import kept_primary, needs_of
-from treeanon.kernels.tree.forest import Longs
 from treeanon.schema import Schema
 from treeanon.spark.reading import Dataset, outline
 from treeanon.spark.recipe import Recipe

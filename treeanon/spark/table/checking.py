@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from treeanon.arrays import Longs
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.spark.records import Batches, map_batches, rows_of
 from treeanon.table import Column, Groups, Histogram

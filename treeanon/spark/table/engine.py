@@ -21,7 +21,7 @@ from treeanon.release.table_search import largest_k, require
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job
 from treeanon.spark.records import on_disk
-from treeanon.spark.session import session
+from treeanon.spark.session import Telling, session
 from treeanon.spark.table.checking import check_written, print_of
 from treeanon.spark.table.inputs import Input, flat_format, input_of_files, input_of_frame
 from treeanon.spark.table.ranges import check_ranges, check_request, released, search_ranges
@@ -35,7 +35,6 @@ from treeanon.spark.table.writing import (
     save,
     written_input,
 )
-from treeanon.spark.watching import Telling
 from treeanon.spark.writing import Target
 from treeanon.table import Column, Table
 from treeanon.verifier.table import TableVerdict

@@ -1,29 +1,178 @@
-"""The inputs of rows that Spark reads: delimited files, Parquet, dataframes; and their places for errors."""
+"""The inputs of rows that Spark reads: delimited files, Parquet, dataframes; and their places for errors.
+
+What a partition of rows is read from: pieces of delimited files, or of dataframes, each a source of rows.
+
+Spark cuts files at line ends. Every piece is read by the reader of whole files; a value that goes over a line end would
+be cut in two, so it is refused, and never read as something else.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+
+import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
 from treeanon.io.columns.arrow_stream import FrameSource
-from treeanon.io.columns.column_checks import check_names
+from treeanon.io.columns.column_checks import check_asked, check_names
 from treeanon.io.columns.csv_dialect import Dialect, given_delimiter
+from treeanon.io.columns.csv_exact import UNCLOSED, RowForm, exact_rows
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.frames import as_rows
 from treeanon.io.columns.rows import RowSource, as_tables
 from treeanon.io.reading import input_format
 from treeanon.io.relational.reading import resolved
+from treeanon.io.relational.source import OneTable, Place
 from treeanon.io.sources import Source, plain_name
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT
-from treeanon.spark.failures import spark_failures
 from treeanon.spark.lines import Lines, lines_of_files
-from treeanon.spark.table.pieces import Block, DelimitedPieces, FramePieces, Pieces
+from treeanon.spark.reading import stretches
+from treeanon.spark.records import Batches
+from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_LINES = 200_000
+_BYTES = 32 << 20
+_CUT = (
+    "a quote is opened that is not closed in its line; Spark cuts files at line ends, so values cannot hold one: give"
+    " the rows as Parquet, or leave out --engine spark"
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a partition, which are looked at when `open` is called.
+
+    `before` is what is added to the line or row in an error of theirs.
+    """
+
+    file: int
+    start: int
+    before: int
+    open: Callable[[], RowSource]
+
+
+class Pieces(Protocol):
+    """Makes pieces of the batches of a partition; it is sent to the workers."""
+
+    def of(self, batches: Batches) -> Iterator[Piece]:
+        """The pieces in their order."""
+
+
+@dataclass(frozen=True)
+class FramePieces:
+    """Pieces of a dataframe, or of files that have columns."""
+
+    def of(self, batches: Batches) -> Iterator[Piece]:
+        """One of each batch."""
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        part, before = context.partitionId() if context else 0, 0
+        for batch in batches:
+            if len(batch):
+                yield Piece(-1, part, before, partial(FrameSource, pa.Table.from_batches([batch])))
+            before += len(batch)
+
+
+@dataclass(frozen=True)
+class DelimitedPieces:
+    """Pieces of delimited files that all have this header, given with its line end."""
+
+    header: bytes
+    columns: tuple[str, ...]
+    delimiter: str
+
+    def of(self, batches: Batches) -> Iterator[Piece]:
+        """Pieces of so many lines that are read well together."""
+        for file, start, before, lines in _gathered(batches):
+            begins = start == 0 and before == 0
+            if begins:
+                lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
+            text = (b"" if begins else self.header) + b"\n".join(lines) + b"\n"
+            shift = before - (0 if begins else self.header.count(b"\n"))
+            yield Piece(file, start, shift, partial(self._source, text))
+
+    def _source(self, text: bytes) -> RowSource:
+        """The rows of a text that begins with a header."""
+        dialect = Dialect(self.delimiter)
+        form = RowForm(dialect)
+        if b'"' in text:
+            _refuse_cut(text, form)
+        source = Source("lines", len(text), lambda: cast(BinaryIO, io.BytesIO(text)))
+        found = Block(DelimitedFile(source, dialect, Rules()))
+        if found.file.columns != self.columns:
+            raise DataError("the header is not that of the first file", source="lines", place="line 1")
+        return found
+
+
+class Block(OneTable):
+    """The rows of a piece of a delimited file as the only table of a source."""
+
+    name = "lines"
+    files = "csv"
+    by_column = False
+
+    def __init__(self, file: DelimitedFile) -> None:
+        super().__init__("rows", file.columns)
+        self.file = file
+
+    def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
+        """These columns of the rows; see `TableSource`."""
+        check_asked(self.tables(), table, columns, self.name)
+        return self.file.read(columns, most)
+
+    def place(self, table: str, row: int) -> Place:
+        """Where a row is."""
+        return self.file.place(row)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _gathered(batches: Batches) -> Iterator[tuple[int, int, int, list[bytes]]]:
+    """The lines of a partition by file and block, and how many of the same were before."""
+    at, before, lines, size = (-1, -1), 0, list[bytes](), 0
+    for batch in batches:
+        for file, start, texts in stretches(batch):
+            if lines and ((file, start) != at or len(lines) >= _LINES or size >= _BYTES):
+                yield *at, before, lines
+                before, lines, size = before + len(lines), [], 0
+            if (file, start) != at:
+                at, before = (file, start), 0
+            lines += texts
+            size += sum(map(len, texts))
+    if lines:
+        yield *at, before, lines
+
+
+def _refuse_cut(text: bytes, form: RowForm) -> None:
+    """DataError if a row goes over a line end, or would if its file went on."""
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if b'"' in line and not _is_whole(line, form):
+            raise DataError(_CUT, source="lines", place=f"line {number}")
+
+
+def _is_whole(line: bytes, form: RowForm) -> bool:
+    found = form.row.match(line)
+    if found is not None and found.end() == len(line):
+        return True
+    try:
+        for _ in exact_rows(io.BytesIO(line).read, form, "lines"):
+            pass
+    except DataError as problem:
+        # What else is wrong with it is said by its reader.
+        return problem.message != UNCLOSED
+    return True
+
 
 _FIRST_LINES = 50
 

@@ -24,7 +24,7 @@ from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.registry import FLAT_ALGORITHMS, FlatAlgorithm
 from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.metrics.table import FlatLosses
-from treeanon.metrics.table.steps import height
+from treeanon.metrics.table.groups import height
 from treeanon.privacy.models.t_closeness import TCloseness
 from treeanon.release import TableRelease, fulfil_table
 from treeanon.release.table_request import TableRequest

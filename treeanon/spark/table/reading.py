@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.forest import ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
@@ -25,12 +26,10 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.rows import read_rows
 from treeanon.io.options import ReadOptions
-from treeanon.kernels.tree.forest import Ints
 from treeanon.schema import Schema
 from treeanon.spark.reading import Part, gathered, told_of
 from treeanon.spark.records import Batches, map_batches, rows_of
-from treeanon.spark.table.inputs import Input
-from treeanon.spark.table.pieces import Pieces
+from treeanon.spark.table.inputs import Input, Pieces
 from treeanon.table import Column, Table
 from treeanon.table.spellings import in_one_spelling
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from treeanon.arrays import Ints, Longs
 from treeanon.kernels.table.groups import group_numbers
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.progress import Progress
 from treeanon.release import TableRelease, fulfil_table
 from treeanon.release.table_request import TableRequest

@@ -19,8 +19,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.release.table_release import released_schema
 from treeanon.schema import Schema
 from treeanon.spark.records import Batches, map_batches, rows_of
-from treeanon.spark.table.inputs import Input, input_of_files, input_of_frame
-from treeanon.spark.table.pieces import Pieces
+from treeanon.spark.table.inputs import Input, Pieces, input_of_files, input_of_frame
 from treeanon.spark.table.reading import CODED
 from treeanon.spark.table.searching import Published, text_kinds
 from treeanon.table import Column

@@ -1,4 +1,7 @@
-"""Freeform searches of tables of any size: rows that are alike make blocks, each of which has a graph of its own."""
+"""Freeform searches of tables of any size: rows that are alike make blocks, each of which has a graph of its own.
+
+What published tuples cost that cover rows of a table, as arrays for the kernels.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,55 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.graph import Graph
-from treeanon.algorithms.table.freeform.matchings import Randomness, drawn_originals
-from treeanon.algorithms.table.freeform.prices import prices_of, prices_within
-from treeanon.algorithms.table.freeform.requested_k import asked_k
-from treeanon.algorithms.table.freeform.result import Freeform
-from treeanon.algorithms.table.onedim.lexicographic import few_values_first
-from treeanon.algorithms.table.onedim.orders import Order, ordered
+from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_originals
+from treeanon.algorithms.table.freeform.result import Freeform, asked_k
+from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
+from treeanon.algorithms.table.onedim.orders import Order, few_values_first, ordered
 from treeanon.algorithms.table.onedim.points import Points, sorted_rows, tuple_keys
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.freeform_prices import Prices
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.table.orders import Scales
 from treeanon.metrics.table.ncp import Form
+from treeanon.table import Table
+
+
+def prices_of(table: Table, form: Form = "taxonomy", style: Style = "auto") -> Prices:
+    """The NCP, in this form, of what is published in this style of sets of the table's rows.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.kernels.table.freeform_prices import tuple_costs
+    >>> table = Table.of_texts({"x": (["1", "2", "4"], Hierarchy.flat(["1", "2", "3", "4", "5"]))})
+    >>> prices = prices_of(table, "set", "ranges")
+    >>> tuple_costs(prices, np.array([[0, 1], [1, 2], [2, 0]], np.int32)).tolist()
+    [0.25, 0.5, 0.75]
+    """
+    columns = table_costs(table, form, style)
+    values, scales = scales_of(columns)
+    return _numbered(values, scales, np.array([column.mixed for column in columns]))
+
+
+def prices_within(prices: Prices, rows: Longs) -> Prices:
+    """The prices of some of the rows alone, which are numbered from 0 on."""
+    scales = Scales(prices.kinds, prices.starts, prices.shares, prices.parent, prices.end)
+    return _numbered(np.ascontiguousarray(prices.values[rows]), scales, prices.mixed)
+
+
+def _numbered(values: Ints, scales: Scales, mixed: Floats) -> Prices:
+    """The prices of these rows, their distinct values numbered."""
+    cells = np.empty_like(values)
+    held, bounds = [], [0]
+    for c in range(values.shape[1]):
+        known, number = np.unique(values[:, c], return_inverse=True)
+        cells[:, c] = number + bounds[-1]
+        held.append(known)
+        bounds.append(bounds[-1] + len(known))
+    kinds, starts, shares, parent, end = scales
+    return Prices(
+        values, cells, np.concatenate(held), np.array(bounds, np.int64), kinds, starts, shares, parent, end, mixed
+    )
 
 
 @dataclass(frozen=True, eq=False)

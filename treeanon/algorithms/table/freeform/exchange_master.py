@@ -16,11 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.exchange_columns import worthwhile
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
-from treeanon.kernels.tree.forest import Ints, Longs
-
-Floats = npt.NDArray[np.float64]
 
 _ROUNDS, _AGAIN = 40, 4
 _WIDTH, _NARROWER, _LEAST = 4.0, 0.8, 0.02

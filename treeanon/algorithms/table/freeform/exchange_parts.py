@@ -2,24 +2,105 @@
 
 A part is some tuples, with the classes that they cover: whatever is exchanged within it, every row is still covered as
 often as before. Parts are cut from orders of the classes, other ones with other borders every time.
+
+Tuples that give all members away and get others: who gets which is an assignment at the least cost.
+
+After Hungarian of FREE, which makes tuples so, member by member. Here it is also a way to improve on tuples: each gives
+one member away, any of them, and what it has given costs no more when all are given out again as is best. That is an
+exchange among all tuples at once, of which exchanges between two are the simplest case.
+
+What any graph costs at least: a bound by which to tell how far from the least a search can be.
+
+Let every row have a worth, any number. The tuples of a graph cover each row k times: so they cost as much as all rows
+are worth k times, and what is left of each tuple's cost when the worth of its rows is taken from it. None of the n
+tuples has less left than the one of all possible tuples that has least. So no graph costs less than
+
+    k · (worth of all rows) + n · (the least that is left of any tuple).
+
+That holds for every worth. The dual of the linear program over tuples gives one for which the bound is near to what the
+program costs; and the least that is left is found by a walk through all tuples that leaves out only what cannot be it.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.exchange_assign import made_anew, reassigned
-from treeanon.algorithms.table.freeform.exchange_master import Demand, best_tuples
-from treeanon.algorithms.table.freeform.prices import prices_within
+from treeanon.algorithms.table.freeform.blocks import prices_within
+from treeanon.algorithms.table.freeform.exchange_master import Demand, Pool, best_tuples, priced
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.exchange import Near, costly, exchange, slots_of
-from treeanon.kernels.table.exchange_columns import Floats
+from treeanon.kernels.table.exchange_columns import NEVER, fill_offers
+from treeanon.kernels.table.exchange_walk import worthiest
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
-from treeanon.kernels.tree.forest import Ints, Longs
+
+_PATIENCE = 2
+
+
+def reassigned(prices: Prices, members: Ints, most: Ints, seed: int, is_over: Callable[[], bool]) -> Ints:
+    """The members after rounds of giving one away and getting one, as long as that pays; they never cost more."""
+    count, k = members.shape
+    members, rnd = members.copy(), np.random.default_rng(seed)
+    costs = np.empty((count, count))
+    idle = 0
+    while idle < _PATIENCE * k and not is_over():
+        idle += 1
+        # Every member is given away once in k rounds.
+        if idle % k == 1 or k == 1:
+            members = np.ascontiguousarray(rnd.permuted(members, axis=1))
+        given = np.full(count, idle % k)
+        gained = _assign(prices, members, given, most, costs)
+        if gained > 1e-9:
+            idle = idle % k
+    return members
+
+
+def made_anew(prices: Prices, members: Ints, most: Ints, places: Longs, is_over: Callable[[], bool]) -> Ints | None:
+    """Other tuples that cover as much, made member by member; None if there is no time, or no way.
+
+    `places` says where classes are in an order: what is given out in one round comes from everywhere in it.
+    """
+    count, k = members.shape
+    flat = members.ravel()
+    found = np.ascontiguousarray(flat[np.argsort(places[flat], kind="stable")].reshape(count, k))
+    costs = np.empty((count, count))
+    for number in range(1, k):
+        if is_over():
+            return None
+        begun = np.ascontiguousarray(found[:, : number + 1])
+        _assign(prices, begun, np.full(count, number), most, costs)
+        found[:, number] = begun[:, number]
+        if costs.max() >= NEVER and not _fits(found[:, : number + 1], most):
+            return None
+    return found
+
+
+def _assign(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floats) -> float:
+    """Gives out again, in place, what the tuples give away, at the least cost; returns what is gained."""
+    from scipy.optimize import linear_sum_assignment
+
+    fill_offers(prices, members, given, most, costs)
+    rows = np.arange(len(members))
+    taken = linear_sum_assignment(costs)[1]
+    gained = float(costs[rows, rows].sum() - costs[rows, taken].sum())
+    members[rows, given] = members[taken, given[taken]]
+    return gained
+
+
+def _fits(members: Ints, most: Ints) -> bool:
+    """Whether no tuple covers a class more often than it has rows."""
+    own = np.sort(members, axis=1)
+    run, fits = np.ones(len(own), np.int64), np.ones(len(own), np.bool_)
+    for j in range(1, own.shape[1]):
+        run = np.where(own[:, j] == own[:, j - 1], run + 1, 1)
+        fits &= run <= most[own[:, j]]
+    return bool(fits.all())
+
 
 Deadline = Callable[[], bool]
 
@@ -148,3 +229,46 @@ def cut_by_classes(tuples: Tuples, rows: Longs, size: int, shift: float) -> list
     parts = np.floor(begun / size + shift).astype(np.int64)
     borders = np.flatnonzero(np.diff(parts)) + 1
     return [part for part in np.split(rows, borders) if len(part) > 1]
+
+
+_SHARES = 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002
+_ROUNDS, _LOOKS = 20, 1_000_000
+
+
+def least_cost(tuples: Tuples, seconds: float = 60.0, *, looks: int = _LOOKS) -> float:
+    """A cost that no graph over the rows of these tuples is below: theirs, and all others that cover as much.
+
+    What has been found in the time, the first step of which may take longer. No more than `looks` beginnings of tuples
+    are looked at for every class to begin with: where that is not enough the bound is lower.
+    """
+    end, k = time.monotonic() + seconds, tuples.members.shape[1]
+    if k == 1 or not len(tuples):
+        return 0.0
+    need = np.bincount(tuples.members.ravel(), minlength=len(tuples.most)).astype(np.int64)
+    demand = Demand(tuples.prices, need, tuples.most, k)
+    pool, worth, width = Pool.begun(demand, tuples.members)
+    best = 0.0
+    for share in _SHARES:
+        added = 1
+        while added and time.monotonic() < end:
+            found = priced(demand, pool, worth, width, _ROUNDS, lambda: False)
+            worth, width = (worth, width) if found is None else (found[2], _ROUNDS * float(abs(worth).mean()) / 1000)
+            bound, added = _bound(demand, pool, worth, share, looks)
+            best = max(best, bound)
+    return best
+
+
+def _bound(demand: Demand, pool: Pool, worth: Floats, share: float, looks: int) -> tuple[float, int]:
+    """The bound that these worths give, and how many tuples were found for the pool that would be worth more.
+
+    Only tuples of which less is left than nothing, by a share of the mean cost, are looked for.
+    """
+    whole = float(demand.need @ worth)
+    below = -share * max(whole, 0.0) / demand.tuples - 1e-12
+    begin = np.arange(len(worth))
+    members, left, is_sure = worthiest(demand.prices, demand.most, worth, begin, demand.k, below, looks)
+    chosen = members[left < below]
+    added = pool.add(chosen, tuple_costs(demand.prices, chosen)) if len(chosen) else 0
+    # No member is worth more than the first, and nothing costs less than nothing.
+    left = np.where(is_sure, left, np.minimum(left, -demand.k * np.maximum(worth, 0.0)))
+    return whole + demand.tuples * float(left.min()), added

@@ -2,18 +2,38 @@
 
 After FREE (k-anonymization by freeform generalization): every published tuple covers k originals, and every original is
 covered by k published tuples, so that each of them can be its own.
+
+The privacy step: which original is behind each published tuple, drawn so that each of its k is equally likely.
+
+A regular bipartite graph falls into k perfect matchings without a common edge. One such way to divide it is drawn at
+random, and then one of the k matchings for each connected part of the graph, all equally likely. Every edge of the
+graph is in exactly one of the k: so whatever way it was divided, and even to somebody who knows which, each of the k
+originals of a tuple is its own with probability 1/k, and so is each of the k tuples of an original.
+
+That the way is random, too, and that connected parts are drawn for apart from each other, is for those who know already
+whose some tuples are. For k of 3 and more a graph has very many perfect matchings (by Schrijver's bound, 4/3 to the
+power of n and more for k = 3, and 2 to the power of n for k = 5), so that whose one tuple is tells of few others. But
+it tells of these: a tuple has k - 1 originals left at most without that one, and fewer where others cannot give theirs
+up. With k = 2 a connected part has two matchings alone, so that whose one tuple is tells whose all of them are. The
+same goes for those who know how sensitive values go with quasi columns: where two matchings differ in many rows, that
+may be enough to tell which is the true one.
+
+Draws come from the operating system's randomness.
 """
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.recoding import recoded_members
+from treeanon.arrays import Ints, Longs
+from treeanon.kernels.table.freeform_matchings import Draws, component_of, go_on_matching, set_aside
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.table import Column, Table
 
 
@@ -87,3 +107,88 @@ def rings(rows: Longs, sizes: Longs, k: int) -> Ints:
     edges = np.empty((len(rows), k), np.int32)
     edges[rows] = found
     return edges
+
+
+_ROOM = 1 << 12
+
+
+class Randomness:
+    """Random numbers of the operating system, or, for tests, those that a seed makes."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._own = None if seed is None else np.random.default_rng(seed)
+
+    def _bytes(self, count: int) -> bytes:
+        return secrets.token_bytes(count) if self._own is None else self._own.bytes(count)
+
+    def draws(self, count: int) -> Draws:
+        """Numbers of 32 bits each."""
+        return np.frombuffer(self._bytes(4 * count), np.uint32)
+
+    def below(self, limit: int, count: int) -> Longs:
+        """Whole numbers from 0 to before the limit, all equally likely."""
+        highest = 2**63 // limit * limit
+        found = self._words(count)
+        while (over := np.flatnonzero(found >= highest)).size:
+            found[over] = self._words(len(over))
+        return np.asarray(found % limit, np.int64)
+
+    def order(self, count: int) -> Longs:
+        """The numbers from 0 to before the count in random order."""
+        return np.argsort(self._words(count), kind="stable").astype(np.int64)
+
+    def _words(self, count: int) -> npt.NDArray[np.int64]:
+        return np.frombuffer(self._bytes(8 * count), np.int64) & np.int64(2**63 - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Matchings:
+    """k perfect matchings of a graph without a common edge: original[j, r] is that of tuple j in the r-th of them.
+
+    part[j] is the connected part of the graph, of `parts`, that tuple j belongs to.
+    """
+
+    original: Ints
+    part: Ints
+    parts: int
+
+    def chosen(self, randomness: Randomness) -> Ints:
+        """The original behind every tuple: those of one matching for every connected part, all equally likely."""
+        rows, k = self.original.shape
+        which = randomness.below(k, self.parts)[self.part] if rows else np.zeros(0, np.int64)
+        return self.original[np.arange(rows), which]
+
+
+def drawn_matchings(graph: Graph, randomness: Randomness) -> Matchings:
+    """A random way to divide a regular graph into k perfect matchings.
+
+    >>> graph = Graph(np.array([[0, 1], [1, 2], [2, 0]], np.int32))
+    >>> sorted(drawn_matchings(graph, Randomness()).original.T.tolist())
+    [[0, 1, 2], [1, 2, 0]]
+    """
+    part, parts = component_of(np.ascontiguousarray(graph.edges))
+    edges = graph.edges.copy()
+    for degree in range(graph.k, 1, -1):
+        set_aside(edges, degree, _drawn_slots(edges, degree, randomness))
+    return Matchings(edges, part, parts)
+
+
+def drawn_originals(graph: Graph, randomness: Randomness) -> Ints:
+    """The original behind every published tuple, each of its k equally likely; a permutation of the rows.
+
+    >>> graph = Graph(np.array([[0, 1], [1, 2], [2, 0]], np.int32))
+    >>> drawn_originals(graph, Randomness(1)).tolist() in ([0, 1, 2], [1, 2, 0])
+    True
+    """
+    return drawn_matchings(graph, randomness).chosen(randomness)
+
+
+def _drawn_slots(edges: Ints, degree: int, randomness: Randomness) -> Ints:
+    """The edge of every tuple, of its first `degree`, that is in a random perfect matching."""
+    rows = len(edges)
+    owner, slot = np.full(rows, -1, np.int32), np.full(rows, -1, np.int32)
+    order = randomness.order(rows)
+    done = 0
+    while done < rows:
+        done = go_on_matching(edges, degree, order, done, owner, slot, randomness.draws(4 * rows + _ROOM))
+    return slot

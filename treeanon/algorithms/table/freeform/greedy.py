@@ -21,8 +21,8 @@ from treeanon.algorithms.table.freeform.result import Freeform
 from treeanon.algorithms.table.onedim.orders import Order
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.arrays import Longs
 from treeanon.kernels.table.freeform_rounds import all_free, greedy_rounds
-from treeanon.kernels.tree.forest import Longs
 from treeanon.metrics.table.ncp import Form
 
 _BLOCK = 20_000

@@ -13,7 +13,7 @@ from treeanon.algorithms.table.freeform.result import Freeform
 from treeanon.algorithms.table.onedim.orders import Order
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
-from treeanon.kernels.table.freeform_assigning import step_matrix
+from treeanon.kernels.table.freeform_rounds import step_matrix
 from treeanon.metrics.table.ncp import Form
 
 _BLOCK = 1_000

@@ -9,19 +9,140 @@ of a node linear: the lowest node above several is the highest of those above j 
 
 The program is given to HiGHS. It may take any time: after `seconds`, the best graph found so far is taken, or that of
 Hungarian or Greedy where these are better, and `gap` says how far it may be from the least, as a share.
+
+The mixed integer program of the best graph over a few rows, and what a solver makes of it.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from treeanon.algorithms.table.freeform import greedy, hungarian
 from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
-from treeanon.algorithms.table.freeform.program import Program
 from treeanon.algorithms.table.freeform.result import Freeform
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.arrays import Ints
 from treeanon.errors import UsageError
-from treeanon.kernels.table.freeform_prices import tuple_costs
+from treeanon.kernels.table.freeform_prices import Prices, rows_cost, tuple_costs
+from treeanon.kernels.table.orders import NODES, RANGES
 from treeanon.metrics.table.ncp import Form
+
+
+class Program:
+    """Variables with a cost each, and linear conditions of them.
+
+    The first n² variables say whether tuple j covers original i (at j·n + i): 0 or 1. All others are at least 0 and
+    need not be whole.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self._block = block
+        self._n = len(block)
+        self._columns = [_column_of(block.prices, c) for c in range(len(block.prices.kinds))]
+        self._costs: list[float] = [0.0] * self._n**2
+        self._entries: tuple[list[int], list[int], list[float]] = ([], [], [])
+        self._least: list[float] = []
+        self._most: list[float] = []
+        self._add_regularity()
+        for c in range(len(self._columns)):
+            for j in range(self._n):
+                self._add_cost(c, j)
+
+    def _variable(self, cost: float = 0.0) -> int:
+        self._costs.append(cost)
+        return len(self._costs) - 1
+
+    def _condition(self, terms: dict[int, float], least: float, most: float = np.inf) -> None:
+        rows, columns, factors = self._entries
+        rows += [len(self._least)] * len(terms)
+        columns += terms
+        factors += terms.values()
+        self._least.append(least)
+        self._most.append(most)
+
+    def _covers(self, j: int, i: int) -> int:
+        return j * self._n + i
+
+    def _add_regularity(self) -> None:
+        n, k = self._n, self._block.k
+        for j in range(n):
+            self._condition({self._covers(j, i): 1.0 for i in range(n)}, k, k)
+            self._condition({self._covers(i, j): 1.0 for i in range(n)}, k, k)
+
+    def _add_cost(self, c: int, j: int) -> None:
+        """A variable that is at least what a column of a tuple costs."""
+        kind, values, own = self._columns[c].kinds[0], self._columns[c].values[:, 0], self._columns[c].values[j, 0]
+        cost = self._variable(1.0)
+        for i in range(self._n):
+            # A pair with its own original: all there is to it for nodes, and for missing values.
+            if kind == NODES or (own < 0) != (values[i] < 0):
+                worth = rows_cost(self._columns[c], np.array([j, i], np.int32), 2)
+                if worth > 0:
+                    self._condition({cost: 1.0, self._covers(j, i): -worth}, 0.0)
+        if own >= 0 and kind == RANGES:
+            self._add_ends(c, j, cost)
+        elif own >= 0 and kind != NODES:
+            self._add_held(c, j, cost)
+
+    def _add_ends(self, c: int, j: int, cost: int) -> None:
+        """The cost of a range: how far it goes up from the tuple's own original, and how far down."""
+        column = self._columns[c]
+        values, places = column.values[:, 0], column.shares[column.starts[0] :]
+        up, down = self._variable(), self._variable()
+        self._condition({cost: 1.0, up: -1.0, down: -1.0}, 0.0)
+        for i in np.flatnonzero(values >= 0).tolist():
+            way = float(places[values[i]] - places[values[j]])
+            if way:
+                self._condition({up if way > 0 else down: 1.0, self._covers(j, i): -abs(way)}, 0.0)
+
+    def _add_held(self, c: int, j: int, cost: int) -> None:
+        """The cost of a set: a step for each value that is held besides the tuple's own."""
+        column = self._columns[c]
+        values, step = column.values[:, 0], float(column.shares[column.starts[0]])
+        terms = {cost: 1.0}
+        for value in np.unique(values[values >= 0]).tolist():
+            if value != values[j]:
+                held = self._variable()
+                terms[held] = -step
+                for i in np.flatnonzero(values == value).tolist():
+                    self._condition({held: 1.0, self._covers(j, i): -1.0}, 0.0)
+        self._condition(terms, 0.0)
+
+    def solved(self, seconds: float) -> tuple[Ints | None, float]:
+        """The best edges found in the time, if any, and what any edges cost at least."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.sparse import csr_array
+
+        n, size = self._n, len(self._costs)
+        rows, columns, factors = self._entries
+        matrix = csr_array((factors, (rows, columns)), shape=(len(self._least), size))
+        low, high, whole = np.zeros(size), np.full(size, np.inf), np.zeros(size)
+        high[: n * n] = whole[: n * n] = 1.0
+        low[[self._covers(j, j) for j in range(n)]] = 1.0
+        found = milp(
+            np.array(self._costs),
+            integrality=whole,
+            bounds=Bounds(low, high),
+            constraints=LinearConstraint(matrix, self._least, self._most),
+            options={"time_limit": seconds, "mip_rel_gap": 0.0},
+        )
+        bound = 0.0 if found.mip_dual_bound is None else float(found.mip_dual_bound)
+        if found.x is None:
+            return None, bound
+        chosen = found.x[: n * n].reshape(n, n) > 0.5
+        return np.nonzero(chosen)[1].reshape(n, self._block.k).astype(np.int32), bound
+
+
+def _column_of(prices: Prices, c: int) -> Prices:
+    """The prices of one column alone."""
+    return prices._replace(
+        values=np.ascontiguousarray(prices.values[:, c : c + 1]),
+        kinds=prices.kinds[c : c + 1],
+        starts=prices.starts[c : c + 2],
+        mixed=prices.mixed[c : c + 1],
+    )
+
 
 MOST_ROWS = 400
 _SECONDS = 60.0

@@ -1,8 +1,11 @@
-"""What a freeform search gives back: a graph, and the original behind each published tuple, which nobody else knows."""
+"""What a freeform search gives back: a graph, and the original behind each published tuple, which nobody else knows.
+
+What a freeform search is asked for: how many originals a tuple covers, and nothing of sensitive values.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +13,10 @@ import numpy as np
 
 from treeanon.algorithms.table.freeform.graph import Graph
 from treeanon.algorithms.table.options import Style
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.requested_k import k_asked
+from treeanon.arrays import Ints, Longs
+from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
 
@@ -74,3 +80,25 @@ class Freeform:
     def as_dict(self) -> dict[str, Any]:
         """Nothing: a graph is of the rows of one table."""
         return {}
+
+
+def refuse_sensitive(algorithm: str, models: Iterable[Model]) -> None:
+    """UsageError if a model looks at sensitive values, which freeform releases cannot be made to satisfy."""
+    if any(model.sensitive is not None for model in models):
+        raise UsageError(
+            f"{algorithm} gives k-anonymity alone: whoever knows that the persons behind a row were chosen to"
+            " be diverse can rule some of them out; ask a search of groups for models of sensitive classes"
+        )
+
+
+def asked_k(algorithm: str, problem: Problem) -> int:
+    """The k that a problem asks for; an error if a freeform release cannot have it, or never of these rows.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
+    >>> asked_k("ring", Problem(Table.of_texts({"x": ("aab", Hierarchy.flat("ab"))}), (KAnonymity(2),)))
+    2
+    """
+    refuse_sensitive(algorithm, problem.models)
+    return k_asked(problem, "freeform")

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.graph import Graph, rings
-from treeanon.algorithms.table.freeform.matchings import Randomness, drawn_originals
-from treeanon.algorithms.table.freeform.prices import prices_of
-from treeanon.algorithms.table.freeform.requested_k import asked_k
-from treeanon.algorithms.table.freeform.result import Freeform
-from treeanon.algorithms.table.onedim.costs import table_costs
-from treeanon.algorithms.table.onedim.cuts import best_cuts, ncp_costs
+from treeanon.algorithms.table.freeform.blocks import prices_of
+from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_originals, rings
+from treeanon.algorithms.table.freeform.result import Freeform, asked_k
+from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
-from treeanon.kernels.tree.forest import Longs
+from treeanon.arrays import Longs
 from treeanon.metrics.table.ncp import Form
 
 

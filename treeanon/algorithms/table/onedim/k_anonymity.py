@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treeanon.algorithms.table.onedim.costs import table_costs
-from treeanon.algorithms.table.onedim.cuts import best_cuts, extent_costs, ncp_costs
+from treeanon.algorithms.table.onedim.costs import best_cuts, extent_costs, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.partition import Partition

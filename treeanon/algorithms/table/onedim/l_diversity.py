@@ -16,18 +16,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.onedim.l_diversity_costs import Costs, listed
-from treeanon.algorithms.table.onedim.l_diversity_optimal import Optimal, largest
+from treeanon.algorithms.table.onedim.l_diversity_optimal import Costs, Optimal, largest, listed
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.requested_k import one_row_each
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.onedim_diversity import diverse_groups
 from treeanon.kernels.table.onedim_diversity_loss import look_back as swap_back
 from treeanon.kernels.table.onedim_diversity_near import near_groups
-from treeanon.kernels.tree.forest import Ints, Longs
 from treeanon.metrics.table.ncp import Form
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 from treeanon.table import Column, Table

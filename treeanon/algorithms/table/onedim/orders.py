@@ -3,6 +3,14 @@
 After 1D (Ghinita et al., TODS 2009), which maps the quasi columns to one dimension by a Hilbert curve or by iDistance.
 Where we differ: rows can be sorted by one column after the other as well, or split again and again by the column for
 which that pays most, both of which are often better; and several orders can be tried.
+
+Rows in the order of splitting them: every block by the column for which that pays most.
+
+Rows sorted by one column after the other.
+
+Rows by their place on a Hilbert curve through all quasi columns.
+
+Rows by the centre they are nearest to, and then by how far they are from it.
 """
 
 from __future__ import annotations
@@ -12,19 +20,176 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from treeanon.algorithms.table.onedim.adaptive import adaptive_order
-from treeanon.algorithms.table.onedim.costs import ColumnCosts, table_costs
-from treeanon.algorithms.table.onedim.cuts import sampled_loss
-from treeanon.algorithms.table.onedim.hilbert import hilbert_order
-from treeanon.algorithms.table.onedim.idistance import CENTRES, idistance_order
-from treeanon.algorithms.table.onedim.lexicographic import few_values_first, lexicographic_order, walk
-from treeanon.algorithms.table.onedim.points import Floats, Points
+from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, scales_of, table_costs
+from treeanon.algorithms.table.onedim.points import Points, in_blocks, sorted_rows, tuple_keys
 from treeanon.algorithms.table.options import Style
+from treeanon.arrays import Floats, Ints, Longs, Words
 from treeanon.errors import UsageError
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.kernels.table.onedim import turn_back, walked
+from treeanon.kernels.table.orders import WORD, adaptive_rows, hilbert_words, nearest_centres
 from treeanon.metrics.table.ncp import Form
 from treeanon.table import Table
+
+
+def adaptive_order(columns: list[ColumnCosts], k: int) -> Longs:
+    """The rows in an order made for groups of k rows.
+
+    All rows are one block at first. A block is split by one column, in the middle of its range or by the children of
+    the lowest node that covers it: that with the most gain for a bit of the entropy of the parts, where the gain is how
+    much less k random rows of a part are expected to lose in that column than k of the whole block.
+
+    >>> from treeanon.algorithms.table.onedim.costs import table_costs
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"x": (["a", "b", "a", "b"], Hierarchy.flat(["a", "b"]))})
+    >>> adaptive_order(table_costs(table, "taxonomy", "auto"), 2).tolist()
+    [0, 2, 1, 3]
+    """
+    values, scales = scales_of(columns)
+    return adaptive_rows(values, scales, k) if len(values) else np.zeros(0, np.int64)
+
+
+def lexicographic_order(points: Points, columns: Longs) -> tuple[Longs, Floats]:
+    """The rows sorted by these columns, the first of which counts most; and how far along the way each of them is.
+
+    A column need not begin anew where one before it has moved: it goes up or down, whichever begins nearer.
+
+    >>> square = Points(np.array([[0, 0], [0, 1], [1, 0], [1, 1]], np.int32), np.array([2, 2]))
+    >>> [found.tolist() for found in lexicographic_order(square, np.array([0, 1]))]
+    [[0, 1, 3, 2], [0.0, 1.0, 2.0, 3.0]]
+    """
+    rows = sorted_rows(tuple_keys(points, columns))
+    turn_back(rows, points.points, columns)
+    return rows, walk(points, rows)
+
+
+def walk(points: Points, rows: Longs) -> Floats:
+    """How far it is along the rows to each of them: the steps in all columns, each column being 1 long."""
+    return walked(rows, points.points, points.scale)
+
+
+def few_values_first(points: Points) -> Longs:
+    """The columns, those with fewer distinct values first.
+
+    >>> few_values_first(Points(np.array([[0, 5], [1, 5]], np.int32), np.array([2, 9]))).tolist()
+    [1, 0]
+    """
+    return np.argsort([np.count_nonzero(np.bincount(column)) for column in points.points.T], kind="stable")
+
+
+MOST_BITS = 31
+
+
+def hilbert_order(points: Points, bits: int | None = None) -> tuple[Longs, Floats]:
+    """The rows in the order of the curve, and how far along it each of them is, from 0 to 1.
+
+    The curve fills a cube of 2^bits cells a side, to which every column is scaled; unless told otherwise, it has a cell
+    for every tuple. Rows of one cell are sorted by their values.
+
+    >>> square = Points(np.array([[0, 0], [1, 0], [1, 1], [0, 1]], np.int32), np.array([2, 2]))
+    >>> [found.tolist() for found in hilbert_order(square)]
+    [[0, 3, 2, 1], [0.0, 0.25, 0.5, 0.75]]
+    """
+    enough = max(int(points.sizes.max(initial=1) - 1).bit_length(), 1)
+    bits = enough if bits is None else bits
+    if not 1 <= bits <= MOST_BITS:
+        raise UsageError(f"a Hilbert curve has from 1 to {MOST_BITS} bits a column")
+    words = curve_places(points, bits)
+    keys: list[npt.NDArray[np.generic]] = list(words.T.copy())
+    if bits < enough:
+        keys += tuple_keys(points, np.arange(len(points.sizes)))
+    rows = sorted_rows(keys)
+    return rows, _shares(words, bits * len(points.sizes))[rows]
+
+
+def curve_places(points: Points, bits: int) -> Words:
+    """The place of every row on the curve as words, the most significant first."""
+    words = np.zeros((len(points), -(-bits * len(points.sizes) // WORD)), np.uint64)
+
+    def task(block: slice) -> None:
+        hilbert_words(points.points[block], points.sizes, bits, words[block])
+
+    in_blocks(task, len(points))
+    return words
+
+
+def _shares(words: Words, length: int) -> Floats:
+    """Places as shares of the curve's length, as exactly as a float has it."""
+    last = length - WORD * (words.shape[1] - 1)
+    out = np.zeros(len(words))
+    for w in range(words.shape[1]):
+        held = WORD * w + (last if w == words.shape[1] - 1 else WORD)
+        out += np.ldexp(words[:, w].astype(np.float64), -held)
+    return out
+
+
+CENTRES = 64
+
+_SAMPLE, _ROUNDS, _SIDE = 20_000, 10, 1 << 10
+
+
+def idistance_order(points: Points, centres: int = CENTRES, seed: int = 0) -> tuple[Longs, Floats]:
+    """The rows in the order of iDistance, and where each of them is, from 0 to 1.
+
+    The centres are those of k-means on a sample of the rows, in the order of a Hilbert curve; every centre has as much
+    of the way as any other. `seed` draws the sample and the first centres.
+
+    >>> line = Points(np.array([[0], [9], [1], [8]], np.int32), np.array([10]))
+    >>> idistance_order(line, centres=2)[0].tolist() in ([0, 2, 1, 3], [0, 2, 3, 1], [2, 0, 1, 3], [2, 0, 3, 1])
+    True
+    """
+    if centres < 1:
+        raise UsageError("iDistance needs at least one centre")
+    if not len(points):
+        return np.zeros(0, np.int64), np.zeros(0)
+    middle = _sorted_centres(_means(points, centres, seed))
+    nearest, distance = _nearest(points, middle)
+    keys = [nearest, distance, *tuple_keys(points, np.arange(len(points.sizes)))]
+    rows = sorted_rows(list(keys))
+    whole = np.sqrt(distance.max(initial=0)) or 1.0
+    return rows, ((nearest + np.sqrt(distance) / whole) / len(middle))[rows]
+
+
+def _nearest(points: Points, centres: Floats) -> tuple[Longs, Floats]:
+    nearest, distance = np.empty(len(points), np.int64), np.empty(len(points))
+
+    def task(block: slice) -> None:
+        nearest_centres(points.points[block], points.scale, centres, nearest[block], distance[block])
+
+    in_blocks(task, len(points))
+    return nearest, distance
+
+
+def _means(points: Points, wanted: int, seed: int) -> Floats:
+    """The centres of k-means on a sample; those that lose all their rows are dropped."""
+    rng = np.random.default_rng(seed)
+    chosen = rng.choice(len(points), min(_SAMPLE, len(points)), replace=False)
+    sample = Points(points.points[chosen], points.sizes)
+    distinct = _distinct(sample)
+    centres = distinct[rng.permutation(len(distinct))[:wanted]] * points.scale
+    for _round in range(_ROUNDS):
+        nearest = _nearest(sample, centres)[0]
+        counts = np.bincount(nearest, minlength=len(centres))
+        sums = [np.bincount(nearest, column, len(centres)) for column in (sample.points * points.scale).T]
+        centres = np.array(sums).T[counts > 0] / counts[counts > 0, None]
+    return centres
+
+
+def _distinct(points: Points) -> Ints:
+    """The points without repetition, sorted."""
+    found = points.points[sorted_rows(tuple_keys(points, np.arange(len(points.sizes))))]
+    kept: Ints = found[np.append(True, (found[1:] != found[:-1]).any(axis=1))]
+    return kept
+
+
+def _sorted_centres(centres: Floats) -> Floats:
+    """The centres in the order of a Hilbert curve."""
+    cells = np.clip(np.rint(centres * (_SIDE - 1)), 0, _SIDE - 1).astype(np.int32)
+    sizes = np.full(centres.shape[1], _SIDE, np.int64)
+    return centres[hilbert_order(Points(cells, sizes))[0]]
+
 
 Order = Literal["best", "adaptive", "hilbert", "idistance", "lexicographic", "user"]
 ORDERS: tuple[Order, ...] = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")

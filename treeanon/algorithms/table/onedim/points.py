@@ -10,11 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.kernels.tree.forest import Ints, Longs
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
-
-Floats = npt.NDArray[np.float64]
 
 _BLOCK = 1 << 16
 

@@ -1,0 +1,238 @@
+"""Walks parsed JSON records and counts what stands where.
+
+The first records of JSON documents and of lines of JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+from treeanon.errors import DataError
+from treeanon.hierarchy.numbers import number_text
+from treeanon.infer.leaves import Kinds, dotted_name, find_kinds
+from treeanon.infer.model import Sample
+from treeanon.infer.stats import Place
+from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
+from treeanon.io.documents.json_records import parse
+from treeanon.io.sources import Source
+from treeanon.schema import RecordPath
+from treeanon.schema.dump import record_text
+
+
+def ndjson_sample(streams: Iterable[tuple[str, BinaryIO]], format: str, most: int) -> Sample:
+    """The first lines of one or more named streams, parsed."""
+    records: list[Any] = []
+    whole = True
+    name = ""
+    for name, stream in streams:
+        for number, line in enumerate(_lines(name, stream), start=1):
+            if len(records) == most:
+                whole = False
+                break
+            records.append(_parsed(line, name, f"line {number}"))
+        if not whole:
+            break
+    if not records:
+        raise DataError("holds no record", source=name)
+    return Sample(format, None, records, whole, "each line is one record")
+
+
+def _lines(source: str, stream: BinaryIO) -> Iterator[bytes]:
+    for block in line_blocks(stream, source):
+        yield from block.removesuffix(b"\n").split(b"\n")
+
+
+def _parsed(text: bytes, source: str, place: str) -> Any:
+    try:
+        record = parse(text)
+    except DataError as problem:
+        raise DataError(problem.message, source=source, place=place) from None
+    return _checked(record, source, place)
+
+
+def _checked(record: Any, source: str, place: str) -> Any:
+    if record is not None and record != "" and type(record) is not dict:
+        raise DataError("an object is expected", source=source, place=place)
+    return record
+
+
+def one_json_record(item: Source) -> Any:
+    """The one record of a file."""
+    with item.open() as stream:
+        data = stream.read()
+    refuse_byte_order_mark(data[:4], item.name)
+    if not data.strip():
+        raise DataError("is empty", source=item.name)
+    return _parsed(data, item.name, "record 1")
+
+
+def json_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
+    """The first records of one document: of the array that `path` names, or else of the largest."""
+    data = stream.read()
+    refuse_byte_order_mark(data[:4], source)
+    if not data.strip():
+        raise DataError("is empty", source=source)
+    try:
+        document = parse(data)
+    except DataError as problem:
+        raise DataError(problem.message, source=source) from None
+    arrays = _arrays(document)
+    why = "as given by --record" if path is not None else ""
+    if path is None:
+        path, why = _choose(document, arrays, source)
+    found = [document] if path.whole_file else _at(document, path.names, source)
+    records = [_checked(record, source, f"record {n}") for n, record in enumerate(found[:most], start=1)]
+    if not records:
+        raise DataError("holds no record at the record path", source=source)
+    others = [_told(names, size) for names, size in arrays if names != path.names or path.whole_file]
+    if not path.whole_file and type(document) is dict:
+        others.append('"." (the document is one record)')
+    return Sample("json", path, records, len(found) <= most, why, tuple(others[:8]))
+
+
+def _arrays(document: Any) -> list[tuple[tuple[str, ...], int]]:
+    """The paths of arrays of objects, through objects only, with their numbers of items, the longest first."""
+    found: list[tuple[tuple[str, ...], int]] = []
+    queue: list[tuple[tuple[str, ...], Any]] = [((), document)]
+    for names, value in queue:
+        if type(value) is list and value and all(type(item) is dict or item is None for item in value):
+            found.append((names, len(value)))
+        elif type(value) is dict and len(queue) < 10_000:
+            queue.extend(((*names, key), inner) for key, inner in value.items() if dotted_name(key) is not None)
+    return sorted(found, key=lambda pair: (-pair[1], len(pair[0])))
+
+
+def _choose(document: Any, arrays: list[tuple[tuple[str, ...], int]], source: str) -> tuple[RecordPath, str]:
+    if arrays:
+        names, size = arrays[0]
+        return RecordPath(names, True), f"the longest array of objects ({size:,} items)"
+    if type(document) is dict:
+        return RecordPath((), False), "there is no array of objects: the document is one record"
+    raise DataError("holds no array of objects, and is no object; a record is an object", source=source)
+
+
+def _at(document: Any, names: tuple[str, ...], source: str) -> list[Any]:
+    for depth, name in enumerate(names):
+        if type(document) is not dict or name not in document:
+            raise DataError(f"there is no {'.'.join(names[: depth + 1])}; check the record path", source=source)
+        document = document[name]
+    if type(document) is not list:
+        raise DataError("an array of records is expected at the record path", source=source)
+    return document
+
+
+def _told(names: tuple[str, ...], size: int) -> str:
+    return f"{record_text(RecordPath(names, True), slashed=False)!r} ({size:,} items)"
+
+
+CANDIDATES = (("resource", "resourceType"), ("resourceType",), ("type",), ("kind",))
+_FIELD_DEPTH = 3
+
+
+def walk_json(records: Iterable[Any], *, apart: bool = True) -> tuple[Place, Kinds]:
+    """What stands where in the records, items of mixed arrays apart by kind, and how the kinds are told apart.
+
+    Where all items have the same fields, as rows have, `apart=False` looks for no kinds.
+
+    >>> root, _ = walk_json([{"age": 3, "visits": [{"ward": "x"}, {"ward": "y"}]}])
+    >>> root.fields["visits"].repeated, root.fields["visits"].fields["ward"].values.distinct
+    (True, 2)
+    """
+    records = list(records)
+    if not apart:
+        return _Walk({}).all(records), {}
+    kinds = find_kinds(_Walk({}).all(records))
+    return _Walk(kinds).all(records), kinds
+
+
+class _Walk:
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        self.record = 0
+
+    def all(self, records: list[Any]) -> Place:
+        root = Place(None)
+        try:
+            for self.record, record in enumerate(records, start=1):
+                self.instance(root, record)
+        except RecursionError:
+            raise DataError("is nested too deeply", place=f"record {self.record}") from None
+        return root
+
+    def value(self, place: Place, value: Any) -> None:
+        """Counts the value of a key: all items of an array, or one."""
+        if type(value) is not list:
+            self.instance(place, value)
+            return
+        place.repeated = True
+        for item in value:
+            self.instance(place, item)
+
+    def instance(self, place: Place, value: Any) -> None:
+        """Counts one object, value, or array directly in an array."""
+        place.enter(self.record)
+        if value is None or value == "":
+            place.absent += 1
+        elif type(value) is dict:
+            self.object(place, value)
+        elif type(value) is list:
+            self.array(place, value)
+        else:
+            self.scalar(place, value)
+
+    def object(self, place: Place, value: dict[str, Any]) -> None:
+        place.objects += 1
+        kind = self.kinds.get(place.path)
+        if kind is not None and (constant := _constant(value, kind.names)) is not None:
+            place = place.kind(constant)
+            place.enter(self.record)
+            place.objects += 1
+        elif not self.kinds:
+            _note_kinds(place, value)
+        for key, inner in value.items():
+            at = place.field_named(key)
+            if at is not None:
+                self.value(at, inner)
+
+    def array(self, place: Place, value: list[Any]) -> None:
+        place.arrays += 1
+        place.empty_arrays += not value
+        items = place.inner_items()
+        for item in value:
+            self.instance(items, item)
+
+    def scalar(self, place: Place, value: Any) -> None:
+        text = value if type(value) is str else _text(value)
+        place.unreadable |= "\0" in text
+        place.values.add(text, self.record, quoted=type(value) is str)
+
+
+def _text(value: Any) -> str:
+    if type(value) is bool:
+        return "true" if value else "false"
+    return number_text(value)
+
+
+def _constant(value: Any, names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = value.get(name) if type(value) is dict else None
+    return value if type(value) is str and value else None
+
+
+def _note_kinds(place: Place, value: dict[str, Any]) -> None:
+    for candidate in CANDIDATES:
+        constant = _constant(value, candidate)
+        if constant is not None:
+            fields = set(_fields(value, "", _FIELD_DEPTH)) - {".".join(("", *candidate))}
+            place.saw(candidate, constant, fields)
+
+
+def _fields(value: Any, lead: str, depth: int) -> Iterator[str]:
+    """The paths of fields inside an object, so many levels deep, through first items of arrays."""
+    if type(value) is list:
+        value = value[0] if value else None
+    if type(value) is dict and depth:
+        for key, inner in value.items():
+            yield f"{lead}.{key}"
+            yield from _fields(inner, f"{lead}.{key}", depth - 1)

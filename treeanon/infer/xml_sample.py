@@ -1,0 +1,274 @@
+"""Walks XML elements and counts what stands where.
+
+The first records of XML documents, read no further than they need to be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, BinaryIO, cast
+
+from lxml import etree
+
+from treeanon.errors import DataError
+from treeanon.infer.leaves import Kind, Kinds, find_kinds
+from treeanon.infer.model import Prefixes, Sample, all_elements
+from treeanon.infer.stats import Place
+from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
+from treeanon.io.documents.xml_document import refuse_declarations, safe_parser, xml_error
+from treeanon.io.options import MAX_RECORD_BYTES
+from treeanon.io.sources import Source
+from treeanon.schema import RecordPath
+
+_BLOCK = 1 << 18
+_LOOK = 4 << 20
+"""So much is looked at before a repeated element is taken for the records."""
+_MOST = 32 << 20
+Tags = tuple[str, ...]
+
+
+def one_xml_record(item: Source) -> etree._Element:
+    """The root element of a file that is one record."""
+    with item.open() as stream:
+        return _Reading(stream, item.name, 1 << 60).read(None)
+
+
+def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
+    """The first elements at the path or, without one, of the repeated element that is nearest to the root."""
+    reading = _Reading(stream, source, most)
+    root = reading.read(path)
+    prefixes = Prefixes(all_elements([root]))
+    why, others = "as given by --record", tuple[str, ...]()
+    if path is None:
+        tags, why, others = _choose(root, reading.times, prefixes)
+    else:
+        tags = _tags_of(root, path)
+    names = tuple(prefixes.short(tag) or "" for tag in tags)
+    if len(tags) < 2:
+        record = RecordPath(names if path is not None and path.names else (), False)
+        return Sample("xml", record, [root], reading.ended, why, others, prefixes)
+    found = [element for element in _at(root, tags) if id(element) not in reading.open_elements()]
+    if not found:
+        raise DataError("holds no record at the record path", source=source)
+    whole = reading.ended and len(found) <= most
+    return Sample("xml", RecordPath(names, True), found[:most], whole, why, others, prefixes)
+
+
+class _Reading:
+    """Parses a stream until enough records are there; the elements that are still open are known."""
+
+    def __init__(self, stream: BinaryIO, source: str, most: int) -> None:
+        self.stream, self.source, self.most = stream, source, most
+        self.parser, self.refusal = safe_parser(None, ("start", "end"))
+        self.stack: list[etree._Element] = []
+        self.times: Counter[Tags] = Counter()
+        self.root: etree._Element | None = None
+        self.ended = False
+
+    def read(self, path: RecordPath | None) -> etree._Element:
+        """The root element, with what was read of it."""
+        try:
+            self.blocks(path)
+        except etree.XMLSyntaxError as problem:
+            error = xml_error(problem, self.refusal)
+            raise DataError(error.message, source=self.source, place=error.place) from None
+        except DataError as problem:
+            raise DataError(problem.message, source=self.source, place=problem.place) from None
+        assert self.root is not None
+        return self.root
+
+    def blocks(self, path: RecordPath | None) -> None:
+        size = 0
+        while block := self.stream.read(_BLOCK):
+            size += len(block)
+            self.parser.feed(block)
+            for event, element in self.parser.read_events():
+                self.event(event, cast(etree._Element, element))
+            if self.enough(size, path):
+                return
+            if size > MAX_RECORD_BYTES:
+                raise DataError(f"no record ends within {MAX_RECORD_BYTES >> 20} MB")
+        if not size:
+            raise DataError("is empty")
+        refuse_declarations(self.parser.close())
+        for event, element in self.parser.read_events():
+            self.event(event, cast(etree._Element, element))
+        self.ended = True
+
+    def event(self, event: str, element: etree._Element) -> None:
+        if self.root is None:
+            refuse_declarations(element)
+            self.root = element
+        if event == "start":
+            self.stack.append(element)
+            return
+        if len(self.stack) <= 8:
+            self.times[tuple(str(e.tag) for e in self.stack)] += 1
+        self.stack.pop()
+
+    def enough(self, size: int, path: RecordPath | None) -> bool:
+        """Whether enough records are there, or more than is worth reading for a sample."""
+        if self.root is None or (path is not None and path.whole_file):
+            return False
+        if path is not None:
+            locals_ = tuple(name.rpartition(":")[2] for name in path.names)
+            count = sum(n for tags, n in self.times.items() if tuple(_local(t) for t in tags) == locals_)
+            return count >= self.most or (size > _MOST and count > 0)
+        if size < _LOOK:
+            return False
+        ranked = _ranked(self.times, str(self.root.tag))
+        count = self.times[ranked[0]] if ranked else 0
+        return count >= self.most or (size > _MOST and count > 1)
+
+    def open_elements(self) -> set[int]:
+        """The ids of elements whose end was not read."""
+        return set() if self.ended else {id(element) for element in self.stack}
+
+
+def _local(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def _ranked(times: Counter[Tags], root: str) -> list[Tags]:
+    """The paths of repeated elements that lie in no other repeated element, the most frequent first."""
+    found: list[Tags] = []
+    for tags in sorted((t for t in times if len(t) > 1 and t[0] == root), key=len):
+        inside = any(tags[: len(outer)] == outer for outer in found)
+        if not inside and (times[tags] > 1 or (len(tags) == 2 and _is_plural(tags[0], tags[1]))):
+            found.append(tags)
+    return sorted(found, key=lambda tags: -times[tags])
+
+
+def _is_plural(outer: str, inner: str) -> bool:
+    """Whether the root's name says that it is a list of these: patients/patient."""
+    outer, inner = _local(outer).lower(), _local(inner).lower()
+    return outer in (inner + "s", inner + "es", inner + "list", inner.removesuffix("y") + "ies") and outer != inner
+
+
+def _choose(root: etree._Element, times: Counter[Tags], prefixes: Prefixes) -> tuple[Tags, str, tuple[str, ...]]:
+    ranked = [tags for tags in _ranked(times, str(root.tag)) if all(prefixes.short(tag) for tag in tags)]
+    told = [f"{'/'.join(prefixes.short(t) or '' for t in tags)!r} ({times[tags]:,} times)" for tags in ranked]
+    if not ranked:
+        return (str(root.tag),), "nothing repeats under the root: the document is one record", ()
+    why = f"the element that repeats most under the root ({times[ranked[0]]:,} times so far)"
+    return ranked[0], why, (*told[1:8], '"." (the document is one record)')
+
+
+def _tags_of(root: etree._Element, path: RecordPath) -> Tags:
+    """The qualified tags of a path given in short names, as the document has them."""
+    if path.whole_file:
+        return (str(root.tag),)
+    level: list[Any] = [root]
+    tags: list[str] = []
+    for name in path.names:
+        here = [element for element in level if _local(str(element.tag)) == name.rpartition(":")[2]]
+        if not here:
+            raise DataError(f"there is no {'/'.join(path.names[: len(tags) + 1])}; check the record path")
+        tags.append(str(here[0].tag))
+        level = [child for element in here for child in element if isinstance(child.tag, str)]
+    return tuple(tags)
+
+
+def _at(root: etree._Element, tags: Tags) -> list[etree._Element]:
+    level = [root] if root.tag == tags[0] else []
+    for tag in tags[1:]:
+        level = [child for element in level for child in element.iterchildren(tag)]
+    return level
+
+
+_FIELD_DEPTH = 3
+
+
+def walk_xml(records: Sequence[etree._Element]) -> tuple[Place, Kinds]:
+    """What stands where in the records, items of mixed kinds apart, and how the kinds are told apart.
+
+    >>> root, _ = walk_xml([etree.fromstring('<p><v w="1"/><v w="2"/><n>x</n></p>')])
+    >>> root.fields["v"].repeated, root.fields["v"].attributes["w"].values.distinct, root.fields["n"].repeated
+    (True, 2, False)
+    """
+    kinds = find_kinds(_Walk({}).all(records))
+    return _Walk(kinds).all(records), kinds
+
+
+class _Walk:
+    def __init__(self, kinds: Kinds) -> None:
+        self.kinds = kinds
+        self.record = 0
+
+    def all(self, records: Sequence[etree._Element]) -> Place:
+        root = Place(None)
+        for self.record, element in enumerate(records, start=1):
+            self.element(root, element)
+        return root
+
+    def element(self, place: Place, element: etree._Element) -> None:
+        """Counts one element with all that is in it."""
+        place.enter(self.record)
+        place.objects += 1
+        kind = self.kinds.get(place.path)
+        if kind is not None and (constant := _constant(element, kind)) is not None:
+            place = place.kind(constant)
+            place.enter(self.record)
+            place.objects += 1
+        elif not self.kinds:
+            _note_kinds(place, element)
+        for name, value in element.attrib.items():
+            self.attribute(place.attribute_named(str(name)), str(value))
+        text = mixed_text(element)
+        if text is not None:
+            place.values.add(text, self.record, quoted=True)
+        self.children(place, element)
+
+    def attribute(self, place: Place, value: str) -> None:
+        place.enter(self.record)
+        if value and not value.isspace():
+            place.values.add(value, self.record, quoted=True)
+        else:
+            place.absent += 1
+
+    def children(self, place: Place, element: etree._Element) -> None:
+        children = [child for child in element if isinstance(child.tag, str) and child.tag != MOVED_TAG]
+        times = Counter(child.tag for child in children)
+        for child in children:
+            at = place.field_named(child.tag)
+            if at is not None:
+                at.repeated |= times[child.tag] > 1
+                self.element(at, child)
+
+
+def _constant(element: etree._Element, kind: Kind) -> str | None:
+    here = element
+    for name in kind.names:
+        below = list(here.iterchildren(name))
+        if len(below) != 1:
+            return None
+        here = below[0]
+    return here.get(kind.attribute or "")
+
+
+def _note_kinds(place: Place, element: etree._Element) -> None:
+    candidates = [Kind((), "type")]
+    children = [child for child in element if isinstance(child.tag, str)]
+    candidates += [Kind((code,), "code") for code in _codes(children)]
+    if len(children) == 1:
+        # a wrapper, such as <component> around <section>
+        candidates += [Kind((children[0].tag, code), "code") for code in _codes(children[0])]
+    for kind in candidates:
+        constant = _constant(element, kind)
+        if constant:
+            place.saw((*kind.names, f"@{kind.attribute}"), constant, set(_fields(element, "", _FIELD_DEPTH)))
+
+
+def _codes(children: Iterable[etree._Element]) -> list[str]:
+    """The tag of the first child that is named code, if there is one."""
+    return [child.tag for child in children if str(child.tag).rpartition("}")[2] == "code"][:1]
+
+
+def _fields(element: etree._Element, lead: str, depth: int) -> Iterator[str]:
+    for name in element.attrib:
+        if lead or name != "type":
+            yield f"{lead}/@{name!s}"
+    for child in element if depth else ():
+        yield f"{lead}/{child.tag}"
+        yield from _fields(child, f"{lead}/{child.tag}", depth - 1)

@@ -1,0 +1,246 @@
+"""Released tables in a database, all in one transaction: it commits when they have been read again and found right.
+
+Released tables as one SQLite file, with their keys as constraints.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from treeanon.errors import FileError, UsageError
+from treeanon.io.relational.arrow_tables import TableOut
+from treeanon.io.relational.database import DatabaseSource, Secret, open_engine, plainly
+from treeanon.io.relational.source import TableSource, ascii_lower, quoted
+from treeanon.io.relational.urls import ENVIRONMENT
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Table
+
+
+_TYPES = {"integer": "INTEGER", "number": "REAL", "text": "TEXT"}
+_AT_ONCE = 50_000
+
+
+def check_names(tables: Sequence[TableOut]) -> None:
+    """UsageError where SQLite could not tell names apart, or keeps them for itself."""
+    names = [table.name for table in tables]
+    _check_apart("tables", names)
+    for table in tables:
+        _check_apart(f"columns of table {table.name!r}", table.data.column_names)
+        if ascii_lower(table.name).startswith("sqlite_"):
+            raise UsageError(
+                f"SQLite does not take {table.name!r} as a table's name; write another format (--to tables)"
+            )
+
+
+def _check_apart(what: str, names: Sequence[str]) -> None:
+    folded: dict[str, str] = {}
+    for name in names:
+        other = folded.setdefault(ascii_lower(name), name)
+        if other != name:
+            raise UsageError(
+                f"SQLite takes the {what} {other!r} and {name!r} for one; write another format (--to tables)"
+            )
+
+
+def write_sqlite(tables: Sequence[TableOut], stream: BinaryIO) -> None:
+    """Writes a database of these tables."""
+    check_names(tables)
+    with tempfile.TemporaryDirectory(prefix="treeanon-") as folder:
+        path = Path(folder) / "release.sqlite"
+        try:
+            _make(tables, path)
+        except sqlite3.Error as problem:
+            # What sqlite says may quote data.
+            raise FileError(f"the SQLite file cannot be made ({type(problem).__name__})") from None
+        with path.open("rb") as made:
+            shutil.copyfileobj(made, stream)
+
+
+def _make(tables: Sequence[TableOut], path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute("PRAGMA synchronous = OFF")
+        for table in tables:
+            database.execute(definition(table))
+        for table in tables:
+            _fill(database, table)
+        database.commit()
+        if database.execute("PRAGMA foreign_key_check").fetchone() is not None:
+            raise FileError("the released tables do not hold their own keys; nothing is written")
+
+
+def _fill(database: sqlite3.Connection, table: TableOut) -> None:
+    names = ", ".join(map(quoted, table.data.column_names))
+    marks = ", ".join("?" * table.data.num_columns)
+    insert = f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({marks})"
+    for start in range(0, table.data.num_rows, _AT_ONCE):
+        part = table.data.slice(start, _AT_ONCE)
+        database.executemany(insert, zip(*(column.to_pylist() for column in part.columns), strict=True))
+
+
+def definition(table: TableOut) -> str:
+    """The statement that makes an empty table, with its keys.
+
+    >>> import pyarrow as pa
+    >>> data = pa.table({"id": [1], "age": ["30-39"]})
+    >>> print(definition(TableOut("person", data, {"id": "integer", "age": "text"}, ("id",), (), ())))
+    CREATE TABLE "person" (
+      "id" INTEGER NOT NULL,
+      "age" TEXT,
+      PRIMARY KEY ("id")
+    )
+    """
+    lines = [
+        f"{quoted(name)} {_TYPES[table.kinds[name]]}{' NOT NULL' if name in table.needed else ''}"
+        for name in table.data.column_names
+    ]
+    if table.primary:
+        lines.append(f"PRIMARY KEY ({_listed(table.primary)})")
+    lines += [f"UNIQUE ({_listed(columns)})" for columns in table.unique]
+    lines += [
+        f"FOREIGN KEY ({_listed(key.columns)}) REFERENCES {quoted(key.target)} ({_listed(key.target_columns)})"
+        for key in table.foreign
+    ]
+    return f"CREATE TABLE {quoted(table.name)} (\n  " + ",\n  ".join(lines) + "\n)"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(quoted, names))
+
+
+def write_database(tables: Sequence[TableOut], url: str, check: Callable[[TableSource], None] | None) -> None:
+    """Makes these tables, with their keys, in the default schema of a database that has none of their names."""
+    with _connected(url) as (connection, name), _whole(connection) as made:
+        _refuse_existing(connection, [table.name for table in tables], name)
+        _refuse_long(connection, tables, name)
+        described = _described(tables)
+        for table in tables:
+            described[table.name].create(connection)
+            made.append(described[table.name])
+            _fill_database(connection, described[table.name], table)
+        _constrain(connection, made)
+        if check is not None:
+            check(DatabaseSource.on(connection, name))
+
+
+def check_database(url: str, tables: Sequence[str]) -> None:
+    """Refuses a database that is away, or has one of these tables already."""
+    with _connected(url) as (connection, name):
+        _refuse_existing(connection, tables, name)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[tuple[Connection, str]]:
+    """A connection to a database, and its name in messages."""
+    secret = Secret(url)
+    name = url if url.startswith(ENVIRONMENT) else repr(secret)
+    engine = open_engine(secret, name, writes=True)
+    try:
+        with plainly(name), engine.connect() as connection:
+            yield connection, name
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def _whole(connection: Connection) -> Iterator[list[Table]]:
+    """Commits all or nothing; yields the list of tables that were made."""
+    made: list[Table] = []
+    try:
+        yield made
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        if connection.dialect.name != "postgresql":
+            # Elsewhere tables that were made stay when all else is taken back.
+            for table in reversed(made):
+                table.drop(connection, checkfirst=True)
+            connection.commit()
+        raise
+
+
+def _refuse_existing(connection: Connection, tables: Sequence[str], name: str) -> None:
+    import sqlalchemy
+
+    inspector = sqlalchemy.inspect(connection)
+    there = {*inspector.get_table_names(), *inspector.get_view_names()}
+    for table in tables:
+        if table in there:
+            what = f"has a table {table!r} already, which is never replaced"
+            raise FileError(f"{name}: {what}; name an empty database or schema")
+
+
+def _refuse_long(connection: Connection, tables: Sequence[TableOut], name: str) -> None:
+    longest = connection.dialect.max_identifier_length
+    for table in tables:
+        for each in (table.name, *table.data.column_names):
+            if len(each.encode()) > longest:
+                raise UsageError(f"{name}: the name {each!r} is too long for this database; write another format")
+
+
+def _described(tables: Sequence[TableOut]) -> dict[str, Table]:
+    """What SQLAlchemy is told of the tables; their foreign keys are not made with them."""
+    import sqlalchemy as sql
+
+    types: dict[str, Any] = {"integer": sql.BigInteger, "number": sql.Double, "text": sql.Text}
+    metadata = sql.MetaData()
+    found: dict[str, Table] = {}
+    for table in tables:
+        columns = [
+            sql.Column(name, types[table.kinds[name]], nullable=name not in table.needed, autoincrement=False)
+            for name in table.data.column_names
+        ]
+        keys: list[Any] = [sql.PrimaryKeyConstraint(*table.primary)] if table.primary else []
+        keys += [sql.UniqueConstraint(*names) for names in table.unique]
+        found[table.name] = sql.Table(table.name, metadata, *columns, *keys)
+    numbers = count(1)
+    for table in tables:
+        for key in table.foreign:
+            # As columns, not as texts: names may hold dots.
+            target = [found[key.target].c[name] for name in key.target_columns]
+            name = f"treeanon_{next(numbers)}"
+            found[table.name].append_constraint(
+                sql.ForeignKeyConstraint(key.columns, target, name=name, use_alter=True)
+            )
+    return found
+
+
+def _constrain(connection: Connection, tables: Sequence[Table]) -> None:
+    """Adds the foreign keys, when all tables are full."""
+    from sqlalchemy.schema import AddConstraint
+
+    for table in tables:
+        for constraint in table.foreign_key_constraints:
+            connection.execute(AddConstraint(constraint))
+
+
+def _fill_database(connection: Connection, made: Table, table: TableOut) -> None:
+    if connection.dialect.driver == "psycopg":
+        _copy(connection, made, table)
+        return
+    for start in range(0, table.data.num_rows, _AT_ONCE):
+        connection.execute(made.insert(), table.data.slice(start, _AT_ONCE).to_pylist())
+
+
+def _copy(connection: Connection, made: Table, table: TableOut) -> None:
+    """Fills a table by what PostgreSQL has for that, as CSV in which only null is empty."""
+    import io
+
+    from pyarrow import csv
+
+    names = ", ".join(map(quoted, table.data.column_names))
+    raw: Any = connection.connection.dbapi_connection
+    options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
+    with raw.cursor() as cursor, cursor.copy(f"COPY {quoted(made.name)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+        for start in range(0, table.data.num_rows, _AT_ONCE):
+            text = io.BytesIO()
+            csv.write_csv(table.data.slice(start, _AT_ONCE), text, options)
+            copy.write(text.getvalue())
