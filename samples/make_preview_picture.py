@@ -21,8 +21,8 @@ K, RECORD = 10, 385
 WIDTH = 80
 LETTER, LINE, SIZE, MARGIN = 8.4, 19, 14, 16
 FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
-COLOURS = {
-    "": "#1f2328", "title": "#1f2328", "faint": "#59636e", "generalised": "#8a5a00", "moved": "#0550ae",
+COLORS = {
+    "": "#1f2328", "title": "#1f2328", "faint": "#59636e", "generalized": "#8a5a00", "moved": "#0550ae",
     "merged": "#126a70", "dropped": "#b3261e",
 }  # fmt: skip
 
@@ -63,7 +63,7 @@ def pieces(line: Line, y: float) -> Iterator[str]:
             continue
         weight = ' font-weight="bold"' if span.style == "title" else ""
         wide = f'textLength="{columns(text) * LETTER:.1f}"' if columns(text) > 1 else ""
-        yield f'<text x="{x:.1f}" y="{y:.1f}" {wide} fill="{COLOURS[span.style]}"{weight}>{escape(text)}</text>'
+        yield f'<text x="{x:.1f}" y="{y:.1f}" {wide} fill="{COLORS[span.style]}"{weight}>{escape(text)}</text>'
 
 
 def main() -> None:

@@ -149,7 +149,7 @@ def test_the_papers_rpd_of_figures_5_and_7(tmp_path: Path) -> None:
         (tmp_path / f"{name}.json").write_text(json.dumps(vectors["hierarchy_figure_4"][name]))
         text += f'[[class]]\nname = "{name}"\nunder = "{under}"\nhierarchy = "{name}.json"\n'
     figure = vectors["record_figure_2"]
-    records = [figure["figure_5_generalised"], figure["figure_7_disassociated(Hospital2,Bronchitis)"]]
+    records = [figure["figure_5_generalized"], figure["figure_7_disassociated(Hospital2,Bronchitis)"]]
     forest = ta.Forest.from_records(ta.Schema.loads(text, folder=tmp_path), records)
     assert rpd_of_records(forest, "hierarchy").tolist() == pytest.approx([0.0012860082304526747, 0.02259355709876543])
     # By class, Hospital1 ─ Gastritis is 1/(1·4 · 2·4), Hospital2 ─ Lung Disease ─ each of two: 1/(1·4 · 2·2 · 3·4).

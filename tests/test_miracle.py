@@ -247,7 +247,7 @@ test_matching, test_matching_slow = properties(matching, examples=150)
 
 
 def test_a_worked_example() -> None:
-    """Two pairs of neighbours: values meet in their group, what one of a pair lacks is suppressed."""
+    """Two pairs of neighbors: values meet in their group, what one of a pair lacks is suppressed."""
     forest = clinic(
         [
             [hospital("H1", disease("D1"))],

@@ -126,7 +126,7 @@ def test_classes_that_are_published_as_they_are(tmp_path: Path) -> None:
         ),
         ({"k": 2, "algorithm": "gcs", "max_suppressed": 1}, UsageError, "has no option 'max_suppressed'"),
         ({"k": 2, "algorithm": "miracle", "complete": True}, UsageError, "cannot be completed"),
-        ({"k": 2, "colour": 1}, UsageError, "has no option 'colour'"),
+        ({"k": 2, "color": 1}, UsageError, "has no option 'color'"),
         ({"k": 2, "max_suppressed": "many"}, UsageError, "a share such as"),
         ({"k": 2, "max_loss": 2}, UsageError, "max_loss must be"),
     ],

@@ -52,4 +52,4 @@ def compiling(state: list[Any], check: Check, seconds: float) -> str:
     with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
         time.sleep(seconds)
     check()
-    return "not cancelled"
+    return "not canceled"

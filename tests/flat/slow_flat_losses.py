@@ -66,7 +66,7 @@ def gcp(table, suppressed, form):
 
 
 def levels_up(column, text):
-    """By how many levels of a full-domain generalisation a leaf must go up to become this text."""
+    """By how many levels of a full-domain generalization a leaf must go up to become this text."""
     if text is None or not column.hierarchy.children(column.hierarchy.code(text)):
         return 0
     return column.hierarchy.height - (len(chain(column.hierarchy, text)) - 1)

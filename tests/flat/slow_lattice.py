@@ -1,4 +1,4 @@
-"""Full-domain generalisation by obvious code: every vector, every row, sets of persons."""
+"""Full-domain generalization by obvious code: every vector, every row, sets of persons."""
 
 from __future__ import annotations
 

@@ -315,13 +315,13 @@ def test_what_cannot_be_asked(forest: ta.Forest, tmp_path: Path) -> None:
 
 
 def test_models_that_hold_no_more(forest: ta.Forest, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = table_documents.fulfil
+    real = table_documents.fulfill
 
     def losing(*args: Any, **given: Any) -> Any:
         found = real(*args, **given)
         return replace(found, forest=found.forest.take(np.arange(3)), kept=np.arange(3))
 
-    monkeypatch.setattr(table_documents, "fulfil", losing)
+    monkeypatch.setattr(table_documents, "fulfill", losing)
     with pytest.raises(GuaranteeError, match="leave the rest out, or ask less of the trees"):
         documents_of(forest, TableRequest((KAnonymity(4),), unprotected=True), Request(4, l=1, seed=1, options=QUICK))
 

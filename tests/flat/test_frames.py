@@ -87,8 +87,8 @@ def test_frames_are_shuffled() -> None:
 def test_types_of_arrow() -> None:
     found = to_arrow(table_of(pa.table(DATA), SCHEMA)).schema
     assert [found.field(name).type for name in ("age", "pay", "town")] == [pa.int64(), pa.float64(), pa.string()]
-    generalised = schema_of("age", extra="hierarchy = { intervals = [10] }\n")
-    assert to_arrow(table_of(pa.table({"age": ["30-39", "41"]}), generalised))["age"].to_pylist() == ["30-39", "41"]
+    generalized = schema_of("age", extra="hierarchy = { intervals = [10] }\n")
+    assert to_arrow(table_of(pa.table({"age": ["30-39", "41"]}), generalized))["age"].to_pylist() == ["30-39", "41"]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "ndjson", "tables"])

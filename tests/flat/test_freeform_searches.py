@@ -229,7 +229,7 @@ def test_odd_tables(name: str) -> None:
     assert len(search(Problem(single, (KAnonymity(2),))).recoded(single)[0]) == 2
 
 
-def test_what_is_not_generalised_goes_with_its_row() -> None:
+def test_what_is_not_generalized_goes_with_its_row() -> None:
     table = with_values(letters(*"abcab"), "pqrst")
     found = greedy.search(Problem(table, (KAnonymity(2),)))
     recoded = found.recoded(table)[0]

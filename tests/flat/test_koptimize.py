@@ -70,12 +70,12 @@ def test_cm_equals_brute_force(table, k, most, data):
         return
     kinds = st.sampled_from(["yes", "no", "maybe", None])
     labels = data.draw(st.lists(kinds, min_size=len(table), max_size=len(table)))
-    labelled = with_label(table, labels)
-    found = k_optimum(labelled, k, most, metric="cm", label="label")
+    labeled = with_label(table, labels)
+    found = k_optimum(labeled, k, most, metric="cm", label="label")
     limit = len(table) if most is None else most
     assert found.counts["cost"] == slow.best_cut(table, k, lambda rows: slow.cm(rows, labels, k), limit)
     assert found.counts["optimal"]
-    check_release(labelled, found, "label")
+    check_release(labeled, found, "label")
 
 
 def without_first_solutions(patch):

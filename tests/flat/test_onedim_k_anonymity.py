@@ -84,7 +84,7 @@ def never_below_the_best(rnd: Random) -> None:
 test_never_below_the_best, test_never_below_the_best_thoroughly = properties(never_below_the_best, 40, 600)
 
 
-def test_neighbours_alone_are_not_always_best() -> None:
+def test_neighbors_alone_are_not_always_best() -> None:
     """The best partition of a single column of numbers can have a group within the range of another."""
     texts = ["0", "1", "1", "1", "2"]
     table = Table.of_texts({"x": (texts, Hierarchy.flat("012"))})

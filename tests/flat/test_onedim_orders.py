@@ -88,17 +88,17 @@ def test_keys_of_columns_too_large_for_one() -> None:
     assert np.lexsort(keys[::-1]).tolist() == np.lexsort(points.points.T[::-1]).tolist()
 
 
-def test_idistance_keeps_the_rows_of_a_centre_together() -> None:
+def test_idistance_keeps_the_rows_of_a_center_together() -> None:
     rng = np.random.default_rng(6)
     middle = np.repeat([[10, 10], [90, 90], [10, 90]], 30, axis=0)
     points = Points((middle + rng.integers(-5, 6, (90, 2))).astype(np.int32), np.full(2, 100, np.int64))
-    rows, places = idistance_order(points, centres=3)
+    rows, places = idistance_order(points, centers=3)
     assert len({frozenset((rows[start : start + 30] // 30).tolist()) for start in (0, 30, 60)}) == 3
     assert (np.diff(places) >= 0).all()
     assert places[-1] <= 1.0
-    assert idistance_order(points, centres=1000)[0].tolist() == idistance_order(points, centres=1000)[0].tolist()
-    with pytest.raises(UsageError, match="at least one centre"):
-        idistance_order(points, centres=0)
+    assert idistance_order(points, centers=1000)[0].tolist() == idistance_order(points, centers=1000)[0].tolist()
+    with pytest.raises(UsageError, match="at least one center"):
+        idistance_order(points, centers=0)
 
 
 def parts_of(column, kind, texts):

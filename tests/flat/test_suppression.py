@@ -318,7 +318,7 @@ def test_forest_links_to_rows_near_enough(k, seed):
     assert all(sum(counts[v] for v in tree) >= k for tree in nx.connected_components(graph))
     for u, v in enumerate(link.tolist()):
         if v >= 0:
-            # No further than its (k - 1)th neighbour, equal rows among these.
+            # No further than its (k - 1)th neighbor, equal rows among these.
             apart = np.repeat((values != values[u]).sum(axis=1), counts)
             assert (values[u] != values[v]).sum() <= np.sort(apart)[k - 1]
 

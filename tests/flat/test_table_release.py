@@ -220,7 +220,7 @@ def test_wrong_requests_say_what_is_right():
     ):
         with pytest.raises(UsageError, match=words):
             ta.anonymize(table, **asked)
-    for asked, words in (({"k": 31, "l": 1}, "fewer than k"), ({"k": 2, "l": 5}, "no generalisation|cannot|not")):
+    for asked, words in (({"k": 31, "l": 1}, "fewer than k"), ({"k": 2, "l": 5}, "no generalization|cannot|not")):
         with pytest.raises(GuaranteeError, match=words):
             ta.anonymize(table, algorithm="optimal", **asked)
     with pytest.raises(GuaranteeError, match="no rows"):

@@ -116,7 +116,7 @@ def comparing(rnd: Random) -> None:
     assert (different == forest) == (slow.multiset(other) == slow.multiset(records))
 
 
-def relabelling(rnd: Random) -> None:
+def relabeling(rnd: Random) -> None:
     """Any mapping of labels within their class is like changing the texts and merging."""
     _, records, forest = draw(rnd)
     classes = forest.classes
@@ -142,7 +142,7 @@ test_disassociating, test_disassociating_thorough = properties(disassociating)
 test_projecting_then_disassociating, test_projecting_then_disassociating_thorough = properties(both)
 test_choosing, test_choosing_thorough = properties(choosing)
 test_comparing, test_comparing_thorough = properties(comparing)
-test_relabelling, test_relabelling_thorough = properties(relabelling)
+test_relabeling, test_relabeling_thorough = properties(relabeling)
 
 
 def trees_schema(*names: str, under: dict[str, str] | None = None) -> ta.Schema:

@@ -70,7 +70,7 @@ def test_figure_5(tmp_path: Path) -> None:
     vector = VECTORS["record_figure_2"]
     forest = ta.Forest.from_records(hospital_schema(tmp_path), [vector["record"]])
     cut = {"disease": ["Lung Disease", "Diarrhea", "Gastritis"]}
-    assert forest.project(cut).record(0) == slow.merged(vector["figure_5_generalised"])
+    assert forest.project(cut).record(0) == slow.merged(vector["figure_5_generalized"])
 
 
 def test_disassociation_can_break_another_relation() -> None:

@@ -74,7 +74,7 @@ class _Scale:
             if label is not None:
                 yield label, start
 
-    def labelled(self, text: str) -> tuple[Number, int] | None:
+    def labeled(self, text: str) -> tuple[Number, int] | None:
         match = (_INTEGER_LABEL if self.integer else _DECIMAL_LABEL).fullmatch(text)
         start = parse_number(match[1], self.integer) if match else None
         if start is None or not self.holds(start):
@@ -95,7 +95,7 @@ class _Growing:
         if number is not None:
             if self.scale.holds(number):
                 self._hang(value, number, 0)
-        elif (found := self.scale.labelled(value)) is not None:
+        elif (found := self.scale.labeled(value)) is not None:
             self._hang(value, found[0], found[1] + 1)
 
     def fill(self, low: Number, high: Number) -> None:

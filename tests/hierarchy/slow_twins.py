@@ -198,8 +198,8 @@ class _TextLabels:
         after = self.leaves[last + 1] if last + 1 < len(self.leaves) else ""
         return f"{self._prefix(self.leaves[first], before)}…{self._prefix(self.leaves[last], after)}"
 
-    def _prefix(self, leaf: str, neighbour: str) -> str:
-        pairs = zip(leaf, neighbour, strict=False)
+    def _prefix(self, leaf: str, neighbor: str) -> str:
+        pairs = zip(leaf, neighbor, strict=False)
         common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         prefix = leaf[: common + 1]
         while len(prefix) > 1 and (prefix in self.known or prefix[-1].isspace()):

@@ -187,7 +187,7 @@ def test_group_labels_are_unique_and_need_not_spell_values():
     assert "a…a (2)" in same.texts and same.texts.count("a…a") == 1 and same.leaf_count[0] == 6
 
 
-def test_numeric_groups_round_outward_as_far_as_neighbours_allow():
+def test_numeric_groups_round_outward_as_far_as_neighbors_allow():
     h = Groups(2, numeric=True).build(["1234", "1240", "1251", "1999", "-55", "-3"])
     inner = [text for code, text in enumerate(h.texts) if code and not h.is_leaf(code)]
     assert inner == ["-60…1240", "-60…-3", "1000…1240", "1250…2000"]

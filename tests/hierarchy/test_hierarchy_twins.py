@@ -70,7 +70,7 @@ odd_numbers = st.sampled_from(
 written = st.builds("{}{}{}{}".format, st.sampled_from(["", "", "-", "+"]), digits, st.sampled_from(["", "."]), digits)
 whole = st.integers(-60, 130).map(str)
 decimals = st.decimals(-60, 130, places=2).map(str)
-# so many neighbours of one shape that they are read all at once
+# so many neighbors of one shape that they are read all at once
 runs = st.builds(
     lambda first, step, places: [f"{(first + at * step) / 10**places:.{places}f}" for at in range(RARE + 4)],
     st.integers(-200, 3000),

@@ -1,4 +1,4 @@
-"""What is written is read again: by the same schema, as any format, whatever was generalised and disassociated."""
+"""What is written is read again: by the same schema, as any format, whatever was generalized and disassociated."""
 
 from __future__ import annotations
 

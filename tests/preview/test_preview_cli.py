@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 import treeanon as ta
 from treeanon.cli.main import main
-from treeanon.cli.preview import has_colours
+from treeanon.cli.preview import has_colors
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.report.preview_text import preview_text
 
@@ -129,7 +129,7 @@ def test_quiet_prints_nothing(home: Path):
     assert found.exit_code == 0 and not found.output
 
 
-def test_colours_when_asked_for(home: Path):
+def test_colors_when_asked_for(home: Path):
     assert "\x1b[33m" in CliRunner().invoke(main, ["preview", *TREES.split(), "--color"], color=True).stdout
     assert "\x1b" not in CliRunner().invoke(main, ["preview", *TREES.split(), "--no-color"], color=True).stdout
 
@@ -155,7 +155,7 @@ def on_a_terminal() -> str:
     return out.decode()
 
 
-def test_colours_on_a_terminal_that_wants_them(home: Path):
+def test_colors_on_a_terminal_that_wants_them(home: Path):
     assert "\x1b[1mPREVIEW" in on_a_terminal()
 
 
@@ -163,15 +163,13 @@ def test_colours_on_a_terminal_that_wants_them(home: Path):
     ("environment", "wanted"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
 )
-def test_the_environment_can_want_no_colours(
-    environment: dict[str, str], wanted: bool, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_environment_can_want_no_colors(environment: dict[str, str], wanted: bool, monkeypatch: pytest.MonkeyPatch):
     for name in ("NO_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert has_colours() is wanted
+    assert has_colors() is wanted
 
 
 def test_an_encoding_that_lacks_letters_is_no_obstacle(home: Path):

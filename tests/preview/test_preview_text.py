@@ -1,4 +1,4 @@
-"""A preview in a terminal: what it says, and that no value can move or colour anything."""
+"""A preview in a terminal: what it says, and that no value can move or color anything."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_every_line_fits_and_every_node_is_told(seed: int, width: int):
             assert all(set(sign) <= set("~>=x ") for sign in signs)
 
 
-def test_the_whole_text_with_hostile_values_in_eighty_columns_and_no_colours():
+def test_the_whole_text_with_hostile_values_in_eighty_columns_and_no_colors():
     rnd = Random(1)
     schema = ta.Schema.loads(
         'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "c\\u001b[2J"\n[[class]]\nname = "d"\nunder = "/"'
@@ -173,14 +173,14 @@ def test_hostile_values_that_move_are_texts_too():
             assert all(columns(line.replace(KEEP_ORDER, "")) <= width and harmless(line) for line in lines)
 
 
-def test_colours_add_nothing_but_colours():
+def test_colors_add_nothing_but_colors():
     found = ta.preview(FOREST, k=2, records=1)
-    bare, coloured = preview_text(found), preview_text(found, color=True)
+    bare, colored = preview_text(found), preview_text(found, color=True)
     codes = [f"\x1b[{code}m" for code in (0, 1, 2, 31, 33, 34, 36)]
-    stripped = coloured
+    stripped = colored
     for code in codes:
         stripped = stripped.replace(code, "")
-    assert [line.rstrip() for line in stripped.split("\n")] == bare.split("\n") and stripped != coloured
+    assert [line.rstrip() for line in stripped.split("\n")] == bare.split("\n") and stripped != colored
 
 
 def test_a_long_record_is_cut_and_its_summary_is_whole():

@@ -89,10 +89,10 @@ def test_a_node_that_moves_and_one_that_it_leaves_behind():
 def test_what_becomes_one_is_merged_and_what_is_withheld_is_dropped():
     change = record_change(FOREST, of(solution({"ward": ["*"], "ill": ["*"]}, withheld=["drug"]), FOREST), 1)
     assert told(change) == {
-        "w1": ("*", {"generalised", "merged"}, None),
-        "w2": ("*", {"generalised", "merged"}, None),
-        "flu": ("*", {"generalised", "merged"}, None),
-        "acne": ("*", {"generalised", "merged"}, None),
+        "w1": ("*", {"generalized", "merged"}, None),
+        "w2": ("*", {"generalized", "merged"}, None),
+        "flu": ("*", {"generalized", "merged"}, None),
+        "acne": ("*", {"generalized", "merged"}, None),
         "soap": (None, {"dropped"}, None),
     }
     assert change.change == 1
@@ -116,7 +116,7 @@ def test_a_record_left_out_and_records_that_are_not_there():
 
 def test_the_cut_above_all_classes_leaves_one_node_of_which_nothing_has_moved():
     change = record_change(FOREST, of(solution({STAR: (STAR,)}), FOREST), 0)
-    assert {fate.changes for fate in change.fates} == {frozenset({"generalised", "merged"})} and change.change == 1
+    assert {fate.changes for fate in change.fates} == {frozenset({"generalized", "merged"})} and change.change == 1
 
 
 def world(seed: int) -> tuple[ta.Forest, Any]:
@@ -167,7 +167,7 @@ def check_fates(change: RecordChange) -> None:
             assert fate.changes == {"dropped"} and fate.moved_from is None
             continue
         goal = after[fate.after]
-        assert ("generalised" in fate.changes) == ((own.cls, own.value) != (goal.cls, goal.value))
+        assert ("generalized" in fate.changes) == ((own.cls, own.value) != (goal.cls, goal.value))
         assert ("merged" in fate.changes) == (list(became.values()).count(fate.after) > 1)
         assert ("moved" in fate.changes) == (fate.moved_from is not None)
         if fate.moved_from is not None:

@@ -54,9 +54,9 @@ def change() -> RecordChange:
     after = (Node(0, "hospital", "H1", (Node(1, "illness", "lung"),)), Node(2, "drug", "A"))
     fates = (
         Fate(0, 0),
-        Fate(1, 1, frozenset({"generalised", "merged"})),
+        Fate(1, 1, frozenset({"generalized", "merged"})),
         Fate(2, 2, frozenset({"moved"}), 0),
-        Fate(3, 1, frozenset({"generalised", "merged"})),
+        Fate(3, 1, frozenset({"generalized", "merged"})),
         Fate(4, None, frozenset({"dropped"})),
     )
     return RecordChange(0, before, after, fates, 0.4)
@@ -66,7 +66,7 @@ def test_what_became_of_nodes_has_signs(change: RecordChange) -> None:
     before, after = record_svg(change, "before"), record_svg(change, "after")
     assert nodes_of(before, "dropped") == ["note|secret|x"]
     assert nodes_of(before, "moved") == ["drug|A|>"]
-    assert nodes_of(after, "generalised", "merged") == ["illness|lung|~="]
+    assert nodes_of(after, "generalized", "merged") == ["illness|lung|~="]
     assert nodes_of(after, "moved") == ["drug|A|>"]
     assert nodes_of(after) == ["hospital|H1", "illness|lung|~=", "drug|A|>"]
 
@@ -97,7 +97,7 @@ def test_escapes_in_names_of_classes_have_room() -> None:
 def test_of_large_records_what_changed_is_drawn() -> None:
     many = tuple(Node(1 + i, "drug", f"d{i}") for i in range(10_000))
     record = (Node(0, "hospital", "H1", many),)
-    fates = tuple(Fate(i, i, frozenset({"generalised"}) if i == 9_999 else frozenset()) for i in range(10_001))
+    fates = tuple(Fate(i, i, frozenset({"generalized"}) if i == 9_999 else frozenset()) for i in range(10_001))
     drawing = record_svg(RecordChange(0, record, record, fates, 0.0), "before")
     drawn = nodes_of(drawing)
     assert len(drawn) == MOST_NODES + 1 and "drug|d9998|~" in drawn and "… 9,941 more" in drawn

@@ -181,7 +181,7 @@ def as_kind(schema: Schema, kind: str) -> Schema:
 
 
 def draw_release(rnd: Random, kind: str, count: int = 6) -> tuple[Release, ta.Forest]:
-    """A schema that can be written, and a forest of it: any trees, or trees that were generalised too."""
+    """A schema that can be written, and a forest of it: any trees, or trees that were generalized too."""
     while True:
         found = draw_schema(rnd)
         try:

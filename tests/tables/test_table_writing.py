@@ -185,7 +185,7 @@ def test_children_follow_the_order_of_no_parent(shop: Path, tmp_path: Path) -> N
 
 
 def test_equal_rows_are_one(tmp_path: Path) -> None:
-    """Rows that became equal by generalisation are one, with the rows that belonged to either."""
+    """Rows that became equal by generalization are one, with the rows that belonged to either."""
     classes = {"a": "n.name", "day": "visit.day", "kind": "visit.kind", "drug": "visit.drug.name"}
     keys = ["visit.p -> p.id", "p.n -> n.id", "drug.visit -> visit.id"]
     visits = [["day", day, [["kind", "k", []], ["drug", day, []]]] for day in "123"]
@@ -237,11 +237,11 @@ STRUCTURES = {
     ),
     "rows tied to two others, and referred to by both": (
         [
-            "enrolment.student -> person.id",
-            "enrolment.course -> course.id",
-            "grade.(student, course) -> enrolment.(student, course)",
+            "enrollment.student -> person.id",
+            "enrollment.course -> course.id",
+            "grade.(student, course) -> enrollment.(student, course)",
         ],
-        {"course": "enrolment.course.name", "year": "enrolment.year", "grade": "enrolment.grade.points"},
+        {"course": "enrollment.course.name", "year": "enrollment.year", "grade": "enrollment.grade.points"},
         [
             [["course", "math", [["year", "1", []], ["year", "2", []], ["grade", "5", []]]], ["course", "art", []]],
             [["course", "math", [["grade", "5", []]]]],
@@ -426,7 +426,7 @@ def test_values(kind: str, tmp_path: Path) -> None:
 
 
 def test_inner_nodes_make_texts(tmp_path: Path) -> None:
-    """A column of integers is one of texts as soon as one of them is generalised."""
+    """A column of integers is one of texts as soon as one of them is generalized."""
     ages = '[[class]]\nname = "age"\npath = "age"\ntype = "integer"\n'
     ages += "hierarchy = { intervals = [5, 10], min = 0, max = 99 }\n"
     schema = schema_of("p", [], {}, format="sqlite", extra=ages)

@@ -107,8 +107,8 @@ _DUAL_LINES = (
 _QUERY_LINES = (
     Line("Hilbert, permuted", "onedim-l", "l", (("order", "hilbert"),), "permuted"),
     Line("Anatomy", "anatomy", "l", (), "permuted"),
-    Line("Hilbert, generalised", "onedim-l", "l", (("order", "hilbert"),)),
-    Line("Mondrian, generalised", "mondrian", "l"),
+    Line("Hilbert, generalized", "onedim-l", "l", (("order", "hilbert"),)),
+    Line("Mondrian, generalized", "mondrian", "l"),
     Line("Mondrian, permuted", "mondrian", "l", (), "permuted"),
 )
 _KS = (10, 20, 50, 100)

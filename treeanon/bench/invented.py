@@ -42,13 +42,13 @@ def drawn(rng: np.random.Generator, kind: Longs, weights: Floats) -> Longs:
     return np.asarray(np.clip(found, 0, values - 1), np.int64)
 
 
-def bell(centre: npt.ArrayLike, width: float, values: int, floor: float = 0.0) -> Floats:
-    """For each centre the weights of the values 0, 1, …: high near it, and nowhere less than the floor.
+def bell(center: npt.ArrayLike, width: float, values: int, floor: float = 0.0) -> Floats:
+    """For each center the weights of the values 0, 1, …: high near it, and nowhere less than the floor.
 
     >>> bell([0, 2], 1.0, 3, 0.1).round(2).tolist()
     [[1.1, 0.71, 0.24], [0.24, 0.71, 1.1]]
     """
-    away = (np.arange(values)[None, :] - np.asarray(centre, np.float64)[:, None]) / width
+    away = (np.arange(values)[None, :] - np.asarray(center, np.float64)[:, None]) / width
     return np.asarray(np.exp(-(away**2) / 2) + floor)
 
 
@@ -222,8 +222,8 @@ _NUMBERS = 100
 def synthetic(rows: int, seed: int = 0, *, correlation: float = 0.5, quasi: int = 3, values: int = 20) -> Table:
     """A table of `quasi` columns of even random numbers from 0 to 99, and a sensitive column of as frequent values.
 
-    With a chance of `correlation` a row's sensitive value is the one that its first number stands for, of neighbouring
-    numbers the same or the next; otherwise it is any. So 0 is independence, and 1 leaves no diversity among neighbours.
+    With a chance of `correlation` a row's sensitive value is the one that its first number stands for, of neighboring
+    numbers the same or the next; otherwise it is any. So 0 is independence, and 1 leaves no diversity among neighbors.
     The distribution of every column is the same for all correlations.
 
     >>> table = synthetic(500, correlation=1)

@@ -82,7 +82,7 @@ def shown(value: float | None) -> str:
 _WIDTH, _HEIGHT = 800, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 220, 46, 56
 # Of middling brightness: each is seen on white and on black.
-_COLOURS = ("#d1495b", "#2e86ab", "#3a9d5d", "#c97b12", "#8f5fbf", "#7a7f87", "#b0538a", "#1f9e9e")
+_COLORS = ("#d1495b", "#2e86ab", "#3a9d5d", "#c97b12", "#8f5fbf", "#7a7f87", "#b0538a", "#1f9e9e")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "", "7 3", "2 3", "9 3 2 3")
 # Attributes, which all readers of SVG follow; only a dark ground needs a style sheet.
 _FONT = 'font-family="system-ui, sans-serif" font-size="13" fill="#333"'
@@ -202,24 +202,24 @@ def _legend(names: Sequence[str]) -> list[str]:
 
 def _line(i: int, points: Sequence[tuple[float, float] | None], marked: Sequence[int] | None = None) -> list[str]:
     """A line through the points there are, broken where one is not, with a mark at each, or at those told."""
-    colour = _COLOURS[i % len(_COLOURS)]
+    color = _COLORS[i % len(_COLORS)]
     path, pen_down = "", False
     for point in points:
         if point is not None:
             path += f"{'L' if pen_down else 'M'}{point[0]:.1f} {point[1]:.1f}"
         pen_down = point is not None
     dash = f' stroke-dasharray="{_DASHES[i % len(_DASHES)]}"' if _DASHES[i % len(_DASHES)] else ""
-    parts = [f'<path fill="none" stroke="{colour}" stroke-width="2"{dash} d="{path}"/>'] if path else []
+    parts = [f'<path fill="none" stroke="{color}" stroke-width="2"{dash} d="{path}"/>'] if path else []
     shown_at = [point for j, point in enumerate(points) if point is not None and (marked is None or j in marked)]
-    return parts + [_mark(i, colour, *point) for point in shown_at]
+    return parts + [_mark(i, color, *point) for point in shown_at]
 
 
-def _mark(i: int, colour: str, x: float, y: float) -> str:
+def _mark(i: int, color: str, x: float, y: float) -> str:
     shape = i % 4
     if shape == 0:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>'
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{color}"/>'
     steps = ("", "m-4-4h8v8h-8z", "m0-5l5 9h-10z", "m0-5.5l5.5 5.5-5.5 5.5-5.5-5.5z")[shape]
-    return f'<path fill="{colour}" d="M{x:.1f} {y:.1f}{steps}"/>'
+    return f'<path fill="{color}" d="M{x:.1f} {y:.1f}{steps}"/>'
 
 
 def _text(x: float, y: float, text: str, more: str = "", anchor: str = "start") -> str:

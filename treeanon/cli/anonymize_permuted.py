@@ -22,7 +22,7 @@ def anonymize_permuted(asked: Asked) -> None:
     _refuse(asked)
     from treeanon.io.columns.permuted_files import files_of
     from treeanon.io.output import refuse_existing
-    from treeanon.release import fulfil_permuted
+    from treeanon.release import fulfill_permuted
 
     request = asked.rows
     request.check(asked.schema)
@@ -35,7 +35,7 @@ def anonymize_permuted(asked: Asked) -> None:
     tell_of_compiling(quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
-        release = fulfil_permuted(request, table, seed=asked.seed, progress=progress)
+        release = fulfill_permuted(request, table, seed=asked.seed, progress=progress)
         release.write(asked.output, files=kind, force=asked.force, seed=asked.seed, progress=progress)
     say(told_permuted(release, asked.output), quiet=asked.quiet)
     write_page_of(asked, release, table)

@@ -14,7 +14,7 @@ def anonymize_table(asked: Asked) -> None:
     """Reads, searches, writes and tells."""
     from treeanon.io.columns.write_table import table_format
     from treeanon.io.output import refuse_existing
-    from treeanon.release import fulfil_table
+    from treeanon.release import fulfill_table
 
     asked.refuse_of_others()
     request = asked.rows
@@ -29,7 +29,7 @@ def anonymize_table(asked: Asked) -> None:
     tell_of_compiling(quiet=asked.quiet)
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
-        release = fulfil_table(request, table, seed=asked.seed, progress=progress)
+        release = fulfill_table(request, table, seed=asked.seed, progress=progress)
         release.write(asked.output, format=form, force=asked.force, seed=asked.seed, progress=progress)
     if asked.solution is not None:
         release.write_solution(asked.solution, force=asked.force)

@@ -32,7 +32,7 @@ def anonymize_trees(asked: Asked) -> None:
     from treeanon.io.output import refuse_existing
     from treeanon.io.relational.urls import shown
     from treeanon.metrics import ml2
-    from treeanon.release import fulfil
+    from treeanon.release import fulfill
     from treeanon.report import losses_data
 
     schema, output, solution, quiet = asked.schema, asked.output, asked.solution, asked.quiet
@@ -47,7 +47,7 @@ def anonymize_trees(asked: Asked) -> None:
     forest = read_records(asked.source, schema, asked.reading, quiet=quiet)
     check_form(forest.schema, form, output)
     with progress_bar("searching", quiet=quiet) as progress:
-        release = fulfil(request, forest, progress)
+        release = fulfill(request, forest, progress)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(
             output, format=form.name, force=asked.force, seed=asked.seed, jobs=asked.reading["jobs"], progress=progress

@@ -118,7 +118,7 @@ def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as
 @click.option("--max", "high", metavar="N", help="The greatest number there can be.")
 @click.option("--dates", metavar="LEVEL,…", help="Periods: day, month, quarter, year, decade, century.")
 @click.option("--prefix", metavar="N,N,…", help="First characters that each level keeps, such as 3,2,1.")
-@click.option("--groups", type=int, metavar="N", help="Neighbours in order that make a group.")
+@click.option("--groups", type=int, metavar="N", help="Neighbors in order that make a group.")
 @click.option("--flat", is_flag=True, help="The value, or nothing.")
 @output_option
 @_TO

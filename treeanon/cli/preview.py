@@ -72,7 +72,7 @@ class _Preview(Releasing):
     metavar="N",
     help="At most so many lines a record; 0: all.",
 )
-@click.option("--color/--no-color", default=None, help="Colours.  [default: on a terminal, unless NO_COLOR is set]")
+@click.option("--color/--no-color", default=None, help="Colors.  [default: on a terminal, unless NO_COLOR is set]")
 @click.option("--html", metavar="FILE", help="Also write a page with all of it and more: ORIGINAL data too.")
 @force_option
 @reading_options
@@ -132,12 +132,12 @@ def _of_trees(asked: Asked, sample: int | None, chosen: dict[str, Any]) -> tuple
     request = trees_asked(asked)
     request.check(asked.schema)
     from treeanon.previews.preview import previewed
-    from treeanon.release import fulfil
+    from treeanon.release import fulfill
 
     tell_of_compiling(quiet=asked.quiet)
     forest = read_records(asked.source, asked.schema, asked.reading, quiet=asked.quiet)
     with progress_bar("searching", quiet=asked.quiet) as progress:
-        return previewed(forest, lambda part: fulfil(request, part, progress), sample=sample, **chosen)
+        return previewed(forest, lambda part: fulfill(request, part, progress), sample=sample, **chosen)
 
 
 def _of_rows(asked: Asked, sample: int | None, chosen: dict[str, Any]) -> tuple[Table, Preview]:
@@ -146,35 +146,35 @@ def _of_rows(asked: Asked, sample: int | None, chosen: dict[str, Any]) -> tuple[
     request = asked.rows
     request.check(asked.schema)
     from treeanon.previews.preview import previewed
-    from treeanon.release import fulfil_permuted, fulfil_table
+    from treeanon.release import fulfill_permuted, fulfill_table
 
     tell_of_compiling(quiet=asked.quiet)
     reductions = reductions_of(asked.options["reduced"])
     table = read_as_table(asked.source, asked.schema, reductions, asked.reading, quiet=asked.quiet)
-    release = fulfil_permuted if request.publish == "permuted" else fulfil_table
+    release = fulfill_permuted if request.publish == "permuted" else fulfill_table
     with progress_bar("searching", quiet=asked.quiet) as progress:
         return previewed(table, lambda part: release(request, part, progress=progress), sample=sample, **chosen)
 
 
 def _show(found: Preview, lines: int | None, color: bool | None) -> None:
-    """Prints the preview, with colours where they are wanted, and what else there is to tell."""
+    """Prints the preview, with colors where they are wanted, and what else there is to tell."""
     from treeanon.report.preview_cells import folded
     from treeanon.report.preview_text import preview_text
 
-    coloured = has_colours() if color is None else color
+    colored = has_colors() if color is None else color
     width = shutil.get_terminal_size((80, 24)).columns
-    text = preview_text(found, width=width, color=coloured, lines=lines)
+    text = preview_text(found, width=width, color=colored, lines=lines)
     told = found.release.as_dict()
     more = told_sacrifices(told) if "guarantee" in told else told_search(told)
     more = [part for line in more for part in folded(line, max(width, 20))] + told_reading(told["counts"])
     text = "\n".join([text, *([""] if more else []), *map(printable, more)])
     # A terminal that cannot write a letter is shown its number.
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), color=coloured)
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding), color=colored)
 
 
-def has_colours() -> bool:
-    """Whether standard output is a terminal that wants colours."""
+def has_colors() -> bool:
+    """Whether standard output is a terminal that wants colors."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -19,7 +19,7 @@ from treeanon.forest import Forest
 from treeanon.metrics import Losses
 from treeanon.metrics.table import FlatLosses
 from treeanon.previews.preview import Preview, in_terms_of, preview_of
-from treeanon.release import Release, TableRelease, fulfil, fulfil_table
+from treeanon.release import Release, TableRelease, fulfill, fulfill_table
 from treeanon.risks import Risk
 from treeanon.risks.tables import risk_of_table
 from treeanon.risks.trees import risk_of_trees
@@ -79,9 +79,9 @@ class Desk:
             return self.releases[settings]
         data, begun = self.ground.data, time.perf_counter()
         if isinstance(data, Forest):
-            made: Release | TableRelease = fulfil(settings.request(), data, check)
+            made: Release | TableRelease = fulfill(settings.request(), data, check)
         else:
-            made = fulfil_table(settings.table_request(), data)
+            made = fulfill_table(settings.table_request(), data)
         self.releases[settings] = made, time.perf_counter() - begun
         if len(self.releases) > _KEPT:
             self.releases.popitem(last=False)

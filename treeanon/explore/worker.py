@@ -17,7 +17,7 @@ from treeanon.errors import TreeanonError
 from treeanon.kernels.jit import watch
 
 PATIENCE = 0.4
-"""Seconds that a cancelled search has to end by itself, before its process is ended and another one begun."""
+"""Seconds that a canceled search has to end by itself, before its process is ended and another one begun."""
 
 _WAKE = 0.02
 
@@ -134,22 +134,22 @@ def _work(pipe: Connection, compiling: Any, make: Callable[..., Any], arguments:
     # Ctrl-C reaches all processes of a terminal; it is the first one that ends this one, by closing the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    cancelled = threading.Event()
+    canceled = threading.Event()
 
     def listen() -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
                 message = pipe.recv()
                 if message is None:
-                    cancelled.set()
+                    canceled.set()
                 else:
-                    cancelled.clear()
+                    canceled.clear()
                     tasks.put(message)
         # Whoever wanted the results is gone.
         os._exit(0)
 
     def check(*_: object) -> None:
-        if cancelled.is_set():
+        if canceled.is_set():
             raise Superseded
 
     def count(more: int) -> None:

@@ -1,4 +1,4 @@
-"""Hierarchies of neighbours: values in order, so many to a group, groups in groups."""
+"""Hierarchies of neighbors: values in order, so many to a group, groups in groups."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from treeanon.hierarchy.numbers import DECIMAL
 
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")
 
-Labeller = Callable[[int, int], str]
+Labeler = Callable[[int, int], str]
 """The label of the leaves from a first to a last, both by their place in the order."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Builder: values in order, `fanout` neighbours to a group, groups in groups, up to `*`.
+    """Builder: values in order, `fanout` neighbors to a group, groups in groups, up to `*`.
 
     Groups depend on which values there are: a label that is read again is a value like the others.
 
@@ -45,7 +45,7 @@ class Groups:
         ('*', '10…20', '15', '17', '900…2000', '980', '1204')
         """
         leaves = sorted(set(values) - {"", ROOT})
-        label: Labeller = _TextLabels(leaves)
+        label: Labeler = _TextLabels(leaves)
         if self.numeric and (bounds := _all_bounds(leaves)) is not None:
             # the float is no more than a quick look ahead: exact numbers decide where floats are equal
             order = sorted(range(len(leaves)), key=lambda at: (float(bounds[at][0]), *bounds[at], leaves[at]))
@@ -99,7 +99,7 @@ def _layers(leaves: int, fanout: int) -> list[_Layer]:
     return layers
 
 
-def _unique_labels(leaves: Sequence[str], layers: Iterable[list[tuple[int, int]]], label: Labeller) -> list[list[str]]:
+def _unique_labels(leaves: Sequence[str], layers: Iterable[list[tuple[int, int]]], label: Labeler) -> list[list[str]]:
     """The labels of the groups of each layer; one that is there already gets a number."""
     known, copies = set(leaves), dict[str, int]()
     texts: list[list[str]] = []
@@ -116,7 +116,7 @@ def _unique_labels(leaves: Sequence[str], layers: Iterable[list[tuple[int, int]]
 
 
 class _TextLabels:
-    """Labels of sorted texts: as much of the outer leaves as tells them from their neighbours."""
+    """Labels of sorted texts: as much of the outer leaves as tells them from their neighbors."""
 
     def __init__(self, leaves: Sequence[str]) -> None:
         self.leaves, self.known = leaves, set(leaves)
@@ -126,10 +126,10 @@ class _TextLabels:
         after = self.leaves[last + 1] if last + 1 < len(self.leaves) else ""
         return f"{self._prefix(self.leaves[first], before)}…{self._prefix(self.leaves[last], after)}"
 
-    def _prefix(self, leaf: str, neighbour: str) -> str:
-        """The first characters that the neighbour does not share, less if they would show a whole value."""
+    def _prefix(self, leaf: str, neighbor: str) -> str:
+        """The first characters that the neighbor does not share, less if they would show a whole value."""
         common = 0
-        for own, other in zip(leaf, neighbour, strict=False):
+        for own, other in zip(leaf, neighbor, strict=False):
             if own != other:
                 break
             common += 1
@@ -140,7 +140,7 @@ class _TextLabels:
 
 
 class _NumberLabels:
-    """Labels of sorted numbers: the outer leaves rounded outward, as far as the neighbours allow."""
+    """Labels of sorted numbers: the outer leaves rounded outward, as far as the neighbors allow."""
 
     def __init__(self, bounds: Sequence[tuple[Decimal, Decimal]]) -> None:
         self.bounds = bounds

@@ -70,11 +70,11 @@ class Scale:
         """
         return (self.low is None or self.low <= number) and (self.high is None or number <= self.high)
 
-    def labelled(self, text: str) -> tuple[Number, int] | None:
+    def labeled(self, text: str) -> tuple[Number, int] | None:
         """The start and level of the interval that has this text as its label.
 
         >>> scale = Scale((5, 10), None, None, True)
-        >>> scale.labelled("10-19"), scale.labelled("10-12")
+        >>> scale.labeled("10-19"), scale.labeled("10-12")
         ((10, 1), None)
         """
         match = (_INTEGER_LABEL if self.integer else _DECIMAL_LABEL).fullmatch(text)
@@ -215,7 +215,7 @@ def _one_by_one(scale: Scale, texts: Iterable[str]) -> tuple[dict[str, Number], 
     for text in texts:
         number = parse_number(text, scale.integer)
         if number is None:
-            found = scale.labelled(text)
+            found = scale.labeled(text)
             labels += [] if found is None else [found]
         elif scale.holds(number):
             numbers[text] = number

@@ -98,7 +98,7 @@ def builder_for(values: Values, name: str, value_type: ValueType) -> Built:
     keep = _prefix(values.counts.keys(), name)
     if keep:
         return Built({"prefix": keep}, "codes: their first characters are the coarser code")
-    return Built({"groups": 5}, "many values: neighbours in the alphabet make groups; a hierarchy file can do better")
+    return Built({"groups": 5}, "many values: neighbors in the alphabet make groups; a hierarchy file can do better")
 
 
 def _dates(texts: list[str]) -> Built:

@@ -42,7 +42,6 @@ _TELLING = frozenset(
         "password",
         "passwd",
         "license",
-        "licence",
         "street",
         "birthname",
         "url",
@@ -130,7 +129,7 @@ def withheld(leaf: Leaf, value_type: str, records: int) -> tuple[Role, str] | No
         return "identifier", reason
     last = words(leaf.labels[-1]) if leaf.labels else []
     if value_type == "integer" and len(last) > 1 and last[-1] in _REFERRING and values.distinct > 8:
-        return "drop", "by its name it refers to something elsewhere, whose numbers have no order to generalise by"
+        return "drop", "by its name it refers to something elsewhere, whose numbers have no order to generalize by"
     return None
 
 

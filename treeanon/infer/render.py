@@ -56,7 +56,7 @@ _CLASS = "\n[[class]]\n"
 _MOST_LEFT_OUT = 60
 _LANGUAGE = """\
 A schema names the parts of a person's record that may be published. What it does not name is not published.
-role: without one, a class is a quasi-identifier: something a neighbour may know, published in a coarser form.
+role: without one, a class is a quasi-identifier: something a neighbor may know, published in a coarser form.
 "identifier" and "drop" are never published; "sensitive" is published as it is, and protected by l-diversity;
 "keep" is published as it is, and you declare that this is safe.
 under: a record becomes a tree. The first class of a {repeats} is its head; its other classes lie

@@ -63,7 +63,7 @@ class MiningLoss:
 def dtree(levels: Sequence[float], broken: float, relations: float) -> float:
     """How far a published subtree is from its original: 0.5·Σ dlevel/N + 0.5·BR/R.
 
-    `levels` has for each of the N nodes by how many hierarchy levels it was generalised, `broken` of its `relations`
+    `levels` has for each of the N nodes by how many hierarchy levels it was generalized, `broken` of its `relations`
     (ancestor-descendant pairs) are not published. A subtree of a hospital and a disease, the disease one level up,
     without and with disassociation:
 

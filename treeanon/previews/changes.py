@@ -1,6 +1,6 @@
 """What a release made of single records: where every original node went.
 
-A node is *generalised* where its published value is another, *moved* where it hangs under another node than the one
+A node is *generalized* where its published value is another, *moved* where it hangs under another node than the one
 that its own parent became, *merged* where several nodes became one, and *dropped* where none is published for it. What
 hung under a dropped node hangs under the one above, and is not told as moved: the dropped node says it.
 
@@ -126,7 +126,7 @@ def record_change(before: Forest, release: Release, number: int) -> RecordChange
     >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]], [["age", "34", []]], [["age", "35", []]]])
     >>> change = record_change(forest, ta.anonymize(forest, k=2), 2)
     >>> change.before[0].value, change.after[0].value, sorted(change.fates[0].changes), change.change
-    ('35', '*', ['generalised'], 1.0)
+    ('35', '*', ['generalized'], 1.0)
     """
     return record_changes(before, release, [number])[0]
 
@@ -183,7 +183,7 @@ def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterabl
             continue
         left = _left(before, after, became, node, place)
         happened: dict[Change, bool] = {
-            "generalised": before.label[node] != after.label[place],
+            "generalized": before.label[node] != after.label[place],
             "moved": left is not None,
             "merged": shares[place] > 1,
         }
@@ -206,6 +206,6 @@ def change_of(before: Record, after: Record, fates: Iterable[Fate], losses: Floa
     for fate in fates:
         kept = 0.0
         if fate.after is not None:
-            kept = 1 - float(losses[after.label[fate.after]]) if "generalised" in fate.changes else 1.0
+            kept = 1 - float(losses[after.label[fate.after]]) if "generalized" in fate.changes else 1.0
         lost += 1 - kept * (1 - MOVED if "moved" in fate.changes else 1)
     return lost / len(before) if len(before) else 0.0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Change = Literal["generalised", "moved", "merged", "dropped"]
+Change = Literal["generalized", "moved", "merged", "dropped"]
 """What can become of a node: its value is more general; it hangs under another; it is one with others; it is gone."""
 
 

@@ -82,7 +82,7 @@ class Guarantee:
         return plain
 
 
-class Labelled(Protocol):
+class Labeled(Protocol):
     """Records in the labels of classes, wherever they are."""
 
     @property
@@ -108,7 +108,7 @@ class Roles:
     negative: tuple[int, ...]
 
 
-def roles_of(forest: Forest | Labelled, guarantee: Guarantee) -> Roles:
+def roles_of(forest: Forest | Labeled, guarantee: Guarantee) -> Roles:
     """Which classes of a forest the guarantee speaks of; UsageError if it does not fit them."""
     roles = {spec.name: spec.role for spec in forest.schema.classes}
     names = forest.classes.names

@@ -1,13 +1,13 @@
 """From a forest or a table to a checked release: search, verify, measure, write."""
 
-from treeanon.release.permuted import PermutedRelease, fulfil_permuted
+from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.solution_file import SolutionFile
-from treeanon.release.table import anonymize_table, fulfil_table
+from treeanon.release.table import anonymize_table, fulfill_table
 from treeanon.release.table_documents import DocumentsRelease, documents_of
 from treeanon.release.table_reapply import TableSolution, apply_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
-from treeanon.release.tree import anonymize, fulfil
+from treeanon.release.tree import anonymize, fulfill
 from treeanon.release.tree_reapply import apply
 from treeanon.release.tree_release import Release
 from treeanon.release.tree_request import Request
@@ -26,7 +26,7 @@ __all__ = [
     "apply",
     "apply_table",
     "documents_of",
-    "fulfil",
-    "fulfil_permuted",
-    "fulfil_table",
+    "fulfill",
+    "fulfill_permuted",
+    "fulfill_table",
 ]

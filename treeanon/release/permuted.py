@@ -130,7 +130,7 @@ class PermutedRelease:
         }
 
 
-def fulfil_permuted(
+def fulfill_permuted(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> PermutedRelease:
     """The permuted release of a table that a request asks for; `seed` orders its rows and groups, for tests."""

@@ -17,7 +17,7 @@ from treeanon.privacy.models.model import Model, Number
 from treeanon.privacy.models.registry import Asked, Form, models_of
 from treeanon.privacy.models.t_closeness import Distance
 from treeanon.progress import Progress, apart, stage
-from treeanon.release.permuted import PermutedRelease, fulfil_permuted
+from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
 from treeanon.release.table_search import largest_k, only_closeness_fails, require, searches, table_counts
@@ -72,11 +72,11 @@ def anonymize_table(
     name = algorithm or default_search(publish)
     request = TableRequest(asked, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
     if publish == "permuted":
-        return fulfil_permuted(request, table, seed=seed, progress=progress)
-    return fulfil_table(request, table, seed=seed, progress=progress)
+        return fulfill_permuted(request, table, seed=seed, progress=progress)
+    return fulfill_table(request, table, seed=seed, progress=progress)
 
 
-def fulfil_table(
+def fulfill_table(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> TableRelease:
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""

@@ -21,11 +21,11 @@ from treeanon.kernels.tree.forest import canonical, group_by_record
 from treeanon.metrics.measure import Losses, measure
 from treeanon.metrics.table import measure as measure_rows
 from treeanon.progress import Progress
-from treeanon.release.table import check_recoding, fulfil_table
+from treeanon.release.table import check_recoding, fulfill_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
 from treeanon.release.table_search import largest_k
-from treeanon.release.tree import counts_of, fulfil
+from treeanon.release.tree import counts_of, fulfill
 from treeanon.release.tree_release import Release, read_again, unprotected_classes
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema.layout import ROOT
@@ -156,11 +156,11 @@ def documents_of(
     names = person_classes(forest)
     table = rows_of(forest, names)
     _check_request(request, rest, table)
-    made = fulfil_table(request, table, seed=seed, progress=progress)
+    made = fulfill_table(request, table, seed=seed, progress=progress)
     begun, kept = _with_release(forest, names, request, table, made, keep_rest=rest != "drop")
     if not isinstance(rest, Request):
         return DocumentsRelease(begun, made, None, measure(forest, begun, kept), counts_of(forest, begun), kept)
-    trees = fulfil(rest, begun, progress)
+    trees = fulfill(rest, begun, progress)
     kept = kept if trees.kept is None else kept[trees.kept]
     loss, counts = measure(forest, trees.forest, kept), counts_of(forest, trees.forest)
     rows = _again(made, table, rows_of(trees.forest, names), seed)

@@ -107,10 +107,10 @@ def anonymize(
         k, m, n, attacker, l, diversity, classes, algorithm, complete, max_suppressed, max_loss, seed, jobs,
         {name: value for name, value in named.items() if value is not None},
     )  # fmt: skip
-    return fulfil(request, forest, progress)
+    return fulfill(request, forest, progress)
 
 
-def fulfil(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
+def fulfill(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
     """The release of a forest that a request asks for."""
     request.check(forest.schema)
     roles_of(forest, request.guarantee)
@@ -192,7 +192,7 @@ def _release(request: Request, forest: Forest, found: Found, progress: Progress 
 
 
 def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solution:
-    """The solution as it is kept: a cut of the generalised classes alone, a seed only if one was given.
+    """The solution as it is kept: a cut of the generalized classes alone, a seed only if one was given.
 
     The cut of a class that is published as it is would list values of the data.
     """

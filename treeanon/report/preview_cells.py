@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from treeanon.previews.model import Change, Fate, Node, RecordChange, RowChange
 
-Style = Literal["", "title", "faint", "generalised", "moved", "merged", "dropped"]
+Style = Literal["", "title", "faint", "generalized", "moved", "merged", "dropped"]
 
 DOTS = "…"
 _MARKS = 2
@@ -27,12 +27,12 @@ _UNSURE = (
     (0x115F, 0x11FF), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164), (0xD7B0, 0xD7FF),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-"""Characters that are printable by name, but blank, or drawn together with their neighbours by some terminals."""
+"""Characters that are printable by name, but blank, or drawn together with their neighbors by some terminals."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a line: printable text of a known width, and how it is shown where there are colours."""
+    """A piece of a line: printable text of a known width, and how it is shown where there are colors."""
 
     text: str
     style: Style = ""
@@ -159,24 +159,24 @@ def wrapped(text: str, width: int) -> list[str]:
 _CODES: dict[Style, str] = {
     "title": "1",
     "faint": "2",
-    "generalised": "33",
+    "generalized": "33",
     "moved": "34",
     "merged": "36",
     "dropped": "31",
 }
 
 
-def in_colours(line: Line) -> str:
-    """The line with the codes that colour a terminal.
+def in_colors(line: Line) -> str:
+    """The line with the codes that color a terminal.
 
-    >>> in_colours((Span("a "), Span("b", "title")))
+    >>> in_colors((Span("a "), Span("b", "title")))
     'a \\x1b[1mb\\x1b[0m'
     """
     return "".join(f"\x1b[{_CODES[span.style]}m{span.text}\x1b[0m" if span.style else span.text for span in line)
 
 
 def plain(line: Line) -> str:
-    """The line without colours, and without blanks at its end."""
+    """The line without colors, and without blanks at its end."""
     return "".join(span.text for span in line).rstrip(" ")
 
 
@@ -237,7 +237,7 @@ def _of_row(change: RowChange) -> Iterator[Pair]:
         if change.after is None:
             yield Pair(_value(name, own), None, frozenset({"dropped"}), (_GONE,))
         else:
-            changes: frozenset[Change] = frozenset({"generalised"} if own != published else ())
+            changes: frozenset[Change] = frozenset({"generalized"} if own != published else ())
             yield Pair(_value(name, own), _value(name, published), changes)
 
 
@@ -291,7 +291,7 @@ class _Drawing:
                 yield Pair(None, self._side(place))
                 continue
             # The original value stands on another line, or on none that can be told from others.
-            was = (_remark("was", self.before[fate.before]),) if "generalised" in fate.changes else ()
+            was = (_remark("was", self.before[fate.before]),) if "generalized" in fate.changes else ()
             yield Pair(None, self._side(place), fate.changes, was + self._origin(fate))
 
     def _side(self, place: int) -> Side:

@@ -23,16 +23,16 @@ from treeanon.report.preview_cells import (
     first,
     fits,
     folded,
-    in_colours,
+    in_colors,
     pairs_of,
     plain,
     wrapped,
 )
 from treeanon.verifier.freeform import FreeformVerdict
 
-SIGNS: dict[Change, str] = {"generalised": "~", "moved": ">", "merged": "=", "dropped": "x"}
+SIGNS: dict[Change, str] = {"generalized": "~", "moved": ">", "merged": "=", "dropped": "x"}
 WORDS: dict[Change, str] = {
-    "generalised": "more general", "moved": "moved", "merged": "one with others", "dropped": "not published",
+    "generalized": "more general", "moved": "moved", "merged": "one with others", "dropped": "not published",
 }  # fmt: skip
 
 STACKED = 64
@@ -55,8 +55,8 @@ def heading(width: int) -> list[Line]:
 
 
 def _style(changes: frozenset[Change]) -> Style:
-    """The colour of a line: of what weighs most of all that happened."""
-    order: tuple[Change, ...] = ("dropped", "moved", "generalised", "merged")
+    """The color of a line: of what weighs most of all that happened."""
+    order: tuple[Change, ...] = ("dropped", "moved", "generalized", "merged")
     return next((kind for kind in order if kind in changes), "")
 
 
@@ -157,7 +157,7 @@ def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, l
     age: 34                                ~  age: *
     1 more general, 0 as they were
     """
-    show = in_colours if color else plain
+    show = in_colors if color else plain
     return "\n".join(show(line) for line in preview_lines(preview, width=width, lines=lines))
 
 
@@ -216,7 +216,7 @@ def told_sample(preview: Preview) -> list[str]:
 
 
 def _legend(width: int) -> list[Line]:
-    """What the signs mean; colours say nothing more."""
+    """What the signs mean; colors say nothing more."""
     marks = [Span(f"{SIGNS[kind]} {WORDS[kind]}", kind) for kind in SIGNS]
     lines: list[list[Span]] = [[]]
     for mark in marks:

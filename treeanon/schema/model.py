@@ -1,4 +1,4 @@
-"""What the user declares: the classes of a person's tree, where they lie, and how they generalise."""
+"""What the user declares: the classes of a person's tree, where they lie, and how they generalize."""
 
 from __future__ import annotations
 

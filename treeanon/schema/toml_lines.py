@@ -58,7 +58,7 @@ class Places:
 
 
 class _Scan:
-    """Goes once over a text that tomllib has accepted, so it need not recognise mistakes."""
+    """Goes once over a text that tomllib has accepted, so it need not recognize mistakes."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0

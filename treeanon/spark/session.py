@@ -2,7 +2,7 @@
 
 What Spark says when it fails, as an error of ours: the kind of failure, never a row, a plan or a traceback.
 
-Work by Spark that a signal ends: its jobs are cancelled, and it has cleaned up before anybody goes on.
+Work by Spark that a signal ends: its jobs are canceled, and it has cleaned up before anybody goes on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """AS: attribute suppression. As few columns as possible are suppressed altogether (CHAP).
 
-Sets of columns form a lattice: that of full-domain generalisation where every hierarchy has one step, from a value to
+Sets of columns form a lattice: that of full-domain generalization where every hierarchy has one step, from a value to
 nothing. A vector has 1 for a column that is suppressed. Which set is best is NP-hard to say, so all sets are looked at
 for few columns only.
 """

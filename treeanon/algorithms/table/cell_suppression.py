@@ -192,24 +192,24 @@ def decompose(parent: Longs, k: int) -> Longs:
 
 
 def _bundle(vertices: Longs, left: Longs, below: Longs, tree: Longs, k: int) -> None:
-    """Splits a tree that no cut splits: what hangs on its centre is bundled, and parts get the number of a vertex."""
-    centre = int(vertices[np.argmax(below[vertices] > len(vertices) - k)])
+    """Splits a tree that no cut splits: what hangs on its center is bundled, and parts get the number of a vertex."""
+    center = int(vertices[np.argmax(below[vertices] > len(vertices) - k)])
     hangs: dict[int, list[int]] = {}
-    part_of = {centre: centre}
+    part_of = {center: center}
     for v in vertices[::-1].tolist():
-        if v != centre:
-            # What lies beyond the centre is one subtree, that of the root.
+        if v != center:
+            # What lies beyond the center is one subtree, that of the root.
             up = int(left[v])
-            part_of[v] = v if up == centre else part_of[up] if up >= 0 else v
+            part_of[v] = v if up == center else part_of[up] if up >= 0 else v
             hangs.setdefault(part_of[v], []).append(v)
     trees = list(hangs.values())
     for number, bundle in enumerate(bundled([len(part) for part in trees], k)):
-        members = [v for i in bundle for v in trees[i]] + ([centre] if number == 0 else [])
+        members = [v for i in bundle for v in trees[i]] + ([center] if number == 0 else [])
         tree[members] = members[0]
 
 
 def bundled(sizes: list[int], k: int) -> list[list[int]]:
-    """Subtrees, each smaller than k, in bundles of at least k; the first one takes their centre, a vertex more.
+    """Subtrees, each smaller than k, in bundles of at least k; the first one takes their center, a vertex more.
 
     No bundle has more than max(2k - 1, 3k - 5) vertices. All together there must be 2k.
 
@@ -226,11 +226,11 @@ def bundled(sizes: list[int], k: int) -> list[list[int]]:
             break
         other = heappop(heap)
         heappush(heap, (small[0] + other[0], next(order), small[2] + other[2]))
-    # Now any two make a bundle: 2k - 2 at most, and one more with the centre.
+    # Now any two make a bundle: 2k - 2 at most, and one more with the center.
     left = sorted(heap)
     bundles = []
     if len(left) % 2:
-        # The odd one makes k with the centre, or is small enough for three of them and the centre.
+        # The odd one makes k with the center, or is small enough for three of them and the center.
         first = [left.pop()] if left[-1][0] == k - 1 else [left.pop(0) for _ in range(3)]
         bundles.append([i for _, _, part in first for i in part])
     bundles += [a[2] + b[2] for a, b in zip(left[::2], left[1::2], strict=True)]

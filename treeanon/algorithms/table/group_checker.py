@@ -67,7 +67,7 @@ class Judge:
         return persons_in(tuples.pair_tuple, tuples.pair_person, number, len(rows))
 
     def is_monotone(self, tuples: Tuples) -> bool:
-        """Whether no generalisation suppresses more than those below it.
+        """Whether no generalization suppresses more than those below it.
 
         With nothing suppressed it is enough that unions of groups hold, if they have different persons. Else groups
         must hold whatever is added, and no other sensitive columns may be joined, by which new parts would be added.

@@ -1,7 +1,7 @@
 """Incognito (K. LeFevre, D. DeWitt, R. Ramakrishnan, Incognito: efficient full-domain k-anonymity, SIGMOD 2005).
 
 Subset property: a vector can be satisfied only if its levels are for every subset of the columns. So subsets are gone
-through by size, and of each only the candidates that all of its subsets leave. Generalisation property: what lies above
+through by size, and of each only the candidates that all of its subsets leave. Generalization property: what lies above
 a satisfied vector is satisfied, and is not checked.
 
 Where we differ: tuples may be suppressed, as the paper's Section 5 suggests: joining groups never suppresses more

@@ -182,7 +182,7 @@ def _labels(problem: Problem, tuples: Tuples, label: str | None) -> Longs:
         return np.zeros((len(tuples), 0), np.int64)
     column = problem.table.column(label)
     if column.role == "quasi":
-        raise UsageError(f"column {label!r} cannot be the label: it is a quasi column, and so is generalised itself")
+        raise UsageError(f"column {label!r} cannot be the label: it is a quasi column, and so is generalized itself")
     kinds, kind = np.unique(column.codes, return_inverse=True)
     labels = np.zeros((len(tuples), max(len(kinds), 1)), np.int64)
     np.add.at(labels, (tuples.tuple_of, kind), 1)

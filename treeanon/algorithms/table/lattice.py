@@ -1,4 +1,4 @@
-"""The lattice of full-domain generalisations of a table, and what each of its vectors suppresses.
+"""The lattice of full-domain generalizations of a table, and what each of its vectors suppresses.
 
 A vector has the level of every quasi column.
 """
@@ -175,12 +175,12 @@ class Lattice:
         """What to raise where no vector is satisfied."""
         names = ", ".join(model.name for model in self.problem.models)
         return GuaranteeError(
-            f"no generalisation of the quasi columns gives {names} with at most {self.problem.max_suppressed} of "
+            f"no generalization of the quasi columns gives {names} with at most {self.problem.max_suppressed} of "
             f"{self.tuples.persons} persons suppressed"
         )
 
     def suppressed_cost(self, vector: Vector, costs: list[Floats]) -> tuple[int, float]:
-        """How many rows a vector suppresses, and the sum of the costs of their generalised codes."""
+        """How many rows a vector suppresses, and the sum of the costs of their generalized codes."""
         if self.judge.least is not None and not self.judge.columns and not len(self.tuples.pair_tuple):
             rolled = self.rollup.stage(vector)
             lost = rolled.rows < self.judge.least

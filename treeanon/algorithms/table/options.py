@@ -77,6 +77,6 @@ OPTIONS: dict[str, FlatOption] = {
         FlatOption("form", "choice", "form of NCP whose mean is made least", ("taxonomy", "set")),
         FlatOption("block", "whole", "rows that are looked at together", metavar="N"),
         FlatOption("bits", "whole", "the curve has 2^N cells a side", metavar="N"),
-        FlatOption("centres", "whole", "how many centres there are", metavar="N"),
+        FlatOption("centers", "whole", "how many centers there are", metavar="N"),
     )
 }

@@ -38,7 +38,7 @@ class Problem:
     def __post_init__(self) -> None:
         object.__setattr__(self, "models", tuple(self.models))
         if not self.table.quasi:
-            raise UsageError("the table has no quasi column: there is nothing to generalise")
+            raise UsageError("the table has no quasi column: there is nothing to generalize")
         if self.max_suppressed < 0:
             raise UsageError("the number of persons to suppress must not be negative")
         for model in self.models:

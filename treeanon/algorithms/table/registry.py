@@ -94,7 +94,7 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             groups=True,
             style="hierarchy",
         ),
-        FlatAlgorithm("datafly", _FLAT + "datafly", "generalises the column with the most values until it holds"),
+        FlatAlgorithm("datafly", _FLAT + "datafly", "generalizes the column with the most values until it holds"),
         FlatAlgorithm(
             "koptimize",
             _FLAT + "koptimize",
@@ -162,7 +162,7 @@ FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
             )
             for order, way, option in (
                 ("hilbert", "along a Hilbert curve", "bits"),
-                ("idistance", "by distances from centres", "centres"),
+                ("idistance", "by distances from centers", "centers"),
             )
             for fast in (False, True)
         ),

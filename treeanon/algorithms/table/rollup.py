@@ -1,4 +1,4 @@
-"""Counts of generalised tuples, rolled up from whatever smaller has been counted before."""
+"""Counts of generalized tuples, rolled up from whatever smaller has been counted before."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rolled:
 class Rollup:
     """The groups of vectors of levels. What is counted on the way is kept, as far as it fits into some memory.
 
-    `order` has the columns with the most values first: to generalise them saves the most work above.
+    `order` has the columns with the most values first: to generalize them saves the most work above.
     """
 
     def __init__(self, tuples: Tuples, memory: int = _MEMORY) -> None:
@@ -91,7 +91,7 @@ class Rollup:
         return out
 
     def cost_of(self, rolled: Rolled, taken: npt.NDArray[np.bool_], costs: list[Floats]) -> float:
-        """The sum over the rows of the groups taken of the costs of their generalised codes."""
+        """The sum over the rows of the groups taken of the costs of their generalized codes."""
         starts = np.concatenate([[0], np.cumsum(self._widths)])[:-1]
         fields = np.column_stack([self.tuples.fields.places, starts])
         return float(sum_costs(rolled.keys, rolled.rows, taken, fields, np.concatenate(costs)))

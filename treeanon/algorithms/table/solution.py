@@ -50,23 +50,23 @@ class FlatSolution:
         return sum(self.vector.values())
 
     def apply(self, table: Table) -> Table:
-        """The release of a table: generalised, without the rows of groups that do not satisfy the models.
+        """The release of a table: generalized, without the rows of groups that do not satisfy the models.
 
         Rows come in random order, and persons are numbered anew: neither says where a row was.
         """
         return scattered(self.recoded(table)[0])
 
     def recoded(self, table: Table) -> tuple[Table, Longs]:
-        """The rows of a table that are published, generalised; and their numbers in the table."""
+        """The rows of a table that are published, generalized; and their numbers in the table."""
         lattice = Lattice(Problem(table, self.models))
         _, number, holds = lattice.groups(tuple(self.vector[name] for name in lattice.names))
-        generalised = {}
+        generalized = {}
         for column in table.quasi:
             # The last entry of a level's map is of a missing value, which is code -1 in a table.
             codes = level_maps(column.hierarchy)[self.vector[column.name]][column.codes]
-            generalised[column.name] = np.where(codes == len(column.hierarchy), -1, codes).astype(np.int32)
+            generalized[column.name] = np.where(codes == len(column.hierarchy), -1, codes).astype(np.int32)
         rows = np.flatnonzero(holds[number[lattice.tuples.tuple_of]])
-        return table.with_codes(generalised).take(rows), rows
+        return table.with_codes(generalized).take(rows), rows
 
     def as_dict(self) -> dict[str, Any]:
         """The level of every column."""

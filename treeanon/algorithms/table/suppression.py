@@ -1,4 +1,4 @@
-"""Suppression without generalisation: what its three forms share.
+"""Suppression without generalization: what its three forms share.
 
 After CHAP (Ciriani et al. 2007), which classifies k-anonymity by what is suppressed: whole tuples (TS), whole
 attributes (AS), or single cells (CS). Each form is a file of its own.

@@ -1,9 +1,9 @@
-"""Cuts as the searches of TREE see them: specialise one node, check the values, fix the structure, take the cost.
+"""Cuts as the searches of TREE see them: specialize one node, check the values, fix the structure, take the cost.
 
-What a search does not specialise again: cuts it has seen, or values that a cheaper sibling has specialised.
+What a search does not specialize again: cuts it has seen, or values that a cheaper sibling has specialized.
 
 TREE closes cuts in its text, and values in its implementation note (and in Examples 6 and 8). Closing values makes the
-search a set enumeration: below a cut, nothing is specialised that one of its cheaper siblings specialised. Its second
+search a set enumeration: below a cut, nothing is specialized that one of its cheaper siblings specialized. Its second
 best branch so never gets what the best one has.
 """
 
@@ -40,8 +40,8 @@ Pair = tuple[int, int]
 class Candidate:
     """A cut that has passed, with its disassociations, in order, and its cost.
 
-    `node` was specialised to get it; `unsure` are the relations that changed: what was counted with them says nothing
-    about finer cuts. `closed` are the nodes that the search does not specialise below this cut.
+    `node` was specialized to get it; `unsure` are the relations that changed: what was counted with them says nothing
+    about finer cuts. `closed` are the nodes that the search does not specialize below this cut.
     """
 
     cut: Cut
@@ -142,13 +142,13 @@ class Candidates:
         self.counts.cuts += 1
         if self.space.known:
             return Candidate(WHOLE, float(held))
-        # No attacker knows any label: nothing need be generalised.
+        # No attacker knows any label: nothing need be generalized.
         tree = Projected(self.base, self.space.publishes(()), np.zeros(0, np.int32))
         tree.count(np.zeros(0, np.bool_), None)
         return Candidate((), tree.cost(self._level))
 
     def expand(self, wanted: Sequence[tuple[Candidate, Sequence[int]]]) -> list[list[Candidate | None]]:
-        """For every parent and every one of its nodes the cut with that node specialised, None where it fails.
+        """For every parent and every one of its nodes the cut with that node specialized, None where it fails.
 
         The cuts are looked at in parallel, but `best` is what it would be one after another.
         """
@@ -160,7 +160,7 @@ class Candidates:
             tasks = [nodes for _, nodes in wanted if nodes]
             found = iter(
                 run(
-                    self._specialise,
+                    self._specialize,
                     [parent for parent, nodes in zip(parents, tasks, strict=True) for _ in nodes],
                     [node for nodes in tasks for node in nodes],
                 )
@@ -192,10 +192,10 @@ class Candidates:
         sets = tree.relations(np.ones(len(labels), np.bool_), None, self._first) if self._related else None
         return _Parent(candidate, published, tree, sets)
 
-    def _specialise(self, parent: _Parent, node: int) -> Candidate | str:
-        """The cut with one more node specialised, or which count of failures it belongs to."""
+    def _specialize(self, parent: _Parent, node: int) -> Candidate | str:
+        """The cut with one more node specialized, or which count of failures it belongs to."""
         before = parent.candidate
-        cut = self.space.specialised(before.cut, node)
+        cut = self.space.specialized(before.cut, node)
         if node and self.space.is_empty(node):
             return Candidate(cut, before.cost, before.moves, before.unsure, node, before.closed)
         store = self._stores.get()
@@ -266,7 +266,7 @@ Closed = Literal["values", "cuts"]
 
 
 class Closing:
-    """Specialises cuts, each cut once."""
+    """Specializes cuts, each cut once."""
 
     def __init__(self, candidates: Candidates, closed: Closed) -> None:
         if closed not in get_args(Closed):
@@ -276,14 +276,14 @@ class Closing:
         self._seen: set[Cut] = set()
 
     def _open(self, parent: Candidate) -> list[int]:
-        """The nodes of a cut that are to be specialised."""
+        """The nodes of a cut that are to be specialized."""
         space = self._candidates.space
         nodes = [node for node in parent.cut if node not in parent.closed and space.kids(node)]
         if self._values:
             return nodes
         chosen = []
         for node in nodes:
-            cut = space.specialised(parent.cut, node)
+            cut = space.specialized(parent.cut, node)
             if cut not in self._seen:
                 self._seen.add(cut)
                 chosen.append(node)

@@ -1,4 +1,4 @@
-"""The cuts of a forest: which nodes a cut has, what specialising one of them gives, and what they publish."""
+"""The cuts of a forest: which nodes a cut has, what specializing one of them gives, and what they publish."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class CutSpace:
     """The cuts of a forest, from {*} down.
 
     Where data has a general value (an inner node of a hierarchy) among finer ones, that value stays beside them when
-    its node is specialised. So a label x is two nodes: 2x is x with all that lies below it, 2x + 1 is x alone, which
-    is a leaf. Classes that no attacker knows are never generalised, but in {*}: their labels are in no cut.
+    its node is specialized. So a label x is two nodes: 2x is x with all that lies below it, 2x + 1 is x alone, which
+    is a leaf. Classes that no attacker knows are never generalized, but in {*}: their labels are in no cut.
     """
 
     classes: Classes
@@ -63,7 +63,7 @@ class CutSpace:
         return bool(self._values_before[label] == self._values_before[end])
 
     def kids(self, node: int) -> Cut:
-        """The nodes that replace a node when it is specialised; none if it cannot be."""
+        """The nodes that replace a node when it is specialized; none if it cannot be."""
         label, alone = divmod(node, 2)
         if alone:
             return ()
@@ -77,7 +77,7 @@ class CutSpace:
             return ()
         return (node + 1, *below) if self.present[label] else tuple(below)
 
-    def specialised(self, cut: Cut, node: int) -> Cut:
+    def specialized(self, cut: Cut, node: int) -> Cut:
         """The cut with a node replaced by what is right below it."""
         return tuple(sorted({*cut, *self.kids(node)} - {node}))
 
@@ -97,7 +97,7 @@ class CutSpace:
         return out
 
     def texts(self, cut: Cut) -> dict[str, tuple[str, ...]]:
-        """The cut as a solution has it; classes that are not generalised with all their nodes."""
+        """The cut as a solution has it; classes that are not generalized with all their nodes."""
         if cut == WHOLE:
             return {STAR: (STAR,)}
         chosen: dict[str, tuple[str, ...]] = {}

@@ -1,4 +1,4 @@
-"""GCS(g), greedy cut search (TREE III-E): from {*} down, the g cheapest cuts of each step are specialised further."""
+"""GCS(g), greedy cut search (TREE III-E): from {*} down, the g cheapest cuts of each step are specialized further."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def search(
 
 
 def walk(candidates: Candidates, g: int, closed: Closed) -> None:
-    """Goes down with a beam of g cuts until none of them can be specialised; `candidates.best` is what was found."""
+    """Goes down with a beam of g cuts until none of them can be specialized; `candidates.best` is what was found."""
     if g < 1:
         raise UsageError("g must be at least 1")
     closing = Closing(candidates, closed)

@@ -274,5 +274,5 @@ def random_weights(rng: np.random.Generator, own: Floats) -> tuple[float, ...]:
 
 
 def near_weights(rng: np.random.Generator, weights: tuple[float, ...]) -> tuple[float, ...]:
-    """Class weights in the neighbourhood of given ones."""
+    """Class weights in the neighborhood of given ones."""
     return tuple((np.array(weights) * 10 ** rng.normal(0, 0.5, len(weights))).tolist())

@@ -6,7 +6,7 @@ nodes get the lowest common ancestor of their values, and subtrees that some mem
 Whatever is known of a person's published tree, k persons fit it: the release is k^(m,n)-anonymous for every m and n,
 for both attackers and for negative knowledge.
 
-Where we differ: neighbours are sought in a window of the persons sorted by the shape of their trees, not among all;
+Where we differ: neighbors are sought in a window of the persons sorted by the shape of their trees, not among all;
 children are aligned greedily, those of very wide nodes in the order of their labels.
 """
 
@@ -92,7 +92,7 @@ class _Clustering:
         self.levels = int(depths(core.offsets, core.parent).max(initial=0)) + 1
 
     def run(self, progress: Progress | None) -> None:
-        """Blocks of neighbours first, then what they left, then each of the last few to its nearest group."""
+        """Blocks of neighbors first, then what they left, then each of the last few to its nearest group."""
         order = _order(self.core, self.counts, self.seed)
         size = max(BLOCK, 8 * self.k)
         blocks = [order[at : at + size] for at in range(0, len(order), size)]
@@ -151,7 +151,7 @@ def _order(core: Forest, counts: Ints, seed: int | None) -> Longs:
     """The records by size, by the nodes of every class, and by their first labels in preorder.
 
     Nodes without a partner cost most, so shapes come first; labels are in preorder of their hierarchies, so that
-    neighbours have near values.
+    neighbors have near values.
     """
     records = len(core)
     draw = np.arange(records) if seed is None else np.random.default_rng(seed).permutation(records)

@@ -208,7 +208,7 @@ class WatchedBytes(io.RawIOBase):
 
     def _clear(self, block: bytes) -> bool:
         """Whether all quotes stand at the bounds of values."""
-        # The byte before the block, whose own neighbour is known only now; the last one waits for the next block.
+        # The byte before the block, whose own neighbor is known only now; the last one waits for the next block.
         around = np.frombuffer(self.last + block + b"\n", np.uint8)
         at = np.flatnonzero(around[:-1] == self.quote[0])
         if at[0] == 0:

@@ -120,7 +120,7 @@ _STATES = {
     "3D": "there is no database of that name",
     "42501": "the user has no permission to read it",
     "53": "the server has no room for another connection, or no memory or disk left",
-    "57014": "the server cancelled the query: it took too long",
+    "57014": "the server canceled the query: it took too long",
     "57": "the server is shutting down or starting up",
     "55": "it is locked",
     "40": "the server gave up the transaction, which stood in the way of another one",

@@ -1,4 +1,4 @@
-"""Loops of cell suppression: the forest of nearest neighbours, where its trees are cut, and groups merged after it."""
+"""Loops of cell suppression: the forest of nearest neighbors, where its trees are cut, and groups merged after it."""
 
 from __future__ import annotations
 

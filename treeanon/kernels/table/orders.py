@@ -1,4 +1,4 @@
-"""Points and centres: which is the nearest, and how far it is.
+"""Points and centers: which is the nearest, and how far it is.
 
 An order of rows that is made by splitting: every block of them by the column for which that pays most.
 
@@ -327,20 +327,20 @@ def hilbert_words(points: Ints, sizes: Longs, bits: int, out: Words) -> None:
 
 
 @njit
-def nearest_centres(points: Ints, scale: Floats, centres: Floats, nearest: Longs, distance: Floats) -> None:
-    """Writes for every point its nearest centre, the first of several, and the squared distance to it.
+def nearest_centers(points: Ints, scale: Floats, centers: Floats, nearest: Longs, distance: Floats) -> None:
+    """Writes for every point its nearest center, the first of several, and the squared distance to it.
 
     Coordinate c of a point counts scale[c] a step.
     """
     rows, columns = points.shape
     for r in range(rows):
         least, found = np.inf, 0
-        for centre in range(len(centres)):
+        for center in range(len(centers)):
             apart = 0.0
             for c in range(columns):
-                step = points[r, c] * scale[c] - centres[centre, c]
+                step = points[r, c] * scale[c] - centers[center, c]
                 apart += step * step
             if apart < least:
-                least, found = apart, centre
+                least, found = apart, center
         nearest[r] = found
         distance[r] = least

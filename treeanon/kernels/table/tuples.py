@@ -1,4 +1,4 @@
-"""Loops over tables as packed keys: finding distinct rows, and rolling their counts up a lattice of generalisations.
+"""Loops over tables as packed keys: finding distinct rows, and rolling their counts up a lattice of generalizations.
 
 A key is one or more 64-bit words with a field of bits for each column. `fields` has a row for each column that changes:
 the word and shift of its field, the mask of its width, and where in `maps` the codes start that its codes become.
@@ -92,7 +92,7 @@ def roll(
     out_counts: Longs,
     number: Ints,
 ) -> int:
-    """Writes the distinct keys after generalisation and their counts; returns how many there are.
+    """Writes the distinct keys after generalization and their counts; returns how many there are.
 
     `number`, unless it is empty, gets for each key the one that it becomes. `table` is work space, with at least 4 (and
     8) times as many entries as there are keys.
@@ -180,7 +180,7 @@ def probe(
     number: Ints,
     least: int,
 ) -> tuple[int, int]:
-    """How many are in groups of less than `least` after generalisation, and how many groups are not."""
+    """How many are in groups of less than `least` after generalization, and how many groups are not."""
     found = roll(keys, counts, fields, maps, table, out_keys, out_counts, number)
     lost = 0
     published = 0

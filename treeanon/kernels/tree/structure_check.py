@@ -66,7 +66,7 @@ def rare_values(
 ) -> bool:
     """Whether up to m of the chosen sets, one of the first `fresh` among them, share a record but fewer than k.
 
-    (Algorithm 1 of TREE, for what specialising one node can have changed.)
+    (Algorithm 1 of TREE, for what specializing one node can have changed.)
     """
     taken = np.zeros(m, np.int64)
     pair = np.empty(2, np.int32)

@@ -1,4 +1,4 @@
-"""NCP, the normalised certainty penalty of a published value, and GCP, its mean over all values of a table.
+"""NCP, the normalized certainty penalty of a published value, and GCP, its mean over all values of a table.
 
 After 1D (Ghinita et al., TODS 2009) for the form `taxonomy` and FREE for the form `set`. 1D weighs columns by weights
 that add up to 1 and divides by their number as well, which would count it twice: our weights average.

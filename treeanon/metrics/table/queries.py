@@ -107,7 +107,7 @@ class QueryLoss:
 
 
 def query_loss(original: Table, released: Table, level: int, *, sensitive: str | None = None) -> QueryLoss:
-    """What a release of generalised values loses in queries by `level` quasi columns and the sensitive column.
+    """What a release of generalized values loses in queries by `level` quasi columns and the sensitive column.
 
     `sensitive` names that column where there are several; where there is none, queries are by quasi columns alone.
     Rows of the original that the release lacks are spread over everything, so is a row over a column of which it tells

@@ -21,11 +21,11 @@ class Model(Protocol):
     """What must hold for every published group.
 
     `name` says it with its parameters ("5-anonymity"). `is_monotone` is true if a union of groups that satisfy it
-    always does, where no person is in two of them: then a generalisation of a table that satisfies it does too.
+    always does, where no person is in two of them: then a generalization of a table that satisfies it does too.
 
     `holds_when_grown` asks more: that a group that satisfies it does so whoever is added. Searches that suppress the
     groups that fail may cut only then (otherwise a group that fails can spoil one that holds when they are merged, and
-    a generalisation may suppress *more*), and so may those of tables where a person has several rows.
+    a generalization may suppress *more*), and so may those of tables where a person has several rows.
     """
 
     @property

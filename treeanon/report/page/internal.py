@@ -70,7 +70,7 @@ def _fate(fate: Fate, node: Node, after: dict[int, Node], before: dict[int, Node
     words: list[Content] = [f"{node.cls} ", value(cut(node.value, 60))]
     if fate.after is None:
         return [*words, " is not published"]
-    if "generalised" in fate.changes:
+    if "generalized" in fate.changes:
         words += [" becomes ", value(cut(after[fate.after].value, 60))]
     if fate.moved_from is not None:
         above = before[fate.moved_from]

@@ -21,7 +21,7 @@ def rows(changes: Sequence[RowChange]) -> Section | None:
     body = [el("tbody", _before(change), _after(change)) for change in changes]
     heads = ["Row", "", *changes[0].columns, "Rows alike"]
     head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
-    caption = f"Rows before and after; a changed value has the sign {SIGNS['generalised']}"
+    caption = f"Rows before and after; a changed value has the sign {SIGNS['generalized']}"
     return Section(
         "records",
         "Rows before and after",
@@ -43,7 +43,7 @@ def _after(change: RowChange) -> Element:
 
 
 def _became(old: str | None, new: str | None) -> Element:
-    sign = None if old == new else el("span", SIGNS["generalised"], " ", class_="sign generalised")
+    sign = None if old == new else el("span", SIGNS["generalized"], " ", class_="sign generalized")
     return el("td", sign, value(new, 80))
 
 

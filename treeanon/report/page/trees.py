@@ -89,11 +89,11 @@ def place(roots: Sequence[Box], *, step: float = ROW) -> list[Placed]:
         one.x, one.width = starts[one.depth], widths[one.depth]
         if not one.box.children:
             one.y, row = row, row + step
-    _centre(placed)
+    _center(placed)
     return placed
 
 
-def _centre(placed: list[Placed]) -> None:
+def _center(placed: list[Placed]) -> None:
     """Puts every parent in the middle between its first and its last child."""
     for one in reversed(placed):
         if one.up is not None:
@@ -294,7 +294,7 @@ def _moves(change: RecordChange, placed: Iterable[Placed]) -> list[Element]:
 def legend() -> Element:
     """What the signs in the drawings mean."""
     words: dict[Change, str] = {
-        "generalised": "published as a more general value",
+        "generalized": "published as a more general value",
         "moved": "no longer under what it stood under; the dashed line shows from where",
         "merged": "several equal values became one",
         "dropped": "not published",

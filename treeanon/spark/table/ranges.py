@@ -3,7 +3,7 @@
 Rows are put in the lexicographic order of their codes, columns of few values first. A range has all persons of its
 first quasi row to those of its last. What a search makes of a range holds there, and so it does in the whole: groups of
 two ranges that are published alike are one group, and unions of groups satisfy what each of them does. That is not so
-for models that compare with the whole table, and searches that find one generalisation for all rows would find one for
+for models that compare with the whole table, and searches that find one generalization for all rows would find one for
 each range: both are refused.
 """
 
@@ -26,7 +26,7 @@ from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.groups import height
 from treeanon.privacy.models.t_closeness import TCloseness
-from treeanon.release import TableRelease, fulfil_table
+from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest
 from treeanon.release.table_search import largest_k
 from treeanon.release.tree_request import persons
@@ -207,7 +207,7 @@ def _searched(table: pa.Table, shared: Any) -> pa.Table:
     own = rows.table({name: table[name].to_numpy() for name in rows.coded})
     allowed = persons(request.max_suppressed, rows.rows) * len(own) // rows.rows
     try:
-        release = fulfil_table(replace(request, max_suppressed=allowed), own, seed=0)
+        release = fulfill_table(replace(request, max_suppressed=allowed), own, seed=0)
         recoded, kept = release.found.recoded(own)
     except TreeanonError as problem:
         return _with_told(rows, [], _Told(str(problem)))

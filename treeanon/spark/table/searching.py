@@ -17,7 +17,7 @@ import pyarrow as pa
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.progress import Progress
-from treeanon.release import TableRelease, fulfil_table
+from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest
 from treeanon.spark.records import Batches, map_batches, rows_of
 from treeanon.spark.table.reading import Rows
@@ -53,7 +53,7 @@ def fits_driver(rows: Rows, most: int | None) -> bool:
 def search_whole(rows: Rows, request: TableRequest, progress: Progress | None = None) -> Published:
     """The release that a search of all rows finds; GuaranteeError if there is none."""
     table = _table(rows)
-    release = fulfil_table(request, table, seed=0, progress=progress)
+    release = fulfill_table(request, table, seed=0, progress=progress)
     recoded, kept = release.found.recoded(table)
     return Published(_mapped(rows, table, recoded, kept), rows.columns, release)
 

@@ -1,4 +1,4 @@
-"""Greedy: in each of k - 1 rounds every tuple is generalised to one more original, that which costs it least.
+"""Greedy: in each of k - 1 rounds every tuple is generalized to one more original, that which costs it least.
 
 After FREE, Algorithm 1. Tuples come in the order of their values, columns with few values first; in a round, each takes
 from the originals that are left the one by which its NCP grows least, and never one that it covers already. At the end

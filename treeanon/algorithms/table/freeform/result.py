@@ -25,7 +25,7 @@ from treeanon.table import Table
 class Freeform:
     """A graph over the rows of a table, and `original`, the row behind every published tuple.
 
-    What is not generalised is published with the tuple that has its row behind it. A release has as many tuples as the
+    What is not generalized is published with the tuple that has its row behind it. A release has as many tuples as the
     table has rows, one for each; it is k-anonymous by the graph, not by rows that look alike.
 
     >>> from treeanon.hierarchy import Hierarchy

@@ -32,7 +32,7 @@ def search(
     fast: bool = False,
     columns: str | Sequence[str] | None = None,
     bits: int | None = None,
-    centres: int | None = None,
+    centers: int | None = None,
 ) -> Partition:
     """The best partition of an order of the rows; no row is left out. See `ordered` for what the options say of orders.
 
@@ -45,7 +45,7 @@ def search(
     """
     name = (order if order in ("hilbert", "idistance") else "onedim") + ("-fast" if fast else "")
     k = k_asked(problem, "1-D")
-    found = ordered(problem.table, order, k=k, form=form, style=style, columns=columns, bits=bits, centres=centres)
+    found = ordered(problem.table, order, k=k, form=form, style=style, columns=columns, bits=bits, centers=centers)
     costs = extent_costs(found.places) if fast else ncp_costs(table_costs(problem.table, form, style), found.rows)
     loss, size = best_cuts(costs, len(found.rows), k)
     group, groups = cut_groups(found.rows, size)

@@ -10,7 +10,7 @@ Rows sorted by one column after the other.
 
 Rows by their place on a Hilbert curve through all quasi columns.
 
-Rows by the centre they are nearest to, and then by how far they are from it.
+Rows by the center they are nearest to, and then by how far they are from it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from treeanon.algorithms.table.options import Style
 from treeanon.arrays import Floats, Ints, Longs, Words
 from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim import turn_back, walked
-from treeanon.kernels.table.orders import WORD, adaptive_rows, hilbert_words, nearest_centres
+from treeanon.kernels.table.orders import WORD, adaptive_rows, hilbert_words, nearest_centers
 from treeanon.metrics.table.ncp import Form
 from treeanon.table import Table
 
@@ -125,26 +125,26 @@ def _shares(words: Words, length: int) -> Floats:
     return out
 
 
-CENTRES = 64
+CENTERS = 64
 
 _SAMPLE, _ROUNDS, _SIDE = 20_000, 10, 1 << 10
 
 
-def idistance_order(points: Points, centres: int = CENTRES, seed: int = 0) -> tuple[Longs, Floats]:
+def idistance_order(points: Points, centers: int = CENTERS, seed: int = 0) -> tuple[Longs, Floats]:
     """The rows in the order of iDistance, and where each of them is, from 0 to 1.
 
-    The centres are those of k-means on a sample of the rows, in the order of a Hilbert curve; every centre has as much
-    of the way as any other. `seed` draws the sample and the first centres.
+    The centers are those of k-means on a sample of the rows, in the order of a Hilbert curve; every center has as much
+    of the way as any other. `seed` draws the sample and the first centers.
 
     >>> line = Points(np.array([[0], [9], [1], [8]], np.int32), np.array([10]))
-    >>> idistance_order(line, centres=2)[0].tolist() in ([0, 2, 1, 3], [0, 2, 3, 1], [2, 0, 1, 3], [2, 0, 3, 1])
+    >>> idistance_order(line, centers=2)[0].tolist() in ([0, 2, 1, 3], [0, 2, 3, 1], [2, 0, 1, 3], [2, 0, 3, 1])
     True
     """
-    if centres < 1:
-        raise UsageError("iDistance needs at least one centre")
+    if centers < 1:
+        raise UsageError("iDistance needs at least one center")
     if not len(points):
         return np.zeros(0, np.int64), np.zeros(0)
-    middle = _sorted_centres(_means(points, centres, seed))
+    middle = _sorted_centers(_means(points, centers, seed))
     nearest, distance = _nearest(points, middle)
     keys = [nearest, distance, *tuple_keys(points, np.arange(len(points.sizes)))]
     rows = sorted_rows(list(keys))
@@ -152,29 +152,29 @@ def idistance_order(points: Points, centres: int = CENTRES, seed: int = 0) -> tu
     return rows, ((nearest + np.sqrt(distance) / whole) / len(middle))[rows]
 
 
-def _nearest(points: Points, centres: Floats) -> tuple[Longs, Floats]:
+def _nearest(points: Points, centers: Floats) -> tuple[Longs, Floats]:
     nearest, distance = np.empty(len(points), np.int64), np.empty(len(points))
 
     def task(block: slice) -> None:
-        nearest_centres(points.points[block], points.scale, centres, nearest[block], distance[block])
+        nearest_centers(points.points[block], points.scale, centers, nearest[block], distance[block])
 
     in_blocks(task, len(points))
     return nearest, distance
 
 
 def _means(points: Points, wanted: int, seed: int) -> Floats:
-    """The centres of k-means on a sample; those that lose all their rows are dropped."""
+    """The centers of k-means on a sample; those that lose all their rows are dropped."""
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(points), min(_SAMPLE, len(points)), replace=False)
     sample = Points(points.points[chosen], points.sizes)
     distinct = _distinct(sample)
-    centres = distinct[rng.permutation(len(distinct))[:wanted]] * points.scale
+    centers = distinct[rng.permutation(len(distinct))[:wanted]] * points.scale
     for _round in range(_ROUNDS):
-        nearest = _nearest(sample, centres)[0]
-        counts = np.bincount(nearest, minlength=len(centres))
-        sums = [np.bincount(nearest, column, len(centres)) for column in (sample.points * points.scale).T]
-        centres = np.array(sums).T[counts > 0] / counts[counts > 0, None]
-    return centres
+        nearest = _nearest(sample, centers)[0]
+        counts = np.bincount(nearest, minlength=len(centers))
+        sums = [np.bincount(nearest, column, len(centers)) for column in (sample.points * points.scale).T]
+        centers = np.array(sums).T[counts > 0] / counts[counts > 0, None]
+    return centers
 
 
 def _distinct(points: Points) -> Ints:
@@ -184,11 +184,11 @@ def _distinct(points: Points) -> Ints:
     return kept
 
 
-def _sorted_centres(centres: Floats) -> Floats:
-    """The centres in the order of a Hilbert curve."""
-    cells = np.clip(np.rint(centres * (_SIDE - 1)), 0, _SIDE - 1).astype(np.int32)
-    sizes = np.full(centres.shape[1], _SIDE, np.int64)
-    return centres[hilbert_order(Points(cells, sizes))[0]]
+def _sorted_centers(centers: Floats) -> Floats:
+    """The centers in the order of a Hilbert curve."""
+    cells = np.clip(np.rint(centers * (_SIDE - 1)), 0, _SIDE - 1).astype(np.int32)
+    sizes = np.full(centers.shape[1], _SIDE, np.int64)
+    return centers[hilbert_order(Points(cells, sizes))[0]]
 
 
 Order = Literal["best", "adaptive", "hilbert", "idistance", "lexicographic", "user"]
@@ -225,12 +225,12 @@ def ordered(
     style: Style = "auto",
     columns: str | Sequence[str] | None = None,
     bits: int | None = None,
-    centres: int | None = None,
+    centers: int | None = None,
 ) -> Ordering:
     """The rows in a one-dimensional order.
 
     `hilbert`: along a Hilbert curve of 2^`bits` cells a side (unless given, a cell for every value). `idistance`: by
-    the nearest of some `centres`, and the distance from it. `lexicographic`: by one column after the other, those with
+    the nearest of some `centers`, and the distance from it. `lexicographic`: by one column after the other, those with
     few values first. `user`: by the `columns` named (with commas, if in a text), and then by the others in the order of
     the table. `adaptive`: split again and again by what pays most. `best`: that which loses least of adaptive,
     lexicographic and hilbert, looked at in samples if there are many rows.
@@ -247,7 +247,7 @@ def ordered(
     for name, given, own in (
         ("columns", columns, "user"),
         ("bits", bits, "hilbert"),
-        ("centres", centres, "idistance"),
+        ("centers", centers, "idistance"),
     ):
         if given is not None and order != own:
             raise UsageError(f"the option {name} is for the order {own} only")
@@ -258,7 +258,7 @@ def ordered(
         "adaptive": lambda: _adaptive(points, costs, k),
         "lexicographic": lambda: lexicographic_order(points, few_values_first(points)),
         "hilbert": lambda: hilbert_order(points, bits),
-        "idistance": lambda: idistance_order(points, CENTRES if centres is None else centres),
+        "idistance": lambda: idistance_order(points, CENTERS if centers is None else centers),
         "user": lambda: lexicographic_order(points, _named(table, columns or ())),
     }
     name, (rows, places) = _best(makers, costs, k) if order == "best" else (order, makers[order]())
