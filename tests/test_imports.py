@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "treeanon"
 LAYERS = [
     "errors",
     "progress",
+    "plugins",
     "arrays",
     "resources",
     "kernels",
