@@ -17,7 +17,7 @@ def make_package(folder: Path, package: str, points: Mapping[str, Mapping[str, s
     """Write a package as `pip install` leaves it: its modules, and a dist-info folder with its entry points.
 
     `points` holds the entry points of each group ({"treeanon.formats": {"kv": "kv_format:FORMAT"}}), `files` the
-    text of each module ({"kv_format.py": "…"}). Put the returned folder on sys.path, or in PYTHONPATH for another process.
+    text of each module ({"kv_format.py": "…"}). Give the returned folder to `installed`.
     """
     info = folder / f"{package}-1.0.dist-info"
     info.mkdir(parents=True)
