@@ -18,7 +18,7 @@ from slow_trees import multiset
 
 import treeanon as ta
 from treeanon.algorithms.tree.registry import ALGORITHMS, COMMON, Algorithm
-from treeanon.cli import checks_and_texts as releasing
+from treeanon.cli import checks
 from treeanon.cli import main as command_line
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.guarantee import ATTACKERS, DIVERSITIES
@@ -281,11 +281,11 @@ def test_through_pipes(place: Path) -> None:
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
 def test_compiling_is_told_of_when_it_happens_and_once(capsys: pytest.CaptureFixture[str]) -> None:
-    releasing.tell_of_compiling(quiet=False)
+    checks.tell_of_compiling(quiet=False)
     assert capsys.readouterr().err == ""
     for _ in range(2):
         numba.njit(lambda x: x)(1)
     assert capsys.readouterr().err == "compiling kernels on the first run: this takes some seconds, once\n"
-    releasing.tell_of_compiling(quiet=True)
+    checks.tell_of_compiling(quiet=True)
     numba.njit(lambda x: x)(1)
     assert capsys.readouterr().err == ""

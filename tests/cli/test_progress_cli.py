@@ -19,7 +19,7 @@ from random import Random
 
 import pytest
 
-from treeanon.cli.shared import Bar, progress_bar
+from treeanon.cli.printing import Bar, progress_bar
 
 SCHEMA = """
 version = 1
@@ -147,13 +147,13 @@ def test_nothing_is_drawn_of_short_work_nor_where_no_terminal_is(folder: Path, t
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, to be set."""
     now = [0.0]
-    monkeypatch.setattr("treeanon.cli.shared.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("treeanon.cli.printing.time.monotonic", lambda: now[0])
     return now
 
 
 def test_the_estimate_is_by_the_pace_since_the_first_word(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    monkeypatch.setattr("treeanon.cli.shared.click.echo", lambda text, **_: said.append(text))
+    monkeypatch.setattr("treeanon.cli.printing.click.echo", lambda text, **_: said.append(text))
     bar = Bar("searching")
     for now, done in ((10.0, 0), (11.0, 100), (12.0, 200)):
         clock[0] = now

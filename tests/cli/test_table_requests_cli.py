@@ -11,7 +11,7 @@ import pytest
 from as_installed import ran
 
 import treeanon as ta
-from treeanon.cli import checks_and_texts as releasing
+from treeanon.cli import checks
 from treeanon.errors import UsageError
 from treeanon.io.columns.read_table import read_table
 
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_said_alone(folder: Path, run: Run, monkeypatch: pytest
         def end(self) -> None:
             pass
 
-    monkeypatch.setattr(releasing, "_telling", Eager)
+    monkeypatch.setattr(checks, "_telling", Eager)
     for line in (
         "anonymize in.csv -s s.toml -k 2 -o out.csv",
         "anonymize in.csv -s s.toml -k 2 -m 1 -o out.csv",

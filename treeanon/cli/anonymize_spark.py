@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.anonymize_trees import trees_asked
-from treeanon.cli.checks_and_texts import check_solution_target, refuse_hierarchies, told_release
-from treeanon.cli.request import Asked
-from treeanon.cli.shared import Bar, progress_bar, result, say
-from treeanon.cli.table_io import told_table_release
+from treeanon.cli.checks import check_solution_target, refuse_hierarchies
+from treeanon.cli.printing import Bar, progress_bar, result, say
+from treeanon.cli.request import Asked, trees_asked
+from treeanon.cli.summaries import told_release, told_table_release
 
 if TYPE_CHECKING:
     from treeanon.spark.interface import Job, Published, Told

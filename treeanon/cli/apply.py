@@ -6,30 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.checks_and_texts import (
+from treeanon.cli.checks import (
     check_folder,
     check_form,
     refuse_hierarchies,
     refuse_own_input,
-    tell_of_compiling,
-    told_release,
-)
-from treeanon.cli.shared import (
-    Reading,
-    force_option,
-    output_option,
-    progress_bar,
-    read_records,
-    reading_options,
     refuse_two_on_stdout,
-    result,
-    say,
-    schema_option,
-    seed_option,
-    talking_options,
+    tell_of_compiling,
 )
-from treeanon.cli.table_io import read_as_table, told_table_release
-from treeanon.cli.table_options import reduce_option, reductions_of
+from treeanon.cli.options import force_option, output_option, reduce_option, schema_option, seed_option, talking_options
+from treeanon.cli.printing import progress_bar, result, say
+from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
+from treeanon.cli.summaries import told_release, told_table_release
 
 if TYPE_CHECKING:
     from treeanon.schema import Schema

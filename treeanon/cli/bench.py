@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.shared import force_option, output_option, progress_bar, result, say, talking_options
+from treeanon.cli.options import force_option, output_option, talking_options
+from treeanon.cli.printing import progress_bar, result, say
 
 if TYPE_CHECKING:
     from treeanon.bench.figures import Measure

@@ -6,25 +6,17 @@ from typing import Any
 
 import click
 
-from treeanon.cli.checks_and_texts import check_folder, check_form, refuse_own_input
-from treeanon.cli.shared import (
-    Reading,
+from treeanon.cli.checks import (
+    check_folder,
+    check_form,
     check_schema_out,
-    force_option,
-    output_option,
-    printable,
-    progress_bar,
-    read_records,
-    reading_options,
+    refuse_own_input,
     refuse_two_on_stdout,
-    result,
-    say,
-    schema_option,
-    seed_option,
-    talking_options,
-    told_reading,
     write_schema,
 )
+from treeanon.cli.options import force_option, output_option, schema_option, seed_option, talking_options
+from treeanon.cli.printing import printable, progress_bar, result, say, told_reading
+from treeanon.cli.reading import Reading, read_records, reading_options
 
 
 @click.command()

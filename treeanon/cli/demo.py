@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from treeanon.cli.shared import force_option, result, talking_options
+from treeanon.cli.options import force_option, talking_options
+from treeanon.cli.printing import result
 
 _TABLES = ("practice", "doctor", "ward", "substance", "patient", "allergy", "visit", "diagnosis", "treatment")
 _CENSUS = ("country", "gender", "marital", "occupation", "race", "salary_class", "work_class")

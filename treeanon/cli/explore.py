@@ -11,10 +11,10 @@ import click
 
 from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
 from treeanon.algorithms.tree.registry import ALGORITHMS
-from treeanon.cli.checks_and_texts import tell_of_compiling
-from treeanon.cli.shared import Reading, read_records, reading_options, say, schema_option
-from treeanon.cli.table_io import read_as_table
-from treeanon.cli.table_options import reduce_option, reductions_of
+from treeanon.cli.checks import tell_of_compiling
+from treeanon.cli.options import reduce_option, schema_option
+from treeanon.cli.printing import say
+from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
 
 if TYPE_CHECKING:
     from socket import socket

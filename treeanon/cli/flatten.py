@@ -6,25 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.checks_and_texts import check_folder, refuse_hierarchies, refuse_own_input
-from treeanon.cli.shared import (
-    Reading,
+from treeanon.cli.checks import (
+    check_folder,
     check_schema_out,
-    force_option,
-    output_option,
-    printable,
-    read_records,
-    reading_options,
+    refuse_hierarchies,
+    refuse_own_input,
     refuse_two_on_stdout,
-    result,
-    say,
-    schema_option,
-    seed_option,
-    talking_options,
-    told_reading,
     write_schema,
 )
-from treeanon.cli.table_options import reduce_option, reductions_of
+from treeanon.cli.options import force_option, output_option, reduce_option, schema_option, seed_option, talking_options
+from treeanon.cli.printing import printable, result, say, told_reading
+from treeanon.cli.reading import Reading, read_records, reading_options, reductions_of
 
 if TYPE_CHECKING:
     from treeanon.table import Table

@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.checks_and_texts import refuse_own_input
-from treeanon.cli.shared import (
-    force_option,
-    output_option,
-    printable,
-    refuse_two_on_stdout,
-    result,
-    say,
-    talking_options,
-)
+from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
+from treeanon.cli.options import force_option, output_option, talking_options
+from treeanon.cli.printing import printable, result, say
 
 if TYPE_CHECKING:
     from treeanon.hierarchy import Builder, Hierarchy

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from treeanon.cli.checks_and_texts import check_solution_target, refuse_hierarchies
-from treeanon.cli.shared import printable, progress_bar, say
+from treeanon.cli.checks import check_solution_target, refuse_hierarchies
+from treeanon.cli.printing import printable, progress_bar, say
 
 if TYPE_CHECKING:
     from treeanon.cli.request import Asked

@@ -7,16 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.checks_and_texts import refuse_own_input
-from treeanon.cli.shared import (
-    delimiter_option,
-    force_option,
-    printable,
-    refuse_two_on_stdout,
-    result,
-    say,
-    talking_options,
-)
+from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
+from treeanon.cli.options import force_option, talking_options
+from treeanon.cli.printing import printable, result, say
+from treeanon.cli.reading import delimiter_option
 
 if TYPE_CHECKING:
     from treeanon.infer import Findings

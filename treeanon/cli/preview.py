@@ -9,31 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.anonymize_trees import trees_asked
-from treeanon.cli.checks_and_texts import (
-    check_solution_target,
-    refuse_hierarchies,
-    refuse_own_input,
-    tell_of_compiling,
-    told_sacrifices,
-)
-from treeanon.cli.request import Asked
-from treeanon.cli.request_options import Asking, Releasing, asking_options
-from treeanon.cli.shared import (
-    Reading,
-    force_option,
-    printable,
-    progress_bar,
-    read_records,
-    reading_options,
-    result,
-    say,
-    schema_option,
-    talking_options,
-    told_reading,
-)
-from treeanon.cli.table_io import read_as_table, told_search
-from treeanon.cli.table_options import reductions_of
+from treeanon.cli.checks import check_solution_target, refuse_hierarchies, refuse_own_input, tell_of_compiling
+from treeanon.cli.options import force_option, schema_option, talking_options
+from treeanon.cli.printing import printable, progress_bar, result, say, told_reading
+from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
+from treeanon.cli.request import Asked, Asking, Releasing, asking_options, trees_asked
+from treeanon.cli.summaries import told_sacrifices, told_search
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest

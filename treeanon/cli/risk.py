@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.checks_and_texts import tell_of_compiling
-from treeanon.cli.shared import (
+from treeanon.cli.checks import tell_of_compiling
+from treeanon.cli.options import reduce_option, schema_option, talking_options
+from treeanon.cli.printing import printable, progress_bar, result, say, told_dropped
+from treeanon.cli.reading import (
     Reading,
-    printable,
-    progress_bar,
+    read_as_table,
+    read_both,
     read_records,
     reading_options,
-    result,
-    say,
-    schema_option,
-    talking_options,
-    told_dropped,
+    reductions_of,
+    rows_format,
 )
-from treeanon.cli.table_io import read_as_table, read_both, rows_format
-from treeanon.cli.table_options import reduce_option, reductions_of
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport

@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from treeanon.cli.shared import (
-    Reading,
-    printable,
-    progress_bar,
-    read_records,
-    reading_options,
-    result,
-    say,
-    schema_option,
-    talking_options,
-    told_dropped,
-)
-from treeanon.cli.table_io import read_as_table, read_both, told_general
-from treeanon.cli.table_options import asks_for_table, model_options, models_of_options, reduce_option, reductions_of
+from treeanon.cli.options import model_options, reduce_option, schema_option, talking_options
+from treeanon.cli.printing import printable, progress_bar, result, say, told_dropped
+from treeanon.cli.reading import Reading, read_as_table, read_both, read_records, reading_options, reductions_of
+from treeanon.cli.request import asks_for_table, models_of_options
+from treeanon.cli.summaries import told_general
 from treeanon.progress import apart
 
 if TYPE_CHECKING:

@@ -1,24 +1,20 @@
-"""What the commands that publish share: checks before the work, the note about the first run, and the words after."""
+"""Checks before the work."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.shared import printable, told_reading
-
 if TYPE_CHECKING:
     from treeanon.io.registry import Format
-    from treeanon.metrics import MiningLoss
-    from treeanon.release import Release
-    from treeanon.schema import Schema
-    from treeanon.spark.interface import Published
+    from treeanon.schema import ClassSpec, Schema
 
 
 def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> None:
@@ -130,53 +126,39 @@ def tell_of_compiling(*, quiet: bool) -> None:
         context.call_on_close(telling.end)
 
 
-def told_release(
-    release: Release | Published, output: str, solution: str | None = None, mining: MiningLoss | None = None
-) -> str:
-    """What a release is, what it cost and where it went, in plain words and without a value of the data."""
-    from treeanon.io.relational.urls import shown
-    from treeanon.report import losses_text
-
-    told = release.as_dict()
-    counts = told["counts"]
-    lines = (
-        release.solution.guarantee.sentence,
-        f"Verified by counting in what was written: {release.verdict.sentence}",
-        f"{counts['published_records']:,} of {counted(counts['records'], 'record')}, {counts['published_nodes']:,} of"
-        f" {counts['nodes']:,} nodes written to {shown(output)}",
-        *([f"solution written to {solution}, {_use_of(release)}: not for publishing"] if solution else []),
-        *told_sacrifices(told),
-        *told_reading(counts),
-        "",
-        *losses_text(release.loss, mining).splitlines(),
-    )
-    # Names of files and classes may hold control characters that would steer the terminal.
-    return "\n".join(map(printable, lines))
+def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
+    """Standard output can hold the data or the result, not both."""
+    if as_json and output == "-":
+        raise click.UsageError("--json and --output - would both write to standard output; choose one")
 
 
-def _use_of(release: Release | Published) -> str:
-    local = release.solution.cut is None
-    return "which cannot be applied again, as it recodes each record by itself" if local else "for `treeanon apply`"
+def check_schema_out(schema_out: str, output: str, *, force: bool) -> None:
+    """Refuses, before any work, a place for the schema that cannot be."""
+    from treeanon.errors import FileError
+    from treeanon.io.output import naming, refuse_existing
+
+    if schema_out == "-":
+        raise click.UsageError("--schema-out needs the name of a file")
+    with naming(schema_out):
+        if Path(schema_out).resolve() == Path(output).resolve():
+            raise click.UsageError("--schema-out and --output name the same file")
+        if not Path(schema_out).resolve().parent.is_dir():
+            raise FileError(f"{schema_out}: its folder does not exist")
+    refuse_existing(schema_out, force=force)
 
 
-def told_sacrifices(told: Mapping[str, Any]) -> list[str]:
-    """Lines that tell what trees have lost beside details of values, and what is published as it is."""
-    lines = []
-    if told["withheld"]:
-        lines.append(f"withheld, as too rare to be published safely: {', '.join(told['withheld'])}")
-    if told["suppressed"]:
-        lines.append(f"{counted(told['suppressed'], 'person')} left out as outliers")
-    if told["disassociated"]:
-        total = sum(part["pairs"] for part in told["disassociated"])
-        listed = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in told["disassociated"])
-        lines.append(f"{counted(total, 'relation')} taken apart: {listed}")
-    for role, names in told["published_as_they_are"].items():
-        sensitive = "sensitive, diverse in every group" if told["guarantee"].get("l", 1) > 1 else "sensitive"
-        declared = {"keep": "declared safe by the schema", "sensitive": sensitive}.get(role, role)
-        lines.append(f"published as they are ({declared}): {', '.join(names)}")
-    return lines
+def write_schema(schema: Schema, source: str, target: str, *, force: bool) -> None:
+    """Writes a schema, its hierarchy files named from where it is written to."""
+    from treeanon.io.output import open_output
+    from treeanon.schema.dump import dump_schema
 
+    home, goal = Path(source).resolve().parent, Path(target).resolve().parent
 
-def counted(number: int, thing: str) -> str:
-    """A number of things, in words."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    def moved(spec: ClassSpec) -> ClassSpec:
+        if not isinstance(spec.hierarchy_source, str):
+            return spec
+        return replace(spec, hierarchy_source=os.path.relpath(home / spec.hierarchy_source, goal))
+
+    text = dump_schema(replace(schema, classes=tuple(moved(spec) for spec in schema.classes)))
+    with open_output(target, force=force) as stream:
+        stream.write(text.encode())

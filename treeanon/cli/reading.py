@@ -1,18 +1,80 @@
-"""What commands about tables share: reading any input as one, releasing it, and the words after."""
+"""Read the inputs of commands."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from treeanon.cli.checks_and_texts import counted
-from treeanon.cli.shared import Reading, printable, progress_bar, read_records, told_reading
+import click
+
+from treeanon.cli.printing import progress_bar
 
 if TYPE_CHECKING:
-    from treeanon.release import TableRelease
+    from treeanon.forest import Forest
     from treeanon.schema import Schema
     from treeanon.table import Table
+
+delimiter_option = click.option(
+    "--delimiter",
+    default="",
+    metavar="C",
+    help="The character between the values of a CSV file, or `tab` [default: as in its header].",
+)
+
+
+class Reading(TypedDict):
+    """How an input is to be read; see `treeanon.io.read`."""
+
+    format: str | None
+    delimiter: str
+    on_error: Literal["error", "skip"]
+    strict: bool
+    show_values: bool
+    jobs: int
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of every command that reads records, which is given them together, as `reading`."""
+
+    @wraps(command)
+    def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
+        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values")}
+        reading |= {"format": source_format, "jobs": jobs or os.cpu_count() or 1}
+        return command(*args, reading=reading, **given)
+
+    for option in reversed(
+        (
+            click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if not the schema's."),
+            delimiter_option,
+            click.option(
+                "--on-error",
+                type=click.Choice(["error", "skip"]),
+                default="error",
+                show_default=True,
+                help="What to do with a broken record: stop, or count it and go on.",
+            ),
+            click.option(
+                "--strict",
+                is_flag=True,
+                help="Repeated keys in a JSON object, and keys of tables that name no row, are errors.",
+            ),
+            click.option("--show-values", is_flag=True, help="Let messages about hierarchies list values of the data."),
+            click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cores to use [default: all]."),
+        )
+    ):
+        gathered = option(gathered)
+    return gathered
+
+
+def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) -> Forest:
+    """The records of an input, read by the options that every command has for that."""
+    from treeanon.io import read
+
+    with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
+        return read(source, schema, progress=progress, **reading)
 
 
 def read_as_table(
@@ -38,62 +100,6 @@ def read_as_table(
         raise UsageError("--reduce is for records that hold a class several times; a row has one value of each")
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
         return read_table(source, schema, progress=progress, published=published, **reading)
-
-
-def told_table_release(release: TableRelease, output: str, solution: str | None = None) -> str:
-    """What a release is, what it cost and where it went, in plain words and without a value of the data."""
-    from treeanon.report import flat_losses_text
-    from treeanon.verifier.freeform import FreeformVerdict
-
-    told = release.as_dict()
-    counts = told["counts"]
-    lines = [
-        release.sentence,
-        f"Verified by counting in what was written: {release.verdict.sentence}",
-        f"{counts['published_rows']:,} of {counts['rows']:,} rows written to {output}",
-    ]
-    if solution:
-        use = (
-            "for `treeanon apply`" if "levels" in told else "which cannot be applied again: each row was recoded alone"
-        )
-        lines.append(f"solution written to {solution}, {use}: not for publishing")
-    lines += told_search(told)
-    if any(model.sensitive is not None for model in release.models):
-        lines += told_general(release.table)
-    lines += told_reading(counts)
-    lines += ["", *flat_losses_text(release.loss, alike=not isinstance(release.verdict, FreeformVerdict)).splitlines()]
-    return "\n".join(map(printable, lines))
-
-
-def told_general(table: Table) -> list[str]:
-    """Lines that tell where different sensitive values need not be different things."""
-    from treeanon.table.spellings import general_columns
-
-    return [
-        f"note: {name} holds general values; the models count each as a value of its own, beside those under it"
-        for name in general_columns(table)
-    ]
-
-
-def told_search(told: Mapping[str, Any]) -> list[str]:
-    """Lines that tell what a search of a table did, and what is published as it is."""
-    lines = []
-    if told["suppressed"]:
-        lines.append(f"{counted(told['suppressed'], 'person')} left out as outliers")
-    if "levels" in told:
-        lines.append("levels: " + ", ".join(f"{name} {level}" for name, level in told["levels"].items()))
-    search = told["search"]
-    if "lattice" in search:
-        lines.append(
-            f"{told['algorithm']}: {search['checked']:,} of {search['lattice']:,} nodes of the lattice checked"
-        )
-    for role, names in told["published_as_they_are"].items():
-        spoken = any(model for model in told["verification"]["models"] if model["column"] in names)
-        what = "sensitive, as the models ask in every group" if spoken else role
-        lines.append(
-            f"published as they are ({'declared safe by the schema' if role == 'keep' else what}): {', '.join(names)}"
-        )
-    return lines
 
 
 def rows_format(source: str, schema: Schema, format: str | None) -> str | None:
@@ -144,3 +150,17 @@ def _quasi_only(schema: Schema) -> Schema:
     # Columns lie under no other class, least of all under one that is left out.
     known = tuple(replace(spec, under=None) for spec in schema.classes if spec.role == "quasi")
     return replace(schema, classes=known)
+
+
+def reductions_of(given: tuple[str, ...]) -> dict[str, str]:
+    """CLASS=HOW, any number of times, as a mapping."""
+    found: dict[str, str] = {}
+    for text in given:
+        # Names of classes may hold `=`, those of reductions do not.
+        name, mark, how = text.rpartition("=")
+        if not (name and mark and how):
+            raise click.UsageError(f"--reduce {text}: write CLASS=HOW, such as disease=set")
+        if name in found:
+            raise click.UsageError(f"--reduce: class {name!r} has two reductions; choose one")
+        found[name] = how
+    return found

@@ -1,110 +1,19 @@
-"""What commands share: options with one meaning everywhere, progress, and the result at the end.
-
-What commands share that also write a schema, by which their output is read.
-"""
+"""Print messages, progress and results."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from treeanon.forest import Forest
-    from treeanon.schema import ClassSpec, Schema
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-schema_option = click.option(
-    "--schema", "-s", required=True, metavar="FILE", help="The schema (TOML) that names what may be published."
-)
-output_option = click.option(
-    "--output",
-    "-o",
-    required=True,
-    metavar="PATH",
-    help="Where to write: a file, `-` (standard output), a folder or .zip, a database's URL; .gz and .zst compress.",
-)
-force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Repeatable random order. For tests only: do not publish a seeded release.",
-)
-
-
-delimiter_option = click.option(
-    "--delimiter",
-    default="",
-    metavar="C",
-    help="The character between the values of a CSV file, or `tab` [default: as in its header].",
-)
-
-
-class Reading(TypedDict):
-    """How an input is to be read; see `treeanon.io.read`."""
-
-    format: str | None
-    delimiter: str
-    on_error: Literal["error", "skip"]
-    strict: bool
-    show_values: bool
-    jobs: int
-
-
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that reads records, which is given them together, as `reading`."""
-
-    @wraps(command)
-    def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
-        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values")}
-        reading |= {"format": source_format, "jobs": jobs or os.cpu_count() or 1}
-        return command(*args, reading=reading, **given)
-
-    for option in reversed(
-        (
-            click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if not the schema's."),
-            delimiter_option,
-            click.option(
-                "--on-error",
-                type=click.Choice(["error", "skip"]),
-                default="error",
-                show_default=True,
-                help="What to do with a broken record: stop, or count it and go on.",
-            ),
-            click.option(
-                "--strict",
-                is_flag=True,
-                help="Repeated keys in a JSON object, and keys of tables that name no row, are errors.",
-            ),
-            click.option("--show-values", is_flag=True, help="Let messages about hierarchies list values of the data."),
-            click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cores to use [default: all]."),
-        )
-    ):
-        gathered = option(gathered)
-    return gathered
-
-
-def talking_options(command: F) -> F:
-    """Options of every command about what it prints."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(
-        command
-    )
-    return click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and the result of --json).")(
-        command
-    )
+    pass
 
 
 @contextmanager
@@ -193,14 +102,6 @@ class Bar:
         return f", {(now - begun) * max(self.total - self.done, 0) / (self.done - done):,.0f} s left"
 
 
-def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) -> Forest:
-    """The records of an input, read by the options that every command has for that."""
-    from treeanon.io import read
-
-    with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read(source, schema, progress=progress, **reading)
-
-
 def say(text: str, *, quiet: bool) -> None:
     """Tells something on standard error."""
     if not quiet:
@@ -212,12 +113,6 @@ def result(values: Mapping[str, Any], *, as_json: bool) -> None:
     """Prints a result as JSON, if asked for."""
     if as_json:
         click.echo(json.dumps(values, indent=2, ensure_ascii=False))
-
-
-def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
-    """Standard output can hold the data or the result, not both."""
-    if as_json and output == "-":
-        raise click.UsageError("--json and --output - would both write to standard output; choose one")
 
 
 def told_reading(counts: Mapping[str, Any]) -> list[str]:
@@ -262,33 +157,6 @@ def printable(text: str) -> str:
     return escape(text)
 
 
-def check_schema_out(schema_out: str, output: str, *, force: bool) -> None:
-    """Refuses, before any work, a place for the schema that cannot be."""
-    from treeanon.errors import FileError
-    from treeanon.io.output import naming, refuse_existing
-
-    if schema_out == "-":
-        raise click.UsageError("--schema-out needs the name of a file")
-    with naming(schema_out):
-        if Path(schema_out).resolve() == Path(output).resolve():
-            raise click.UsageError("--schema-out and --output name the same file")
-        if not Path(schema_out).resolve().parent.is_dir():
-            raise FileError(f"{schema_out}: its folder does not exist")
-    refuse_existing(schema_out, force=force)
-
-
-def write_schema(schema: Schema, source: str, target: str, *, force: bool) -> None:
-    """Writes a schema, its hierarchy files named from where it is written to."""
-    from treeanon.io.output import open_output
-    from treeanon.schema.dump import dump_schema
-
-    home, goal = Path(source).resolve().parent, Path(target).resolve().parent
-
-    def moved(spec: ClassSpec) -> ClassSpec:
-        if not isinstance(spec.hierarchy_source, str):
-            return spec
-        return replace(spec, hierarchy_source=os.path.relpath(home / spec.hierarchy_source, goal))
-
-    text = dump_schema(replace(schema, classes=tuple(moved(spec) for spec in schema.classes)))
-    with open_output(target, force=force) as stream:
-        stream.write(text.encode())
+def counted(number: int, thing: str) -> str:
+    """A number of things, in words."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

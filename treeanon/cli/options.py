@@ -1,17 +1,21 @@
-"""Options of commands about tables: the models that must hold, and what their searches take."""
+"""Options that commands share, and how their help is laid out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
-from treeanon.algorithms.table.options import OPTIONS, FlatOption
+if TYPE_CHECKING:
+    pass
 
 F = TypeVar("F", bound=Callable[..., Any])
+
 FORMS = ("distinct", "frequency", "entropy", "recursive")
+
 DISTANCES = ("equal", "ordered", "hierarchical")
+
 MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd")
 
 
@@ -106,62 +110,6 @@ def model_options(command: F) -> F:
     return command
 
 
-def models_of_options(k: int | None, given: Mapping[str, Any]) -> Any:
-    """The models that options ask for."""
-    from treeanon.privacy.models.registry import models_of
-
-    return models_of(k, **{name: given[name] for name in MODEL_PARAMETERS if given.get(name) is not None})
-
-
-def asks_for_table(given: Mapping[str, Any]) -> bool:
-    """Whether an option asks for what only tables can have."""
-    return any(given.get(name) is not None for name in ("c", "alpha", "t", "p")) or (
-        given.get("diversity") in ("entropy", "recursive") or isinstance(given.get("l"), dict)
-    )
-
-
-def search_options(*taken: str) -> Callable[[F], F]:
-    """Options of the searches of tables, but for those of these names, which the command has already."""
-
-    def add(command: F) -> F:
-        for option in reversed(OPTIONS.values()):
-            if option.name not in taken:
-                command = _search_option(option)(command)
-        return command
-
-    return add
-
-
-def _search_option(option: FlatOption) -> Callable[[F], F]:
-    takers = ", ".join(_takers(option.name))
-    text = f"{takers}: {option.help}." if takers else f"{option.help}."
-    if option.kind == "flag":
-        return click.option(option.flag, option.name, is_flag=True, default=None, help=text)
-    kinds: dict[str, Any] = {"choice": click.Choice(option.choices), "whole": int, "number": float, "text": str}
-    metavar = {"choice": None, "whole": "N", "number": "X", "text": "TEXT"}[option.kind]
-    return click.option(option.flag, option.name, type=kinds[option.kind], metavar=option.metavar or metavar, help=text)
-
-
-def _takers(name: str) -> list[str]:
-    from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
-
-    return [algorithm.name for algorithm in FLAT_ALGORITHMS.values() if name in algorithm.options]
-
-
-def reductions_of(given: tuple[str, ...]) -> dict[str, str]:
-    """CLASS=HOW, any number of times, as a mapping."""
-    found: dict[str, str] = {}
-    for text in given:
-        # Names of classes may hold `=`, those of reductions do not.
-        name, mark, how = text.rpartition("=")
-        if not (name and mark and how):
-            raise click.UsageError(f"--reduce {text}: write CLASS=HOW, such as disease=set")
-        if name in found:
-            raise click.UsageError(f"--reduce: class {name!r} has two reductions; choose one")
-        found[name] = how
-    return found
-
-
 reduce_option = click.option(
     "--reduce",
     "reduced",
@@ -169,3 +117,34 @@ reduce_option = click.option(
     metavar="CLASS=HOW",
     help="How several values of a class become one: count, min, max, mean, mode or set. May be repeated.",
 )
+
+schema_option = click.option(
+    "--schema", "-s", required=True, metavar="FILE", help="The schema (TOML) that names what may be published."
+)
+
+output_option = click.option(
+    "--output",
+    "-o",
+    required=True,
+    metavar="PATH",
+    help="Where to write: a file, `-` (standard output), a folder or .zip, a database's URL; .gz and .zst compress.",
+)
+
+force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
+
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Repeatable random order. For tests only: do not publish a seeded release.",
+)
+
+
+def talking_options(command: F) -> F:
+    """Options of every command about what it prints."""
+    command = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(
+        command
+    )
+    return click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and the result of --json).")(
+        command
+    )
