@@ -37,7 +37,7 @@ def search(forest: Forest, guarantee: Guarantee, *, progress: Progress | None = 
             progress(number, len(tried))
         cut = {name: at_depth(forest, name, depth.get(name, 0)) for name in forest.classes.names}
         solution = Solution(guarantee, "stand-in", cut, (), withheld, suppressed, given)
-        found = apart(solution, forest.take(list(kept)), known)
+        found = run_interruptibly(solution, forest.take(list(kept)), known)
         if found is not None:
             return Found(*found, kept=None if not suppressed else list(kept), report={"tried": number + 1})  # type: ignore[arg-type]
     raise GuaranteeError("the stand-in finds nothing")
@@ -52,7 +52,7 @@ def at_depth(forest: Forest, name: str, depth: int) -> tuple[str, ...]:
     return tuple(hierarchy.texts[i] for i in chosen if hierarchy.depth[i] <= depth)
 
 
-def apart(solution: Solution, forest: Forest, known: list[str]) -> tuple[Solution, Forest] | None:
+def run_interruptibly(solution: Solution, forest: Forest, known: list[str]) -> tuple[Solution, Forest] | None:
     """The solution with the relations taken apart that single somebody out; None where values alone do."""
     g = solution.guarantee
     pairs: list[tuple[Label, Label]] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import treeanon as ta
-from treeanon.progress import Progress, apart, is_left_alone, stage
+from treeanon.progress import Progress, is_work_abandoned, run_interruptibly, stage
 
 
 def test_it_gives_what_the_work_gives_or_raises() -> None:
@@ -23,19 +23,19 @@ def test_it_gives_what_the_work_gives_or_raises() -> None:
         progress(1, 2)
         return "done"
 
-    assert apart(work, lambda done, total: told.append((done, total))) == "done"
+    assert run_interruptibly(work, lambda done, total: told.append((done, total))) == "done"
     assert told == [(1, 2)]
 
     def fails(progress: Progress) -> str:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        apart(fails)
+        run_interruptibly(fails)
 
 
 def test_only_the_main_thread_waits_for_another() -> None:
     where: list[threading.Thread] = []
-    thread = threading.Thread(target=lambda: apart(lambda _: where.append(threading.current_thread())))
+    thread = threading.Thread(target=lambda: run_interruptibly(lambda _: where.append(threading.current_thread())))
     thread.start()
     thread.join()
     assert where == [thread]
@@ -61,14 +61,14 @@ def test_a_signal_is_answered_at_once(tells: bool) -> None:
     try:
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            apart(work)
+            run_interruptibly(work)
     finally:
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begun < 2
     # Work that tells how far it is ends then; other work goes on, which is known.
-    assert tells or is_left_alone()
+    assert tells or is_work_abandoned()
     assert ended.wait(10)
-    while is_left_alone():
+    while is_work_abandoned():
         time.sleep(0.05)
 
 
@@ -90,7 +90,7 @@ def test_stages_and_ticks_are_for_those_who_want_them() -> None:
 
     drawn = Drawn()
     progress = stage(drawn, "searching")
-    apart(lambda _: time.sleep(0.5), progress)
+    run_interruptibly(lambda _: time.sleep(0.5), progress)
     assert progress is drawn and drawn.names == ["searching"] and drawn.ticks > 0
     assert stage(None, "searching") is None
 
@@ -130,5 +130,5 @@ def test_work_that_can_be_ended_has_cleaned_up_before_the_signal_is_met() -> Non
         done.append("clean")
 
     with pytest.raises(KeyboardInterrupt):
-        apart(work, end=ended.set)
+        run_interruptibly(work, end=ended.set)
     assert done == ["clean"]

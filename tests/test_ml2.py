@@ -44,8 +44,8 @@ def test_example_3_of_a_forest(tmp_path: Path) -> None:
     """One hospital and one disease: the subtree of both is published as Example 3 has it."""
     before = visits(tmp_path, *[{"H": ["Flu"]}] * 3)
     general = before.project({"disease": ["Lung", "Stomach"]})
-    apart = general.disassociate([(("hospital", "H"), ("disease", "Lung"))])
-    for after, both in ((general, 0.25), (apart, 0.75)):
+    run_interruptibly = general.disassociate([(("hospital", "H"), ("disease", "Lung"))])
+    for after, both in ((general, 0.25), (run_interruptibly, 0.75)):
         deepest = ml2(before, after).levels[-1]
         # the hospital alone is a frequent subtree too, and untouched
         assert (deepest.before, deepest.distance) == (2, both)

@@ -250,9 +250,9 @@ def test_sizes_below_m_count() -> None:
 def test_labels_outside_the_relations_count() -> None:
     """{a1, b1, d1} with a1 ⇝ b1 is in one record only, though d1 takes part in no relation there."""
     whole: Tree = [["a", "a1", [["b", "b1", []]]], ["d", "d1", []]]
-    apart: Tree = [["a", "a1", []], ["b", "b1", []], ["d", "d1", []]]
+    run_interruptibly: Tree = [["a", "a1", []], ["b", "b1", []], ["d", "d1", []]]
     pair: Tree = [["a", "a1", [["b", "b1", []]]]]
-    forest = Forest.from_records(SCHEMA, [whole, *[apart] * 4, *[pair] * 4])
+    forest = Forest.from_records(SCHEMA, [whole, *[run_interruptibly] * 4, *[pair] * 4])
     assert verify(forest, k=5, m=2, n=1).holds
     verdict = verify(forest, k=5, m=3, n=1)
     assert [(f.pattern, f.least) for f in verdict.failures] == [("a + b + d with a ⇝ b", 1)]

@@ -20,8 +20,8 @@ from release_cases import folder_of, write_persons
 import treeanon as ta
 from treeanon.explore.access import Access
 from treeanon.explore.server import listening, server_of
-from treeanon.explore.session import Ended, Event, Session
-from treeanon.explore.settings import Ground, Settings, default_settings, ground_of
+from treeanon.explore.session import Event, Finished, Session
+from treeanon.explore.settings import ExploredData, Settings, default_settings, ground_of
 from treeanon.explore.snapshot import Choice
 
 
@@ -32,13 +32,13 @@ def hospital(folder: Path, persons: int = 60, *extra: str) -> Path:
     return folder
 
 
-def hospital_ground(folder: Path, persons: int = 60, sample: int = 1000) -> Ground:
+def hospital_ground(folder: Path, persons: int = 60, sample: int = 1000) -> ExploredData:
     hospital(folder, persons)
     forest = ta.read(folder / "in.ndjson", ta.Schema.load(folder / "s.toml"))
     return ground_of(forest, sample, source=str(folder / "in.ndjson"), schema=str(folder / "s.toml"))
 
 
-def rows_ground(rows: int = 40) -> Ground:
+def rows_ground(rows: int = 40) -> ExploredData:
     """People of two sexes and many ages, with a sensitive illness."""
     rng = np.random.default_rng(1)
     ages = [str(age) for age in range(20, 60)]
@@ -55,7 +55,7 @@ def rows_ground(rows: int = 40) -> Ground:
 
 
 @contextlib.contextmanager
-def session_of(ground: Ground) -> Iterator[Session]:
+def session_of(ground: ExploredData) -> Iterator[Session]:
     with contextlib.closing(Session(ground)) as session:
         yield session
 
@@ -65,12 +65,12 @@ def looked(session: Session, settings: Settings, choice: Choice = "typical", sec
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     session.look(settings, choice, events.put)
     found: list[Event] = []
-    while not found or not isinstance(found[-1], Ended):
+    while not found or not isinstance(found[-1], Finished):
         found.append(events.get(timeout=seconds))
     return found
 
 
-def start_of(ground: Ground, **given: Any) -> Settings:
+def start_of(ground: ExploredData, **given: Any) -> Settings:
     return default_settings(ground.kind, sensitive=bool(ground.of_role("sensitive")), **given)
 
 
@@ -123,7 +123,7 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(ground: Ground, start: Settings | None = None) -> Iterator[Served]:
+def served(ground: ExploredData, start: Settings | None = None) -> Iterator[Served]:
     """The explorer of a ground, in a thread."""
     start = start or start_of(ground)
     with contextlib.closing(listening()) as found, session_of(ground) as session:

@@ -14,13 +14,13 @@ from explorers import hospital, rows_ground, start_of
 
 import treeanon as ta
 from treeanon.explore.server import command_line, output_name
-from treeanon.explore.settings import Ground, Settings, ground_of
+from treeanon.explore.settings import ExploredData, Settings, ground_of
 from treeanon.release import SolutionFile
 
 NASTY = ["it's $HOME `x`; echo.ndjson", "-k.ndjson", 'a "b"\n*.ndjson', "ünï çödé.ndjson"]
 
 
-def ground(folder: Path, name: str = "in.ndjson", schema: str = "s.toml", **reading: object) -> Ground:
+def ground(folder: Path, name: str = "in.ndjson", schema: str = "s.toml", **reading: object) -> ExploredData:
     hospital(folder)
     (folder / "in.ndjson").rename(folder / name)
     forest = ta.read(folder / name, ta.Schema.load(folder / "s.toml"))

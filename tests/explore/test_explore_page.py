@@ -17,7 +17,7 @@ import treeanon as ta
 from treeanon.errors import UsageError
 from treeanon.explore.page import page
 from treeanon.explore.parts import PARTS, chart, numbers, parts_of
-from treeanon.explore.session import Ended, Problem
+from treeanon.explore.session import Finished, Problem
 from treeanon.explore.settings import Settings, ground_of, searches_of, settings_of
 from treeanon.explore.snapshot import Point, ks_around
 
@@ -183,8 +183,8 @@ def test_rows_of_a_table() -> None:
 
 def test_events_without_trees() -> None:
     ground = rows_ground()
-    assert parts_of(Ended(True), ground) == {}
-    assert "Move a setting" in parts_of(Ended(False), ground)["status"]
+    assert parts_of(Finished(True), ground) == {}
+    assert "Move a setting" in parts_of(Finished(False), ground)["status"]
     assert parts_of(Problem("a\nb", "risk"), ground) == {"risk": '<p class="problem">a</p><p class="problem">b</p>'}
 
 

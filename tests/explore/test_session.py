@@ -13,7 +13,7 @@ from explorers import hospital, hospital_ground, looked, rows_ground, session_of
 from release_cases import WORD
 
 import treeanon as ta
-from treeanon.explore.session import Curved, Ended, Event, Looked, Problem, Risked, Session
+from treeanon.explore.session import CurveReady, Event, Finished, OutcomeReady, Problem, RiskReady, Session
 from treeanon.explore.settings import ground_of
 from treeanon.explore.snapshot import Point
 from treeanon.previews.model import RecordChange, RowChange
@@ -28,8 +28,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def test_a_look_finds_what_the_library_finds(session: Session) -> None:
     settings = start_of(session.ground, k=3, algorithm="gcs")
     events = looked(session, settings)
-    assert [type(event) for event in (*events[:3], events[-1])] == [Looked, Curved, Risked, Ended]
-    assert isinstance(events[0], Looked) and events[-1] == Ended(True)
+    assert [type(event) for event in (*events[:3], events[-1])] == [OutcomeReady, CurveReady, RiskReady, Finished]
+    assert isinstance(events[0], OutcomeReady) and events[-1] == Finished(True)
     found = events[0].outcome
     release = ta.anonymize(session.ground.data, k=3, algorithm="gcs")
     assert isinstance(found.preview.release, ta.Release)
@@ -41,7 +41,7 @@ def test_a_look_finds_what_the_library_finds(session: Session) -> None:
 
 def test_the_curve_has_the_loss_of_every_k(session: Session) -> None:
     settings = start_of(session.ground, k=7, algorithm="gcs")
-    curves = [event for event in looked(session, settings) if isinstance(event, Curved)]
+    curves = [event for event in looked(session, settings) if isinstance(event, CurveReady)]
     assert [len(one.points) + one.left for one in curves] == [9] * len(curves)
     assert [len(one.points) for one in curves] == sorted({len(one.points) for one in curves})
     last = curves[-1]
@@ -58,8 +58,8 @@ def test_what_was_worked_out_is_not_worked_out_again(session: Session) -> None:
     again = looked(session, settings)
     assert session.worked == worked
     # All of the curve is there at once.
-    assert [type(event) for event in again] == [Looked, Curved, Risked, Ended]
-    assert again[1] in first and isinstance(again[1], Curved) and again[1].left == 0
+    assert [type(event) for event in again] == [OutcomeReady, CurveReady, RiskReady, Finished]
+    assert again[1] in first and isinstance(again[1], CurveReady) and again[1].left == 0
     # Another k shares the points of the curve and the releases.
     looked(session, replace(settings, k=5))
     assert session.worked - worked <= 4
@@ -70,7 +70,7 @@ def test_typical_records_stay_the_same_ones(session: Session) -> None:
     shown = []
     for k in (2, 5, 20):
         event = looked(session, replace(settings, k=k))[0]
-        assert isinstance(event, Looked)
+        assert isinstance(event, OutcomeReady)
         shown.append([change.number for change in event.outcome.preview.changes])
     assert shown[0] == shown[1] == shown[2]
 
@@ -81,7 +81,7 @@ def test_records_by_their_number_in_the_input(session: Session) -> None:
     number = int(ground.of[17])
     assert ground.place(number) == 17
     event = looked(session, start_of(ground), (17,))[0]
-    assert isinstance(event, Looked)
+    assert isinstance(event, OutcomeReady)
     (change,) = event.outcome.preview.changes
     assert isinstance(change, RecordChange) and change.number == number
     assert sorted(node.value for node in change.before) == sorted(node[1] for node in ground.data.record(17))
@@ -96,11 +96,11 @@ def test_a_newer_look_ends_the_older_one(session: Session) -> None:
     time.sleep(0.05)
     begun = time.monotonic()
     events = looked(session, start_of(session.ground, k=2, algorithm="miracle"))
-    assert events[-1] == Ended(True) and isinstance(events[0], Looked)
+    assert events[-1] == Finished(True) and isinstance(events[0], OutcomeReady)
     last = old.get(timeout=5)
-    while not isinstance(last, Ended):
+    while not isinstance(last, Finished):
         last = old.get(timeout=5)
-    assert last == Ended(False)
+    assert last == Finished(False)
     assert time.monotonic() - begun < 60
 
 
@@ -108,25 +108,25 @@ def test_an_ended_look_tells_nothing_more(session: Session) -> None:
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     end = session.look(start_of(session.ground, k=6, m=3, n=2, effort="4"), "worst", events.put)
     end()
-    assert events.get(timeout=20) == Ended(False)
+    assert events.get(timeout=20) == Finished(False)
 
 
 def test_two_windows_may_look_at_the_same(session: Session) -> None:
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     settings = start_of(session.ground, k=9, algorithm="gcs")
     session.look(settings, "typical", events.put)
-    assert looked(session, settings)[-1] == Ended(True)
+    assert looked(session, settings)[-1] == Finished(True)
     last = events.get(timeout=20)
-    while not isinstance(last, Ended):
+    while not isinstance(last, Finished):
         last = events.get(timeout=20)
-    assert last == Ended(True)
+    assert last == Finished(True)
 
 
 def test_what_cannot_be_reached_is_said_in_words(session: Session) -> None:
     events = looked(session, start_of(session.ground, k=1000))
-    assert [type(event) for event in events] == [Problem, Ended]
+    assert [type(event) for event in events] == [Problem, Finished]
     assert isinstance(events[0], Problem) and "60" in events[0].message and WORD not in events[0].message
-    assert [type(event) for event in looked(session, start_of(session.ground, k=1000))] == [Problem, Ended]
+    assert [type(event) for event in looked(session, start_of(session.ground, k=1000))] == [Problem, Finished]
 
 
 def test_a_search_that_cannot_do_it_says_so(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_search_that_cannot_do_it_says_so(tmp_path: Path) -> None:
         (problem, _) = looked(session, start_of(session.ground, algorithm="gcs"))
         assert isinstance(problem, Problem) and "does not know of l-diversity" in problem.message
         good = looked(session, start_of(session.ground, k=2))
-        assert isinstance(good[0], Looked) and good[-1] == Ended(True)
+        assert isinstance(good[0], OutcomeReady) and good[-1] == Finished(True)
 
 
 def test_rows() -> None:
@@ -145,13 +145,13 @@ def test_rows() -> None:
         settings = start_of(session.ground)
         assert settings.l == 2 and settings.algorithm == "local"
         events = looked(session, settings)
-        assert isinstance(events[0], Looked) and events[-1] == Ended(True)
+        assert isinstance(events[0], OutcomeReady) and events[-1] == Finished(True)
         found = events[0].outcome.preview
         assert isinstance(found.release, ta.TableRelease) and found.release.verdict.holds
         assert all(isinstance(change, RowChange) for change in found.changes)
-        risked = next(event for event in events if isinstance(event, Risked))
+        risked = next(event for event in events if isinstance(event, RiskReady))
         assert risked.before.kind == "table" and risked.after is not None and risked.after.at(2).share == 0
         # The freeform search has no models of sensitive columns: said in words, and the next look works.
         (problem, _) = looked(session, replace(settings, algorithm="freeform"))
         assert isinstance(problem, Problem) and "k-anonymity alone" in problem.message
-        assert looked(session, replace(settings, algorithm="mondrian"))[-1] == Ended(True)
+        assert looked(session, replace(settings, algorithm="mondrian"))[-1] == Finished(True)

@@ -212,10 +212,10 @@ def test_what_is_added_to_a_group_can_spoil_shares() -> None:
     """So a more general table may have to suppress more, and searches that suppress may not cut by these."""
     good, bad = [(0, 1), (1, 2)], [(2, 1), (3, 1)]
     for model in all_models(1, 2, Fraction(2), Fraction(1, 2)):
-        apart = model.holds(groups_from(TREES[0], [good, bad]))
+        run_interruptibly = model.holds(groups_from(TREES[0], [good, bad]))
         together = model.holds(groups_from(TREES[0], [good + bad]))
         if model.holds_when_grown:
-            assert together[0] or not apart[0], model.name
+            assert together[0] or not run_interruptibly[0], model.name
     for model in (FrequencyDiversity(2), EntropyDiversity(2), RecursiveDiversity(2, 2), AlphaKAnonymity(0.5)):
         assert model.holds(groups_from(TREES[0], [good, bad])).tolist() == [True, False]
         assert not model.holds(groups_from(TREES[0], [good + bad]))[0], model.name

@@ -252,12 +252,12 @@ def test_one_two_factor_weighs_the_least():
         group = cell_suppression.one_two_factor(values)
         assert set(Counter(group.tolist()).values()) <= {2, 3}
 
-        def apart(i, j, values=values):
+        def run_interruptibly(i, j, values=values):
             return int((values[i] != values[j]).sum())
 
         def weight(part):
-            hubs = [sum(apart(i, j) for j in part) for i in part]
-            return min(hubs) if len(part) == 3 else apart(*part)
+            hubs = [sum(run_interruptibly(i, j) for j in part) for i in part]
+            return min(hubs) if len(part) == 3 else run_interruptibly(*part)
 
         parts = [[i for i in range(rows) if group[i] == g] for g in set(group.tolist())]
         small = (p for p in slow.partitions(tuple(range(rows)), 2) if max(map(len, p)) <= 3)
@@ -319,8 +319,8 @@ def test_forest_links_to_rows_near_enough(k, seed):
     for u, v in enumerate(link.tolist()):
         if v >= 0:
             # No further than its (k - 1)th neighbor, equal rows among these.
-            apart = np.repeat((values != values[u]).sum(axis=1), counts)
-            assert (values[u] != values[v]).sum() <= np.sort(apart)[k - 1]
+            run_interruptibly = np.repeat((values != values[u]).sum(axis=1), counts)
+            assert (values[u] != values[v]).sum() <= np.sort(run_interruptibly)[k - 1]
 
 
 def test_cut_trees_leaves_no_edge_to_cut():

@@ -15,7 +15,7 @@ from test_record_changes import FOREST, SCHEMA, of, solution, world
 
 import treeanon as ta
 from treeanon.previews.changes import record_change
-from treeanon.previews.model import Fate, Node, RecordChange, RowChange
+from treeanon.previews.model import Node, NodeChange, RecordChange, RowChange
 from treeanon.report.preview_cells import cell, columns, cut, plain
 from treeanon.report.preview_text import preview_lines, preview_text, record_lines
 
@@ -74,7 +74,7 @@ def test_a_narrow_terminal_has_one_below_the_other():
 
 
 def test_deep_nodes_say_how_deep_where_there_is_no_room_to_stand_further_in():
-    fates = tuple(Fate(i, i, frozenset()) for i in range(9))
+    fates = tuple(NodeChange(i, i, frozenset()) for i in range(9))
     node = None
     for i in reversed(range(9)):
         node = Node(i, "c", f"v{i}", (node,) if node else ())

@@ -11,10 +11,10 @@ import pytest
 from strategies import properties
 
 from treeanon.hierarchy import Hierarchy
-from treeanon.previews.model import Fate, Node, RecordChange
+from treeanon.previews.model import Node, NodeChange, RecordChange
 from treeanon.report.page.elements import Element, text_of
-from treeanon.report.page.hierarchies import Drawn, hierarchy_svg, published_alone
-from treeanon.report.page.trees import HIGH, MOST_NODES, Box, place, record_svg
+from treeanon.report.page.hierarchies import DrawnHierarchy, hierarchy_svg, published_alone
+from treeanon.report.page.trees import HIGH, MAX_NODES, Box, place, record_svg
 
 SVG = "svg"
 
@@ -53,11 +53,11 @@ def change() -> RecordChange:
     )
     after = (Node(0, "hospital", "H1", (Node(1, "illness", "lung"),)), Node(2, "drug", "A"))
     fates = (
-        Fate(0, 0),
-        Fate(1, 1, frozenset({"generalized", "merged"})),
-        Fate(2, 2, frozenset({"moved"}), 0),
-        Fate(3, 1, frozenset({"generalized", "merged"})),
-        Fate(4, None, frozenset({"dropped"})),
+        NodeChange(0, 0),
+        NodeChange(1, 1, frozenset({"generalized", "merged"})),
+        NodeChange(2, 2, frozenset({"moved"}), 0),
+        NodeChange(3, 1, frozenset({"generalized", "merged"})),
+        NodeChange(4, None, frozenset({"dropped"})),
     )
     return RecordChange(0, before, after, fates, 0.4)
 
@@ -84,7 +84,9 @@ def test_drawings_have_titles(change: RecordChange) -> None:
 
 
 def test_a_record_that_is_left_out_is_drawn(change: RecordChange) -> None:
-    gone = RecordChange(0, change.before, None, tuple(Fate(i, None, frozenset({"dropped"})) for i in range(5)), 1.0)
+    gone = RecordChange(
+        0, change.before, None, tuple(NodeChange(i, None, frozenset({"dropped"})) for i in range(5)), 1.0
+    )
     assert nodes_of(record_svg(gone, "after")) == []
     assert len(nodes_of(record_svg(gone, "before"), "dropped")) == 5
 
@@ -97,10 +99,10 @@ def test_escapes_in_names_of_classes_have_room() -> None:
 def test_of_large_records_what_changed_is_drawn() -> None:
     many = tuple(Node(1 + i, "drug", f"d{i}") for i in range(10_000))
     record = (Node(0, "hospital", "H1", many),)
-    fates = tuple(Fate(i, i, frozenset({"generalized"}) if i == 9_999 else frozenset()) for i in range(10_001))
+    fates = tuple(NodeChange(i, i, frozenset({"generalized"}) if i == 9_999 else frozenset()) for i in range(10_001))
     drawing = record_svg(RecordChange(0, record, record, fates, 0.0), "before")
     drawn = nodes_of(drawing)
-    assert len(drawn) == MOST_NODES + 1 and "drug|d9998|~" in drawn and "… 9,941 more" in drawn
+    assert len(drawn) == MAX_NODES + 1 and "drug|d9998|~" in drawn and "… 9,941 more" in drawn
     assert "9,941 are not drawn" in (drawing.get("aria-label") or "")
 
 
@@ -112,7 +114,7 @@ def lungs() -> Hierarchy:
 
 def drawn_of(hierarchy: Hierarchy, *published: str) -> Element:
     nodes = frozenset(hierarchy.code(text) for text in published)
-    return hierarchy_svg(Drawn("illness", hierarchy, nodes, dict.fromkeys(nodes, 5)))
+    return hierarchy_svg(DrawnHierarchy("illness", hierarchy, nodes, dict.fromkeys(nodes, 5)))
 
 
 def cut_of(drawing: Element) -> str:
@@ -142,7 +144,7 @@ def check_cut_of_random_hierarchies(rnd: Random) -> None:
     paths = [[f"{i}-{j}", f"group {i}", "any"] for i in range(rnd.randint(1, 12)) for j in range(rnd.randint(1, 12))]
     hierarchy = Hierarchy.from_paths(paths)
     published = {node for node in range(1, len(hierarchy)) if rnd.random() < 0.4} | {0}
-    drawing = hierarchy_svg(Drawn("x", hierarchy, frozenset(published), dict.fromkeys(published, 1)))
+    drawing = hierarchy_svg(DrawnHierarchy("x", hierarchy, frozenset(published), dict.fromkeys(published, 1)))
     texts = {text.split("|")[0] for text in nodes_of(drawing, "published")}
     assert texts <= {hierarchy.texts[node] for node in published}
     assert sum(1 for _ in drawing.iter(SVG)) < 200
@@ -165,7 +167,7 @@ def test_large_hierarchies_are_folded(shape: str) -> None:
     hierarchy = Hierarchy(tuple(f"v{i}" for i in range(size)), parents)
     leaves = frozenset(hierarchy.leaf_nodes.tolist())
     begun = time.perf_counter()
-    drawing = hierarchy_svg(Drawn("x", hierarchy, leaves, dict.fromkeys(leaves, 7)))
+    drawing = hierarchy_svg(DrawnHierarchy("x", hierarchy, leaves, dict.fromkeys(leaves, 7)))
     assert time.perf_counter() - begun < 10
     assert len(text_of(drawing)) < 60_000
     assert any("more published" in text or "published" in text for text in nodes_of(drawing, "more"))

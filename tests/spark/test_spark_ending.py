@@ -18,7 +18,7 @@ from treeanon.errors import FileError
 from treeanon.spark.engine import request_of
 from treeanon.spark.interface import Job, engine_named
 from treeanon.spark.session import spark_failures
-from treeanon.spark.writing import _Cleaning
+from treeanon.spark.writing import _Cleanup
 
 
 def job_in(folder: Path, **more: Any) -> Job:
@@ -34,12 +34,12 @@ def test_a_signal_ends_the_work_and_leaves_nothing(
     job = job_in(tmp_path / "c")
     before = sorted(path.name for path in (tmp_path / "c").iterdir())
 
-    def told(words: str) -> None:
+    def notify(words: str) -> None:
         if words.startswith(phase):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        engine_named("spark").publish(job, request_of(k=3, seed=1), told)
+        engine_named("spark").publish(job, request_of(k=3, seed=1), notify)
     assert sorted(path.name for path in (tmp_path / "c").iterdir()) == before
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
     assert not caplog.records
@@ -77,7 +77,7 @@ def test_what_was_written_aside_is_gone_though_java_is_too(spark: Any, tmp_path:
 
     aside = tmp_path / "a b%20.part"
     (aside / "_temporary").mkdir(parents=True)
-    with _Cleaning(spark, Gone(), spark._jvm.org.apache.hadoop.fs.Path(str(aside))):
+    with _Cleanup(spark, Gone(), spark._jvm.org.apache.hadoop.fs.Path(str(aside))):
         pass
     assert not aside.exists()
 

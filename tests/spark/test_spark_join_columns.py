@@ -14,7 +14,7 @@ from strategies import properties
 from treeanon.io.columns.arrow_stream import plain_column
 from treeanon.io.columns.column_checks import wrong_row
 from treeanon.io.relational.join import DANGLING, NULL, KeyClash, find_targets
-from treeanon.spark.relational_read.columns import Asked, Refused, Seen, texts_of, told
+from treeanon.spark.relational_read.columns import ColumnSummary, InvalidTable, TableSelection, report_row, texts_of
 
 KINDS: list[tuple[list[Any], list[pa.DataType]]] = [
     ([0, 1, 2, -1, 2**31 - 1], [pa.int32(), pa.int64(), pa.decimal128(12, 0), pa.decimal128(12, 2), pa.float64()]),
@@ -36,13 +36,13 @@ def draw_column(rnd: Random) -> pa.ChunkedArray:
     return plain_column("key", column, wrong_row("columns"))
 
 
-def as_read(column: pa.ChunkedArray, rnd: Random) -> tuple[list[str | None], Seen]:
+def as_read(column: pa.ChunkedArray, rnd: Random) -> tuple[list[str | None], ColumnSummary]:
     """The texts of keys, read in blocks."""
-    asked, seen = Asked("table", ("key",), ()), dict[str, Seen]()
+    selection, seen = TableSelection("table", ("key",), ()), dict[str, ColumnSummary]()
     texts: list[str | None] = []
     while len(texts) < len(column):
         part = column.slice(len(texts), rnd.randint(1, 6))
-        batch = texts_of(pa.table({"key": part}), len(texts), asked, seen)
+        batch = texts_of(pa.table({"key": part}), len(texts), selection, seen)
         assert batch.column(0).to_pylist() == list(range(len(texts), len(texts) + len(part)))
         texts += batch.column(2).to_pylist()
     return texts, seen["key"]
@@ -68,16 +68,16 @@ test_keys, test_keys_thoroughly = properties(check_keys, 500)
 
 
 def test_values_are_texts_and_marks_are_looked_at() -> None:
-    asked = Asked("table", (), ("age", "mark"), "mark")
+    selection = TableSelection("table", (), ("age", "mark"), "mark")
     found = pa.table({"age": pa.array([1.5, None, 2.0]), "mark": pa.array([1, 0, 1])})
-    batch = texts_of(found, 7, asked, {})
+    batch = texts_of(found, 7, selection, {})
     assert batch.to_pydict() == {
         "row": [7, 8, 9],
         "told": [None] * 3,
         "v0": ["1.5", None, "2"],
         "v1": ["1", "0", "1"],
     }
-    assert told(asked, b"x").schema == batch.schema
-    with pytest.raises(Refused, match="must be 1 for a person") as caught:
-        texts_of(found.set_column(1, "mark", pa.array([1, None, 1])), 0, asked, {})
+    assert report_row(selection, b"x").schema == batch.schema
+    with pytest.raises(InvalidTable, match="must be 1 for a person") as caught:
+        texts_of(found.set_column(1, "mark", pa.array([1, None, 1])), 0, selection, {})
     assert (caught.value.path, caught.value.row) == ("table.mark", 1)

@@ -28,7 +28,7 @@ from treeanon.spark.recipe import Recipe
 from treeanon.spark.relational_write import release as relations
 from treeanon.spark.relational_write.laying import Work
 from treeanon.spark.relational_write.publishing import TablesTarget
-from treeanon.spark.relational_write.release import spread_tables
+from treeanon.spark.relational_write.release import distributed_tables
 
 K = 4
 
@@ -49,7 +49,7 @@ class Case:
             dataset = dataset_of(spark, self.forest, self.tables, more.pop("partitions", 2))
             recipe = Recipe.of(self.solution, dataset)
             place = TablesTarget(spark, str(target), files, force=more.pop("force", False))
-            with spread_tables(dataset, recipe, self.tables, more.pop("seed", 1), parts) as spread:
+            with distributed_tables(dataset, recipe, self.tables, more.pop("seed", 1), parts) as spread:
                 place.write_tables(spread, check)
 
     def check(self, folder: Path, schema: Schema | None = None) -> None:

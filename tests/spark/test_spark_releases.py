@@ -20,7 +20,7 @@ from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError
 from treeanon.io.options import ReadOptions
 from treeanon.spark.engine import anonymize_frame, kept, request_of
 from treeanon.spark.frames import lines_of_frame
-from treeanon.spark.interface import Job, Published, engine_named
+from treeanon.spark.interface import DistributedRelease, Job, engine_named
 from treeanon.spark.lines import LINES, lines_of_files
 from treeanon.spark.reading import read_dataset
 from treeanon.spark.solving import solve
@@ -41,9 +41,11 @@ class Case:
         return Job(str(self.source), self.schema, str(self.folder / "out"), **more)
 
 
-def publish(case: Case, *, k: int = 3, sample: int | None = None, told: Any = None, **asked: Any) -> Published:
+def publish(
+    case: Case, *, k: int = 3, sample: int | None = None, notify: Any = None, **asked: Any
+) -> DistributedRelease:
     job = case.job(force=True, sample=sample)
-    return engine_named("spark").publish(job, request_of(k=k, seed=1, **asked), told)
+    return engine_named("spark").publish(job, request_of(k=k, seed=1, **asked), notify)
 
 
 def solved_in(spark: Any, case: Case, partitions: int, sample: int | None = None, **asked: Any) -> Any:
@@ -241,14 +243,14 @@ def test_workers_killed_while_writing_publish_nothing_twice(spark: Any, tmp_path
     source = write_persons(folder / "p.ndjson", 22, 60)
     killed = []
 
-    def told(words: str) -> None:
+    def notify(words: str) -> None:
         if words in ("writing", "checking what was written"):
             for pid in workers_of(spark):
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)
 
     releases = []
-    for tell in (None, told):
+    for tell in (None, notify):
         job = Job(str(source), schema, str(folder / "out"), force=True)
         engine_named("spark").publish(job, request_of(k=3, seed=1), tell)
         releases.append(multiset(ta.read(folder / "out", schema).records()))

@@ -15,7 +15,7 @@ from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.registry import models_of
 from treeanon.spark.interface import Job, engine_named
 from treeanon.spark.table import engine as tables
-from treeanon.spark.table.checking import check_written, print_of
+from treeanon.spark.table.checking import check_written, fingerprint_of
 from treeanon.verifier.table import verify_table
 
 
@@ -42,7 +42,7 @@ def test_it_counts_what_is_counted_on_one_machine(spark: Any) -> None:
     assert sorted(map(str, found.checked)) == sorted(map(str, local.checked)) and not local.holds
     assert any(one.groups for one in found.checked if one.column) and squares > 80
     assert (found.largest_k, found.groups, found.rows) == (local.largest_k, local.groups, local.rows)
-    assert print_of(frame, 3) != print_of(frame.selectExpr("v1 v0", "v0 v1", "v2"), 3)
+    assert fingerprint_of(frame, 3) != fingerprint_of(frame.selectExpr("v1 v0", "v0 v1", "v2"), 3)
 
 
 def test_what_does_not_hold_does_not_appear(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.schema import RecordPath
 from treeanon.spark import xml_files
 from treeanon.spark.engine import request_of
-from treeanon.spark.interface import Job, Published, engine_named
+from treeanon.spark.interface import DistributedRelease, Job, engine_named
 from treeanon.spark.reading import Dataset, read_dataset
 from treeanon.spark.records import forests_of
 
@@ -45,7 +45,7 @@ class Case:
         (parts / "in/C.XML").unlink()
         (parts / "notes.txt").write_text("no XML")
 
-    def publish(self, source: Path, *, told: Any = None, **more: Any) -> Published:
+    def publish(self, source: Path, *, told: Any = None, **more: Any) -> DistributedRelease:
         job = Job(str(source), self.schema, str(self.folder / "out"), force=True, **more)
         return engine_named("spark").publish(job, request_of(k=3, seed=1), told)
 

@@ -16,7 +16,7 @@ from treeanon.errors import UsageError
 from treeanon.kernels.verify.distributed import count_pairs, fits, set_of_words
 from treeanon.privacy import Guarantee
 from treeanon.spark.counting import RareSet
-from treeanon.spark.repair import Repair, Worth, _least
+from treeanon.spark.repair import CostModel, Repair, _least
 from treeanon.verifier.distributed import Spread, SpreadCounter
 
 
@@ -86,7 +86,7 @@ def test_a_repair_covers_what_a_sample_did_not_show(tmp_path: Path) -> None:
     cut = {name: nodes[:1] for name, nodes in release.solution.cut.items()}
     for sibling in (True, False):
         solution = ta.anonymize(forest, k=2, seed=1).solution
-        repair = Repair(type(solution)(solution.guarantee, "x", cut), forest.classes, Worth(1, 1), sibling=sibling)
+        repair = Repair(type(solution)(solution.guarantee, "x", cut), forest.classes, CostModel(1, 1), sibling=sibling)
         repair.cover()
         forest.project(repair.result().cut)
         nodes = [forest.classes.label(name, text) for name, texts in repair.result().cut.items() for text in texts]

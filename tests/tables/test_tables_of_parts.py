@@ -29,7 +29,7 @@ from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import outline
 from treeanon.spark.records import rows_of
-from treeanon.spark.relational_write.laying import PartTold, Work
+from treeanon.spark.relational_write.laying import PartSummary, Work
 from treeanon.spark.relational_write.numbers import overview
 from treeanon.spark.relational_write.parts import PARTS
 from treeanon.spark.relational_write.release import made_part, shapes
@@ -81,7 +81,7 @@ def tables_of_parts(forest: Forest, rnd: Random, parts: int) -> tuple[list[Table
     work = Work(needs_of(plain), kept_primary(plain), b"secret", SimpleNamespace(value=schema))
     given = in_parts(forest, rnd, parts)
     rows = [row for part in given.values() for row in work.survey(part).to_pylist()]
-    told: list[PartTold] = [pickle.loads(row["name"]) for row in rows if row["held"] < 0]
+    told: list[PartSummary] = [pickle.loads(row["name"]) for row in rows if row["held"] < 0]
     numbers = numbers_slowly([row for row in rows if row["held"] >= 0])
     merged = {work.tables[row["held"]]: row["number"] for row in sorted(numbers, key=lambda row: row["number"])}
     found = overview(told, merged)

@@ -31,9 +31,9 @@ from treeanon.schema.model import ClassSpec
 from treeanon.table import Column, Table
 from treeanon.verifier.models import check
 
-Wanted = tuple[Measure, int]
+MeasureKey = tuple[Measure, int]
 """A measure, and the level of its queries (0: it has none)."""
-Numbers = Mapping[Wanted, float]
+Numbers = Mapping[MeasureKey, float]
 
 _SMALL = 300
 _QUICK, _REPEATS = 1.0, 3
@@ -62,7 +62,7 @@ class Measuring:
                 _searched(line, setting, _table(setting, min(_SMALL, self.rows), self.seed))
             self._warm.add(line)
 
-    def numbers(self, line: Line, setting: Setting, asked: Iterable[Wanted]) -> Numbers:
+    def numbers(self, line: Line, setting: Setting, asked: Iterable[MeasureKey]) -> Numbers:
         """What a search is asked for; an error tells why there is nothing."""
         self.warm_up(line, setting)
         table = self._table(setting)

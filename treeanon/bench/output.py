@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from treeanon.bench.figures import LABELS
-from treeanon.bench.run import Drawn
+from treeanon.bench.run import FigureResult
 from treeanon.errors import UsageError
 from treeanon.hierarchy import dump_hierarchy
 from treeanon.io.columns.write_table import table_format, write_table
@@ -29,11 +29,11 @@ from treeanon.schema.model import ClassSpec, InputSpec
 from treeanon.table import Table
 
 
-def as_text(drawn: Drawn) -> str:
+def as_text(drawn: FigureResult) -> str:
     """The figure as a table for people: a row for every value, a column for every line.
 
     >>> from treeanon.bench.figures import FIGURES
-    >>> print(as_text(Drawn(FIGURES[22], [10, 20], {"Hilbert": [0.0123456, None]}, ["Mondrian: left out"])))
+    >>> print(as_text(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.0123456, None]}, ["Mondrian: left out"])))
     Figure 22. k-anonymity: loss against k (GCP)
      k  Hilbert
     10   0.0123
@@ -50,11 +50,11 @@ def as_text(drawn: Drawn) -> str:
     return "\n".join([title, *(lines if drawn.lines else ()), *(f"note: {note}" for note in drawn.notes)])
 
 
-def as_csv(drawn: Drawn) -> str:
+def as_csv(drawn: FigureResult) -> str:
     """The figure as CSV, all digits kept; an empty cell is a number that there is not.
 
     >>> from treeanon.bench.figures import FIGURES
-    >>> print(as_csv(Drawn(FIGURES[22], [10, 20], {"Hilbert": [0.5, None]})), end="")
+    >>> print(as_csv(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.5, None]})), end="")
     k,Hilbert
     10,0.5
     20,
@@ -143,11 +143,11 @@ def round_step(width: float) -> float:
     return float(f"{digit}e{power}")
 
 
-def as_svg(drawn: Drawn) -> str:
+def as_svg(drawn: FigureResult) -> str:
     """The figure as an SVG document; time has a logarithmic axis.
 
     >>> from treeanon.bench.figures import FIGURES
-    >>> as_svg(Drawn(FIGURES[22], [10, 20], {"Hilbert": [0.01, 0.02]})).count("<circle")
+    >>> as_svg(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.01, 0.02]})).count("<circle")
     3
     """
     numbers = [value for own in drawn.lines.values() for value in own if value is not None and math.isfinite(value)]
@@ -173,7 +173,7 @@ def _upright(numbers: Sequence[float], *, logarithmic: bool) -> Scale:
     return Scale(0.0, max(numbers, default=1.0) * 1.05 or 1.0, bottom, top)
 
 
-def _frame(drawn: Drawn, x: Scale, y: Scale) -> list[str]:
+def _frame(drawn: FigureResult, x: Scale, y: Scale) -> list[str]:
     figure = drawn.figure
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
     parts = [_text(_LEFT, 24, f"Figure {figure.number}. {figure.title}", _TITLE)]
@@ -229,7 +229,7 @@ def _text(x: float, y: float, text: str, more: str = "", anchor: str = "start") 
 _OURS = re.compile(r"figure-[0-9]+\.(csv|svg)|figures\.txt")
 
 
-def write_figures(figures: Iterable[Drawn], target: str, *, force: bool = False) -> None:
+def write_figures(figures: Iterable[FigureResult], target: str, *, force: bool = False) -> None:
     """Writes a folder of the figures: figure-22.csv and figure-22.svg for each, and figures.txt of all.
 
     An existing folder is replaced only with `force`, and only if it holds nothing else.

@@ -17,17 +17,17 @@ from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from treeanon.bench.figures import FIGURES, Figure, Line, Measure, Setting
-from treeanon.bench.measuring import Measuring, Numbers, Wanted
+from treeanon.bench.measuring import MeasureKey, Measuring, Numbers
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.progress import Progress
 
-Told = tuple[Literal["warm", "failed", "done"], Any, float]
+Answer = tuple[Literal["warm", "failed", "done"], Any, float]
 """What there is to say, with what content, after how many seconds."""
 _START = 300.0
 """Seconds for a process to start and for kernels to be compiled."""
 
 
-class Apart:
+class SeparateProcess:
     """Measures as `Measuring` does, but in another process. A search, with what is measured of it, has so many seconds.
 
     The time for kernels to be compiled or loaded does not count.
@@ -39,7 +39,7 @@ class Apart:
         self.rows, self.seed, self.seconds = rows, seed, seconds
         self._running: tuple[BaseProcess, Connection] | None = None
 
-    def numbers(self, line: Line, setting: Setting, asked: Iterable[Wanted]) -> Numbers:
+    def numbers(self, line: Line, setting: Setting, asked: Iterable[MeasureKey]) -> Numbers:
         """What a search is asked for; an error tells why there is nothing."""
         connection = self._connection()
         connection.send((line, setting, set(asked)))
@@ -52,7 +52,7 @@ class Apart:
         found: Numbers = content
         return found
 
-    def __enter__(self) -> Apart:
+    def __enter__(self) -> SeparateProcess:
         return self
 
     def __exit__(
@@ -70,11 +70,11 @@ class Apart:
             self._running = process, own
         return self._running[1]
 
-    def _answer(self, connection: Connection, seconds: float) -> Told:
+    def _answer(self, connection: Connection, seconds: float) -> Answer:
         """What the process says next; an error if it says nothing for so long, or is gone."""
         try:
             if connection.poll(seconds):
-                told: Told = connection.recv()
+                told: Answer = connection.recv()
                 return told
         except EOFError:
             self._end()
@@ -120,7 +120,7 @@ _SPAN = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class FigureResult:
     """A figure that was run: a number (None: there is none) for every line and value, and what is to be said of it."""
 
     figure: Figure
@@ -168,7 +168,7 @@ def run(
     loss: Measure = "gcp",
     limit: float | None = None,
     progress: Progress | None = None,
-) -> list[Drawn]:
+) -> list[FigureResult]:
     """The figures, measured on tables of up to so many rows; what cannot be run is left out, with a note.
 
     Figures of loss show the `loss` told. A search that takes longer than `limit` seconds is ended, and has no number;
@@ -184,7 +184,7 @@ def run(
     if limit is None:
         bench.measure(Measuring(rows, seed), progress)
     else:
-        with Apart(rows, seed, limit) as apart:
+        with SeparateProcess(rows, seed, limit) as apart:
             bench.measure(apart, progress)
     return [_drawn(figure, bench, rows) for figure in figures]
 
@@ -196,7 +196,7 @@ def _points(figure: Figure) -> Iterator[tuple[Line, Setting]]:
             yield line, replace(figure.setting, **varied)
 
 
-def _drawn(figure: Figure, bench: _Bench, rows: int) -> Drawn:
+def _drawn(figure: Figure, bench: _Bench, rows: int) -> FigureResult:
     lines: dict[str, list[float | None]] = {}
     notes: dict[str, None] = {}
     for line, setting in _points(figure):
@@ -206,21 +206,21 @@ def _drawn(figure: Figure, bench: _Bench, rows: int) -> Drawn:
             notes[f"{line.name}: {note}"] = None
     values = [value * rows if figure.vary == "rows" else value for value in figure.values]
     kept = {name: own for name, own in lines.items() if any(value is not None for value in own)}
-    return Drawn(figure, values, kept, tuple(notes))
+    return FigureResult(figure, values, kept, tuple(notes))
 
 
 _Key = tuple[Line, Setting]
 
 
 class _Measurer(Protocol):
-    def numbers(self, line: Line, setting: Setting, asked: Iterable[Wanted]) -> Numbers: ...
+    def numbers(self, line: Line, setting: Setting, asked: Iterable[MeasureKey]) -> Numbers: ...
 
 
 @dataclass
 class _Bench:
     """What is to be measured of which searches, and what came out."""
 
-    wanted: dict[_Key, set[Wanted]] = field(default_factory=dict)
+    wanted: dict[_Key, set[MeasureKey]] = field(default_factory=dict)
     numbers: dict[_Key, Numbers] = field(default_factory=dict)
     notes: dict[_Key, str] = field(default_factory=dict)
 
@@ -252,5 +252,5 @@ def _key(line: Line, setting: Setting) -> _Key:
     return line, replace(setting, **{name: value for name, value in unasked.items() if name != asked})
 
 
-def _asked(setting: Setting, measure: Measure) -> Wanted:
+def _asked(setting: Setting, measure: Measure) -> MeasureKey:
     return measure, setting.level if measure == "divergence" else 0

@@ -17,7 +17,7 @@ from treeanon.cli.request import Asked, trees_asked
 from treeanon.cli.summaries import told_release, told_table_release
 
 if TYPE_CHECKING:
-    from treeanon.spark.interface import Job, Published, Told
+    from treeanon.spark.interface import DistributedRelease, Job, Notify
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def anonymize_spark(asked: Asked, engine: EngineAsked) -> None:
 
 
 @contextmanager
-def _told(quiet: bool) -> Iterator[Told | None]:
+def _notifying(quiet: bool) -> Iterator[Notify | None]:
     """Is told in words how far the work is, and draws that on a terminal."""
     # A call of Java that fails is told of by us; py4j would show where in its own code that was.
     logging.getLogger().addHandler(logging.NullHandler())
@@ -108,8 +108,8 @@ def _rows(asked: Asked, engine: EngineAsked) -> None:
 
     quiet = asked.quiet
     work = engine_named(engine.name)
-    with _told(quiet) as told:
-        release = work.publish_rows(_job(asked, engine), request, told)
+    with _notifying(quiet) as notify:
+        release = work.publish_rows(_job(asked, engine), request, notify)
     if asked.solution is not None:
         release.write_solution(asked.solution, force=asked.force)
     say(told_table_release(release, asked.output, asked.solution), quiet=quiet)
@@ -125,16 +125,16 @@ def _trees(asked: Asked, engine: EngineAsked) -> None:
 
     quiet = asked.quiet
     work = engine_named(engine.name)
-    with _told(quiet) as telling:
-        published = work.publish(_job(asked, engine), request, telling)
+    with _notifying(quiet) as notify:
+        published = work.publish(_job(asked, engine), request, notify)
     if asked.solution is not None:
         published.write_solution(asked.solution, force=asked.force)
     say(told_release(published, asked.output, asked.solution) + "\n\n" + _searched(published), quiet=quiet)
-    told = {**published.as_dict(), "losses": losses_data(published.loss, None), "output": asked.output}
-    result(told, as_json=asked.as_json)
+    report = {**published.as_dict(), "losses": losses_data(published.loss, None), "output": asked.output}
+    result(report, as_json=asked.as_json)
 
 
-def _searched(published: Published) -> str:
+def _searched(published: DistributedRelease) -> str:
     """How much of the work was done in one place."""
     report = published.report
     rounds = f"{report['rounds']:,} round{'' if report['rounds'] == 1 else 's'}"

@@ -12,7 +12,7 @@ from treeanon.cli.printing import progress_bar, result, say
 
 if TYPE_CHECKING:
     from treeanon.bench.figures import Measure
-    from treeanon.bench.run import Drawn
+    from treeanon.bench.run import FigureResult
 
 _ROWS = click.option(
     "--rows", "-n", type=click.IntRange(1), default=10_000, show_default=True, metavar="N", help="Rows of the table."
@@ -114,5 +114,5 @@ def census(rows: int, output: str, sensitive: str, force: bool, seed: int, quiet
     result({"rows": rows, "columns": len(table.columns), "seed": seed, "files": files}, as_json=as_json)
 
 
-def _counts(done: list[Drawn], rows: int, seed: int, output: str | None) -> dict[str, object]:
+def _counts(done: list[FigureResult], rows: int, seed: int, output: str | None) -> dict[str, object]:
     return {"rows": rows, "seed": seed, "output": output, "figures": [drawn.as_dict() for drawn in done]}

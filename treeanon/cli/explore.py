@@ -19,7 +19,7 @@ from treeanon.cli.reading import Reading, read_as_table, read_records, reading_o
 if TYPE_CHECKING:
     from socket import socket
 
-    from treeanon.explore.settings import Ground
+    from treeanon.explore.settings import ExploredData
     from treeanon.schema import Schema
 
 SAMPLE = 1000
@@ -113,7 +113,7 @@ def _read(
     return read_records(source, schema, reading, quiet=quiet)
 
 
-def _serve(ground: Ground, start: dict[str, Any], found: socket, *, no_browser: bool, quiet: bool) -> None:
+def _serve(ground: ExploredData, start: dict[str, Any], found: socket, *, no_browser: bool, quiet: bool) -> None:
     """Serves the page until Ctrl-C."""
     from treeanon.explore.access import Access
     from treeanon.explore.server import server_of
@@ -134,7 +134,7 @@ def _serve(ground: Ground, start: dict[str, Any], found: socket, *, no_browser: 
         say("ended", quiet=quiet)
 
 
-def _about(ground: Ground) -> str:
+def _about(ground: ExploredData) -> str:
     things = "persons" if ground.kind == "trees" else "rows"
     part = f"all {ground.total:,} {things}" if ground.whole else f"{ground.persons:,} of {ground.total:,} {things}"
     return f"exploring {part}; the page shows original data; Ctrl-C ends it"

@@ -116,9 +116,9 @@ def _leave(code: int) -> None:
 
     All that has to be cleaned up has been: that is done by those who waited for the thread.
     """
-    from treeanon.progress import is_left_alone
+    from treeanon.progress import is_work_abandoned
 
-    if is_left_alone():
+    if is_work_abandoned():
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()

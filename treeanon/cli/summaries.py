@@ -10,12 +10,12 @@ from treeanon.cli.printing import counted, printable, told_reading
 if TYPE_CHECKING:
     from treeanon.metrics import MiningLoss
     from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
-    from treeanon.spark.interface import Published
+    from treeanon.spark.interface import DistributedRelease
     from treeanon.table import Table
 
 
 def told_release(
-    release: Release | Published, output: str, solution: str | None = None, mining: MiningLoss | None = None
+    release: Release | DistributedRelease, output: str, solution: str | None = None, mining: MiningLoss | None = None
 ) -> str:
     """What a release is, what it cost and where it went, in plain words and without a value of the data."""
     from treeanon.io.relational.urls import shown
@@ -38,7 +38,7 @@ def told_release(
     return "\n".join(map(printable, lines))
 
 
-def _use_of(release: Release | Published) -> str:
+def _use_of(release: Release | DistributedRelease) -> str:
     local = release.solution.cut is None
     return "which cannot be applied again, as it recodes each record by itself" if local else "for `treeanon apply`"
 

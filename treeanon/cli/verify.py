@@ -13,7 +13,7 @@ from treeanon.cli.printing import printable, progress_bar, result, say, told_dro
 from treeanon.cli.reading import Reading, read_as_table, read_both, read_records, reading_options, reductions_of
 from treeanon.cli.request import asks_for_table, models_of_options
 from treeanon.cli.summaries import told_general
-from treeanon.progress import apart
+from treeanon.progress import run_interruptibly
 
 if TYPE_CHECKING:
     from treeanon.forest import ReadReport
@@ -240,7 +240,7 @@ def _of_rows(asked: _Asked) -> tuple[TableVerdict, ReadReport | None]:
         for line in told_general(table):
             say(printable(line), quiet=asked.quiet)
     with progress_bar("checking", quiet=asked.quiet) as progress:
-        return apart(lambda _: verify_table(table, models), progress), table.report
+        return run_interruptibly(lambda _: verify_table(table, models), progress), table.report
 
 
 def _of_freeform(asked: _Asked, original: str) -> tuple[FreeformVerdict, ReadReport | None]:
@@ -258,7 +258,7 @@ def _of_freeform(asked: _Asked, original: str) -> tuple[FreeformVerdict, ReadRep
         raise click.UsageError(f"{asked.release}: has values that stand for none that {original} has")
     k = asked.k
     with progress_bar("checking", quiet=asked.quiet) as progress:
-        return apart(lambda _: verify_freeform(before, after, k), progress), after.report
+        return run_interruptibly(lambda _: verify_freeform(before, after, k), progress), after.report
 
 
 def _of_permuted(asked: _Asked) -> tuple[PermutedVerdict, ReadReport]:

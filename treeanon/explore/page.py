@@ -12,7 +12,7 @@ from treeanon.explore.settings import (
     LARGEST_M,
     LARGEST_N,
     LARGEST_WEIGHT,
-    Ground,
+    ExploredData,
     Kind,
     Settings,
     searches_of,
@@ -24,7 +24,7 @@ _NUMBER = "number of the record in the input"
 SHOWS = {"typical": "typical ones", "worst": "the most changed", "number": "this one:"}
 
 
-def page(ground: Ground, start: Settings) -> str:
+def page(ground: ExploredData, start: Settings) -> str:
     """The whole page, as HTML, with the form at these settings."""
     head = el(
         "head",
@@ -44,7 +44,7 @@ def page(ground: Ground, start: Settings) -> str:
     return "<!doctype html>\n" + text_of(el("html", head, body, lang="en"))
 
 
-def _about(ground: Ground) -> list[str | Element]:
+def _about(ground: ExploredData) -> list[str | Element]:
     things = "persons" if ground.kind == "trees" else "rows"
     shown: list[str | Element] = [el("strong", "This page shows original data."), " Nothing leaves this machine. "]
     if ground.whole:
@@ -57,7 +57,7 @@ def _about(ground: Ground) -> list[str | Element]:
     ]
 
 
-def _form(ground: Ground, start: Settings) -> Element:
+def _form(ground: ExploredData, start: Settings) -> Element:
     trees = ground.kind == "trees"
     most = max(min(LARGEST_K, ground.persons), start.k, 2)
     guarantee = el(
@@ -95,7 +95,7 @@ def _slider(name: str, title: str, hint: str, least: int, most: int, now: int) -
     )
 
 
-def _sensitive(ground: Ground, start: Settings) -> list[Element] | None:
+def _sensitive(ground: ExploredData, start: Settings) -> list[Element] | None:
     names = ground.of_role("sensitive")
     if not names:
         return None
@@ -134,7 +134,7 @@ def _takes(kind: Kind, name: str, option: str) -> bool:
     return Settings(kind, algorithm=name).takes(option) and name in {**ALGORITHMS, **FLAT_ALGORITHMS}
 
 
-def _weights(ground: Ground, start: Settings) -> Element:
+def _weights(ground: ExploredData, start: Settings) -> Element:
     given = dict(start.weights)
     rows = [
         el(
@@ -157,7 +157,7 @@ def _weights(ground: Ground, start: Settings) -> Element:
     )
 
 
-def _records(ground: Ground) -> Element:
+def _records(ground: ExploredData) -> Element:
     first = "1" if ground.of is None else str(int(ground.of[0]) + 1)
     number = el("input", type="number", id="number", name="number", min="1", value=first, aria_label=_NUMBER)
     return el(
@@ -175,7 +175,7 @@ _LINE = {
 }
 
 
-def _command(ground: Ground) -> Element:
+def _command(ground: ExploredData) -> Element:
     return el(
         "div",
         el("button", "Write the command line", type="button", id="write"),
@@ -191,7 +191,7 @@ def _command(ground: Ground) -> Element:
     )
 
 
-def _results(ground: Ground) -> Element:
+def _results(ground: ExploredData) -> Element:
     trees = ground.kind == "trees"
     curve = _section("Loss against k", "curve", _folded("Numbers", "points"))
     return el(

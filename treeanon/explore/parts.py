@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from treeanon.explore.session import Curved, Event, Looked, Problem, Risked
-from treeanon.explore.settings import LARGEST_K, Ground
+from treeanon.explore.session import CurveReady, Event, OutcomeReady, Problem, RiskReady
+from treeanon.explore.settings import LARGEST_K, ExploredData
 from treeanon.explore.snapshot import Outcome, Point
 from treeanon.forest import Forest
 from treeanon.metrics import Losses
@@ -128,7 +128,7 @@ PARTS = ("status", "guarantee", "curve", "points", "risk", *SECTIONS)
 _TAKEN = "Another look has taken the place of this one, perhaps in another window. Move a setting to go on here."
 
 
-def parts_of(event: Event, ground: Ground) -> dict[str, str]:
+def parts_of(event: Event, ground: ExploredData) -> dict[str, str]:
     """The HTML of the parts that an event changes, by their names."""
     return {name: _html(content) for name, content in _parts(event, ground).items()}
 
@@ -138,13 +138,13 @@ def _html(content: Contents) -> str:
     return text_of(el("div", *content))[len("<div>") : -len("</div>")]
 
 
-def _parts(event: Event, ground: Ground) -> Mapping[str, Contents]:
-    if isinstance(event, Looked):
+def _parts(event: Event, ground: ExploredData) -> Mapping[str, Contents]:
+    if isinstance(event, OutcomeReady):
         return _looked(event.outcome, ground)
-    if isinstance(event, Risked):
+    if isinstance(event, RiskReady):
         section = risks(event.before, event.after, NOT_ALIKE if event.after is None else "")
         return {"risk": section.content if section else ()}
-    if isinstance(event, Curved):
+    if isinstance(event, CurveReady):
         return _curved(event, ground)
     if isinstance(event, Problem):
         problem = [el("p", line, class_="problem") for line in event.message.splitlines()]
@@ -155,7 +155,7 @@ def _parts(event: Event, ground: Ground) -> Mapping[str, Contents]:
     return {} if event.complete else {"status": [_TAKEN]}
 
 
-def _looked(found: Outcome, ground: Ground) -> Mapping[str, Contents]:
+def _looked(found: Outcome, ground: ExploredData) -> Mapping[str, Contents]:
     release = found.preview.release
     assert not isinstance(release, PermutedRelease)
     before = ground.data if isinstance(ground.data, Forest) else None
@@ -174,7 +174,7 @@ def _summary(loss: Losses | FlatLosses) -> str:
     return f"GCP {loss.gcp_taxonomy:.3f}, from 0 (as held) to 1 (lost)"
 
 
-def _guarantee(release: Release | TableRelease, ground: Ground) -> Contents:
+def _guarantee(release: Release | TableRelease, ground: ExploredData) -> Contents:
     """What holds, and what gave way beside details of values."""
     found = [(release.verdict.holds, release.verdict.sentence)]
     whole = None if ground.whole else el("p", "This is true of the sample, and says nothing of the whole input.")
@@ -189,7 +189,7 @@ def _guarantee(release: Release | TableRelease, ground: Ground) -> Contents:
     ]
 
 
-def _curved(found: Curved, ground: Ground) -> Mapping[str, Contents]:
+def _curved(found: CurveReady, ground: ExploredData) -> Mapping[str, Contents]:
     """The curve so far, and its numbers."""
     largest = min(LARGEST_K, max(ground.persons, found.k))
     left = f"{found.left} more to come." if found.left else "Each point is a search of its own, by the same settings."

@@ -32,8 +32,8 @@ from treeanon.errors import FileError, UsageError
 from treeanon.explore.access import ADDRESS, Access, Guard
 from treeanon.explore.page import page
 from treeanon.explore.parts import parts_of
-from treeanon.explore.session import Ended, Event, Problem, Session
-from treeanon.explore.settings import QUICK, Ground, Settings, settings_of
+from treeanon.explore.session import Event, Finished, Problem, Session
+from treeanon.explore.settings import QUICK, ExploredData, Settings, settings_of
 from treeanon.explore.snapshot import Choice
 from treeanon.io.relational.urls import is_database, shown
 from treeanon.report.page.elements import style
@@ -41,13 +41,13 @@ from treeanon.report.page.elements import style
 _READING = {"format": "--from", "delimiter": "--delimiter", "on_error": "--on-error", "strict": "--strict"}
 
 
-def command_line(settings: Settings, ground: Ground) -> str:
+def command_line(settings: Settings, ground: ExploredData) -> str:
     """The command line, quoted for a shell. A quick look is left to the page: it asks for the usual effort.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
     >>> table = Table.of_texts({"age": (["34"], Hierarchy.flat(["34"]))})
-    >>> ground = Ground(table, 1, 1, 1, source="my census.csv", schema="s.toml")
+    >>> ground = ExploredData(table, 1, 1, 1, source="my census.csv", schema="s.toml")
     >>> command_line(Settings("table", k=7, algorithm="local"), ground)
     "treeanon anonymize 'my census.csv' -s s.toml -k 7 -a local -o 'my census-release.csv'"
     """
@@ -77,7 +77,7 @@ def _asked(settings: Settings) -> Iterator[str]:
         yield from ("--max-suppressed", settings.suppressed)
 
 
-def _reading(ground: Ground) -> Iterator[str]:
+def _reading(ground: ExploredData) -> Iterator[str]:
     for reduction in ground.reading.get("reduced", ()):
         yield from ("--reduce", reduction)
     for name, flag in _READING.items():
@@ -213,7 +213,7 @@ async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]
         settings, choice = _settings(session, fields), _choice(session, fields)
     except UsageError as problem:
         yield _line(Problem(str(problem)), session)
-        yield _line(Ended(True), session)
+        yield _line(Finished(True), session)
         return
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[Event] = asyncio.Queue()
@@ -226,7 +226,7 @@ async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]
     end = session.look(settings, choice, tell)
     try:
         told: Event | None = None
-        while not isinstance(told, Ended):
+        while not isinstance(told, Finished):
             try:
                 told = await asyncio.wait_for(events.get(), _PATIENCE)
                 yield _line(told, session)

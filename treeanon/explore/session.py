@@ -9,8 +9,18 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from treeanon.explore.settings import Ground, Settings
-from treeanon.explore.snapshot import Choice, Desk, Outcome, Point, ks_around, outcome, point, risk_after, risk_before
+from treeanon.explore.settings import ExploredData, Settings
+from treeanon.explore.snapshot import (
+    Choice,
+    Outcome,
+    Point,
+    ReleaseCache,
+    ks_around,
+    outcome,
+    point,
+    risk_after,
+    risk_before,
+)
 from treeanon.explore.worker import Failed, Superseded, Task, Worker
 from treeanon.risks import Risk
 
@@ -18,14 +28,14 @@ _KEPT = 400
 
 
 @dataclass(frozen=True)
-class Looked:
+class OutcomeReady:
     """The release of the settings is there."""
 
     outcome: Outcome
 
 
 @dataclass(frozen=True)
-class Risked:
+class RiskReady:
     """Who can be singled out in the sample as it is, and in its release (None: of that nothing can be said so)."""
 
     before: Risk
@@ -33,7 +43,7 @@ class Risked:
 
 
 @dataclass(frozen=True)
-class Curved:
+class CurveReady:
     """Points of the curve so far, in the order of k; `left` are still to come."""
 
     k: int
@@ -50,13 +60,13 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Ended:
+class Finished:
     """No more will come of this look: it is complete, or a newer one has taken its place."""
 
     complete: bool
 
 
-Event = Looked | Risked | Curved | Problem | Ended
+Event = OutcomeReady | RiskReady | CurveReady | Problem | Finished
 
 
 class Session:
@@ -65,9 +75,9 @@ class Session:
     `look` returns at once; what is found is told to `tell`, from another thread.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ExploredData) -> None:
         self.ground = ground
-        self.worker = Worker(Desk, ground)
+        self.worker = Worker(ReleaseCache, ground)
         self.worked = 0
         self._turn = 0
         self._aim: Hashable = None
@@ -120,7 +130,7 @@ class Session:
     ) -> None:
         complete = False
         try:
-            tell(Looked(self._outcome(settings, choice, wanted)))
+            tell(OutcomeReady(self._outcome(settings, choice, wanted)))
             self._curve(settings, tell, wanted, missing=False)
             self._risk(settings, tell, wanted)
             self._curve(settings, tell, wanted, missing=True)
@@ -130,7 +140,7 @@ class Session:
             complete = True
         except Superseded:
             pass
-        tell(Ended(complete))
+        tell(Finished(complete))
 
     def _outcome(self, settings: Settings, choice: Choice, wanted: Callable[[], bool]) -> Outcome:
         # Typical records stay the same ones, so that it can be seen what a setting does to them.
@@ -144,7 +154,7 @@ class Session:
     def _risk(self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
         try:
             before = self._kept(("risk", settings.k), wanted, risk_before, settings.k)
-            tell(Risked(before, self._kept(("risk", settings), wanted, risk_after, settings)))
+            tell(RiskReady(before, self._kept(("risk", settings), wanted, risk_after, settings)))
         except Failed as problem:
             tell(Problem(str(problem), "risk"))
 
@@ -158,7 +168,7 @@ class Session:
         points = {k: self._point(settings.at(k), wanted) for k in known}
         for k in [k for k in ks if k not in points] if missing else [settings.k]:
             points[k] = self._point(settings.at(k), wanted)
-            tell(Curved(settings.k, tuple(points[k] for k in sorted(points)), len(ks) - len(points)))
+            tell(CurveReady(settings.k, tuple(points[k] for k in sorted(points)), len(ks) - len(points)))
 
     def _point(self, settings: Settings, wanted: Callable[[], bool]) -> Point:
         try:

@@ -182,7 +182,7 @@ def _number(fields: Mapping[str, str], name: str, default: str) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ground:
+class ExploredData:
     """The records of `persons` sampled persons, of `total` in the input.
 
     Record i is record of[i] of the `records` in the input; `of` is None where all are there. `source` and `schema` are
@@ -222,7 +222,7 @@ class Ground:
         return tuple(spec.name for spec in self.data.schema.classes if spec.published and spec.role == role)
 
 
-def ground_of(data: Forest | Table, sample: int, **named: Any) -> Ground:
+def ground_of(data: Forest | Table, sample: int, **named: Any) -> ExploredData:
     """The ground of at most so many persons of an input, always the same ones.
 
     >>> from treeanon.hierarchy import Hierarchy
@@ -232,7 +232,7 @@ def ground_of(data: Forest | Table, sample: int, **named: Any) -> Ground:
     (1, 1, 2, False)
     """
     part, of = sampled(data, sample)
-    return Ground(part, len(data), _persons(part), _persons(data), of, **named)
+    return ExploredData(part, len(data), _persons(part), _persons(data), of, **named)
 
 
 def _persons(data: Forest | Table) -> int:

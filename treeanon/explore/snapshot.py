@@ -13,7 +13,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Literal
 
-from treeanon.explore.settings import LARGEST_K, LARGEST_M, LARGEST_N, Ground, Settings
+from treeanon.explore.settings import LARGEST_K, LARGEST_M, LARGEST_N, ExploredData, Settings
 from treeanon.explore.worker import Check
 from treeanon.forest import Forest
 from treeanon.metrics import Losses
@@ -66,10 +66,10 @@ _KEPT = 40
 
 
 @dataclass
-class Desk:
+class ReleaseCache:
     """What the worker has before it: the ground, and the releases made of it last."""
 
-    ground: Ground
+    ground: ExploredData
     releases: OrderedDict[Settings, tuple[Release | TableRelease, float]] = field(default_factory=OrderedDict)
 
     def release(self, settings: Settings, check: Check) -> tuple[Release | TableRelease, float]:
@@ -101,7 +101,7 @@ class Outcome:
     seconds: float
 
 
-def outcome(desk: Desk, check: Check, settings: Settings, choice: Choice) -> Outcome:
+def outcome(desk: ReleaseCache, check: Check, settings: Settings, choice: Choice) -> Outcome:
     """The outcome of settings, with the records that the choice says, numbered as in the input."""
     release, seconds = desk.release(settings, check)
     check()
@@ -113,12 +113,12 @@ def outcome(desk: Desk, check: Check, settings: Settings, choice: Choice) -> Out
     return Outcome(settings, told, numbers, seconds)
 
 
-def risk_before(desk: Desk, check: Check, k: int) -> Risk:
+def risk_before(desk: ReleaseCache, check: Check, k: int) -> Risk:
     """Who can be singled out in the sample as it is."""
     return _risk(desk.ground.data, k, check)
 
 
-def risk_after(desk: Desk, check: Check, settings: Settings) -> Risk | None:
+def risk_after(desk: ReleaseCache, check: Check, settings: Settings) -> Risk | None:
     """Who can be singled out in the release of the sample; None where rows need not look alike for it to hold."""
     release, _ = desk.release(settings, check)
     if isinstance(release.verdict, FreeformVerdict):
@@ -132,6 +132,6 @@ def _risk(data: Forest | Table, k: int, check: Check) -> Risk:
     return risk_of_table(data, k=k, m=LARGEST_M, seconds=RISK_SECONDS, progress=check)
 
 
-def point(desk: Desk, check: Check, settings: Settings) -> Point:
+def point(desk: ReleaseCache, check: Check, settings: Settings) -> Point:
     """The point of the curve at the k of the settings."""
     return Point.of(settings.k, desk.release(settings, check)[0].loss)

@@ -25,7 +25,7 @@ from treeanon.arrays import Floats, Ints
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.metrics.values import label_losses, label_parents, released_as
-from treeanon.previews.model import Change, Fate, RecordChange
+from treeanon.previews.model import Change, NodeChange, RecordChange
 from treeanon.previews.replay import Recipe, Record
 from treeanon.release import Release
 
@@ -158,7 +158,7 @@ class _Tracing:
         nodes = record.nodes(self.before.classes)
         place = int(self.released[number])
         if place < 0:
-            gone = tuple(Fate(node, None, frozenset({"dropped"})) for node in range(len(record)))
+            gone = tuple(NodeChange(node, None, frozenset({"dropped"})) for node in range(len(record)))
             return RecordChange(number, nodes, None, gone, 1.0)
         published = Record.of(self.after, place)
         became = self._became(record, published)
@@ -174,12 +174,12 @@ class _Tracing:
         return matched(record, published, self.label_parents)
 
 
-def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterable[Fate]:
+def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterable[NodeChange]:
     """The fate of every node, by where it went."""
     shares = Counter(became)
     for node, place in enumerate(became):
         if place is None:
-            yield Fate(node, None, frozenset({"dropped"}))
+            yield NodeChange(node, None, frozenset({"dropped"}))
             continue
         left = _left(before, after, became, node, place)
         happened: dict[Change, bool] = {
@@ -187,7 +187,7 @@ def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterabl
             "moved": left is not None,
             "merged": shares[place] > 1,
         }
-        yield Fate(node, place, frozenset(change for change, is_so in happened.items() if is_so), left)
+        yield NodeChange(node, place, frozenset(change for change, is_so in happened.items() if is_so), left)
 
 
 def _left(before: Record, after: Record, became: list[int | None], node: int, place: int) -> int | None:
@@ -200,7 +200,7 @@ def _left(before: Record, after: Record, became: list[int | None], node: int, pl
     return next((up for up in reversed(lines) if became[up] not in now), None)
 
 
-def change_of(before: Record, after: Record, fates: Iterable[Fate], losses: Floats) -> float:
+def change_of(before: Record, after: Record, fates: Iterable[NodeChange], losses: Floats) -> float:
     """How much a record has changed, from 0 to 1, by what happened to its nodes and the value losses of labels."""
     lost = 0.0
     for fate in fates:

@@ -32,7 +32,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Fate:
+class NodeChange:
     """What became of one node of the record as it was.
 
     `after` is the node that it became part of (None: it is gone), `moved_from` the original node that it no longer
@@ -56,7 +56,7 @@ class RecordChange:
     number: int
     before: tuple[Node, ...]
     after: tuple[Node, ...] | None
-    fates: tuple[Fate, ...]
+    fates: tuple[NodeChange, ...]
     change: float
 
 

@@ -21,7 +21,7 @@ from treeanon.io.columns.permuted_files import files_of, read_permuted, write_pe
 from treeanon.io.output import Written
 from treeanon.metrics.table.permuted import PermutedLosses, measure_permuted
 from treeanon.privacy.models.model import Model
-from treeanon.progress import Progress, apart, stage
+from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.table_release import by_role, released_schema
 from treeanon.release.table_request import TableRequest
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
@@ -82,7 +82,7 @@ class PermutedRelease:
         verdicts: list[PermutedVerdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(apart(lambda _: self._check(written, str(target)), stage(progress, "checking")))
+            verdicts.append(run_interruptibly(lambda _: self._check(written, str(target)), stage(progress, "checking")))
 
         stage(progress, "writing")
         write_permuted(self.made, target, files=kind, force=force, seed=seed, check=check)

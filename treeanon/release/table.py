@@ -16,7 +16,7 @@ from treeanon.metrics.table import measure
 from treeanon.privacy.models.model import Model, Number
 from treeanon.privacy.models.registry import Asked, Form, models_of
 from treeanon.privacy.models.t_closeness import Distance
-from treeanon.progress import Progress, apart, stage
+from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
@@ -82,7 +82,7 @@ def fulfill_table(
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""
     for found, models in searches(request, table, progress, seed):
         judged = partial(_judged, request, table, found, models, seed)
-        released, verdict = apart(judged, stage(progress, "checking"))
+        released, verdict = run_interruptibly(judged, stage(progress, "checking"))
         if not only_closeness_fails(verdict, models):
             break
     if models != request.models:

@@ -18,7 +18,7 @@ from treeanon.io.output import Written
 from treeanon.metrics.table import FlatLosses
 from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.model import Model
-from treeanon.progress import Progress, apart, stage
+from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
@@ -74,7 +74,9 @@ class TableRelease:
         verdicts: list[TableVerdict | FreeformVerdict] = []
 
         def check(written: Written) -> None:
-            found = apart(lambda _: self._check(written, str(target), form, between), stage(progress, "checking"))
+            found = run_interruptibly(
+                lambda _: self._check(written, str(target), form, between), stage(progress, "checking")
+            )
             verdicts.append(found)
 
         stage(progress, "writing")

@@ -14,7 +14,7 @@ from treeanon.errors import GuaranteeError
 from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.model import Model, exact
 from treeanon.privacy.models.t_closeness import TCloseness
-from treeanon.progress import Progress, apart, stage
+from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
 from treeanon.verifier.freeform import FreeformVerdict
@@ -39,7 +39,7 @@ def searches(
     refuse_too_few(table, problem.models)
     for models in _closer(problem):
         asked = replace(problem, models=models)
-        found = apart(partial(_found, request, asked, seed), stage(progress, "searching"))
+        found = run_interruptibly(partial(_found, request, asked, seed), stage(progress, "searching"))
         yield found, (found.models if request.search.reaches else problem.models)
 
 

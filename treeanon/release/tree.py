@@ -21,7 +21,7 @@ from treeanon.kernels.tree.losses import count_records_with
 from treeanon.metrics.measure import measure
 from treeanon.metrics.values import value_loss
 from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, refuse_too_few, roles_of
-from treeanon.progress import Progress, apart, stage
+from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.tree_release import Release
 from treeanon.release.tree_request import SMALLEST_K, Request, persons
 from treeanon.verifier.tree import verify
@@ -118,7 +118,7 @@ def fulfill(request: Request, forest: Forest, progress: Progress | None = None) 
     refuse_uniform(forest, request.guarantee)
 
     def find(guarantee: Guarantee) -> Found:
-        return apart(partial(search, request, forest, guarantee), stage(progress, "searching"))
+        return run_interruptibly(partial(search, request, forest, guarantee), stage(progress, "searching"))
 
     if request.max_loss is None:
         found = find(request.guarantee)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from treeanon.previews.model import Change, Fate, Node, RecordChange, RowChange
+from treeanon.previews.model import Change, Node, NodeChange, RecordChange, RowChange
 
 Style = Literal["", "title", "faint", "generalized", "moved", "merged", "dropped"]
 
@@ -136,7 +136,7 @@ def folded(text: str, width: int) -> list[str]:
     return lines
 
 
-MOST_LINES = 4
+MAX_LINES = 4
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -147,13 +147,13 @@ def wrapped(text: str, width: int) -> list[str]:
     """
     if fits(text, width):
         return [cut(text, width)]
-    words = cut(text, MOST_LINES * width).split(" ")
+    words = cut(text, MAX_LINES * width).split(" ")
     if width < 1 or not all(fits(word, width) for word in words):
         return [cut(text, width)]
     lines = folded(" ".join(words), width)
-    if len(lines) <= MOST_LINES:
+    if len(lines) <= MAX_LINES:
         return lines
-    return [*lines[: MOST_LINES - 1], cut(" ".join(lines[MOST_LINES - 1 :]), width)]
+    return [*lines[: MAX_LINES - 1], cut(" ".join(lines[MAX_LINES - 1 :]), width)]
 
 
 _CODES: dict[Style, str] = {
@@ -266,16 +266,16 @@ class _Drawing:
         self.depth_before = depths
         self.after, self.depth_after = _listed(change.after or ())
         self.parent_after = _parents(change.after or ())
-        self.firsts: dict[int, Fate] = {}
+        self.firsts: dict[int, NodeChange] = {}
         for fate in self.fates:
             if fate.after is not None:
                 self.firsts.setdefault(fate.after, fate)
         self.beside = _in_both_orders([(fate.before, place) for place, fate in self._first_by_before()])
 
-    def _first_by_before(self) -> list[tuple[int, Fate]]:
+    def _first_by_before(self) -> list[tuple[int, NodeChange]]:
         return sorted(self.firsts.items(), key=lambda item: item[1].before)
 
-    def pair(self, fate: Fate, told: int) -> Pair:
+    def pair(self, fate: NodeChange, told: int) -> Pair:
         """The pair of an original node, when the published nodes before number `told` have been told."""
         own = Side(_label(self.before[fate.before]), self.depth_before[fate.before])
         place = self.beside.get(fate.before)
@@ -297,11 +297,11 @@ class _Drawing:
     def _side(self, place: int) -> Side:
         return Side(_label(self.after[place]), self.depth_after[place])
 
-    def _origin(self, fate: Fate) -> tuple[Remark, ...]:
+    def _origin(self, fate: NodeChange) -> tuple[Remark, ...]:
         """From where a node came, if it moved."""
         return () if fate.moved_from is None else (_remark("from under", self.before[fate.moved_from]),)
 
-    def _elsewhere(self, fate: Fate, told: int) -> Remark:
+    def _elsewhere(self, fate: NodeChange, told: int) -> Remark:
         """Where to look for what became of a node."""
         if fate.after is None:
             return _GONE

@@ -19,7 +19,7 @@ from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.verify.distributed import Table
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.records import FINGERPRINT, SECOND, Batches, map_batches, rows_of
+from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches
 from treeanon.verifier.distributed import Spread, SpreadCounter
 
 if TYPE_CHECKING:
@@ -60,26 +60,26 @@ def sums_of(forest: Forest) -> Longs:
     return np.array(found, np.int64)
 
 
-def different(dataset: Dataset, recipe: Recipe) -> tuple[int, int]:
+def count_distinct(dataset: Dataset, recipe: Recipe) -> tuple[int, int]:
     """How many different records there are, before and after."""
     from pyspark.sql import functions as f
 
-    found = map_batches(dataset.frame, partial(_hashes, sent=recipe.sent(dataset)), _HASHES)
+    found = map_batches(dataset.frame, partial(_hashes, broadcast=recipe.broadcast(dataset)), _HASHES)
     kinds = found.distinct().groupBy("after").agg(f.count("*").alias("kinds")).collect()
     counts = {bool(row["after"]): int(row["kinds"]) for row in kinds}
     return counts.get(False, 0), counts.get(True, 0)
 
 
-def _hashes(batches: Batches, sent: Any) -> Iterator[pa.RecordBatch]:
-    for pair in sent.both(batches):
+def _hashes(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
+    for pair in broadcast.both(batches):
         for after, forest in enumerate(pair):
             # Of a batch's equal records one is enough.
             found = np.unique(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT))
-            yield rows_of(_HASHES, np.full(len(found), bool(after)), found)
+            yield batch_of(_HASHES, np.full(len(found), bool(after)), found)
 
 
 _SETS = "first long, second long, persons long"
-MOST_RARE = 200_000
+MAX_RARE = 200_000
 """So many rare sets come to the driver at once; more are met in the next round."""
 
 LEAST, SETS, RARE, PRINTS = -1, -2, -3, -4
@@ -131,7 +131,7 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int) -
     least, sets, rare_sets = (persons[first == one] for one in (LEAST, SETS, RARE))
     sums = np.array([persons[first == PRINTS - i].sum() for i in range(SUMS)])
     rare = (first > 0) & (persons < k)
-    order = np.flatnonzero(rare)[np.lexsort((second[rare], first[rare]))][:MOST_RARE]
+    order = np.flatnonzero(rare)[np.lexsort((second[rare], first[rare]))][:MAX_RARE]
     single = (first > 0) & (second == 0) & (first < 1 << spread.bits)
     return Supports(
         int(least.min()) if len(least) else None,
@@ -156,12 +156,12 @@ def _count(batches: Batches, forests: Forests, spread: Any) -> Iterator[pa.Recor
         for table in counter.add_all(forest):
             yield from _handed(table)
     yield from _handed(counter.taken())
-    yield rows_of(_SETS, PRINTS - np.arange(SUMS), np.zeros(SUMS, np.int64), sums)
+    yield batch_of(_SETS, PRINTS - np.arange(SUMS), np.zeros(SUMS, np.int64), sums)
 
 
 def _handed(table: Table) -> Iterator[pa.RecordBatch]:
     for i in range(0, len(table), 1 << 16):
-        yield rows_of(_SETS, *table[i : i + (1 << 16)].T.copy())
+        yield batch_of(_SETS, *table[i : i + (1 << 16)].T.copy())
 
 
 def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
@@ -171,7 +171,7 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         columns = np.stack([column.to_numpy() for column in batch.columns])
         prints = columns[0] <= PRINTS
-        yield rows_of(_SETS, *columns[:, prints])
+        yield batch_of(_SETS, *columns[:, prints])
         first, second, persons = columns[:, ~prints]
         if not len(first):
             continue
@@ -179,11 +179,11 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
         rare = persons < k
         rare_sets += int(rare.sum())
         single = ~rare & (second == 0) & (first < 1 << bits)
-        yield rows_of(_SETS, first[single], second[single], persons[single])
+        yield batch_of(_SETS, first[single], second[single], persons[single])
         kept = np.concatenate([kept, np.stack([first[rare], second[rare], persons[rare]])], axis=1)
-        if kept.shape[1] > MOST_RARE:
+        if kept.shape[1] > MAX_RARE:
             # The first by their words, so that it does not matter in which order they come.
-            kept = kept[:, np.lexsort((kept[1], kept[0]))[:MOST_RARE]]
+            kept = kept[:, np.lexsort((kept[1], kept[0]))[:MAX_RARE]]
     if sets:
-        yield rows_of(_SETS, *kept)
-        yield rows_of(_SETS, [LEAST, SETS, RARE], [0, 0, 0], [least, sets, rare_sets])
+        yield batch_of(_SETS, *kept)
+        yield batch_of(_SETS, [LEAST, SETS, RARE], [0, 0, 0], [least, sets, rare_sets])

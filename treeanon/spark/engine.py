@@ -13,17 +13,17 @@ from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
 from treeanon.release.tree_request import Request
 from treeanon.schema import Schema
-from treeanon.spark.forms import FORMS, TABLES, Form, Readable, source_form, target_form
+from treeanon.spark.forms import FORMS, TABLES, Form, InputForm, source_form, target_form
 from treeanon.spark.frames import frame_of_lines, lines_of_frame
-from treeanon.spark.interface import Job, Published, Told
+from treeanon.spark.interface import DistributedRelease, Job, Notify
 from treeanon.spark.lines import Lines
 from treeanon.spark.reading import Dataset, read_dataset
-from treeanon.spark.records import on_disk
+from treeanon.spark.records import persisted
 from treeanon.spark.relational_read.reading import lines_of_frames
 from treeanon.spark.relational_write.publishing import TablesTarget, tables_target, write_tables
-from treeanon.spark.session import ARROW, Telling, refuse_connected, session, spark_failures, tagged, watched
-from treeanon.spark.solving import Solved, check_request, release_counts, solve, verified
-from treeanon.spark.writing import Target, shuffled, texts
+from treeanon.spark.session import ARROW, Notifier, interruptible, job_tag, refuse_connected, session, spark_failures
+from treeanon.spark.solving import SolveResult, check_request, release_counts, solve, verify_written
+from treeanon.spark.writing import Target, published_texts, shuffled
 from treeanon.verifier.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -36,66 +36,68 @@ if TYPE_CHECKING:
 class SparkEngine:
     """Publishes files that Spark can read, and dataframes of its own."""
 
-    def publish(self, job: Job, request: Request, told: Told | None = None) -> Published:
+    def publish(self, job: Job, request: Request, notify: Notify | None = None) -> DistributedRelease:
         """The release of a job's input that a request asks for, written as a dataset and checked."""
-        return watched(lambda told: self._publish(job, request, told), told)
+        return interruptible(lambda notify: self._publish(job, request, notify), notify)
 
-    def _publish(self, job: Job, request: Request, told: Telling) -> Published:
+    def _publish(self, job: Job, request: Request, notify: Notifier) -> DistributedRelease:
         check_request(request, job.schema)
         source = source_form(job)
         form = target_form(job, source)
         schema = job.schema if source is TABLES else job.schema.for_format(source.document)
         with prepared(session()) as spark:
             target = _target(spark, job, form)
-            told("reading")
+            notify("reading")
             options = ReadOptions(job.on_error, job.strict)
             with (
                 closing(source.read(spark, job.source, schema, options)) as lines,
                 kept(read_dataset(lines, lines.schema or schema, options, show_values=job.show_values)) as dataset,
             ):
-                solved = solve(dataset, request, told, job.sample, told.progress)
+                solved = solve(dataset, request, notify, job.sample, notify.progress)
                 if isinstance(target, TablesTarget):
                     tables = lines.tables or job.schema
-                    verdict = write_tables(dataset, solved, target, job.schema, tables, request.seed, told)
+                    verdict = write_tables(dataset, solved, target, job.schema, tables, request.seed, notify)
                 else:
-                    verdict = _written(dataset, solved, target, FORMS[form.name], request.seed, told)
+                    verdict = _written(dataset, solved, target, FORMS[form.name], request.seed, notify)
                 return _published(dataset, solved, verdict)
 
-    def publish_rows(self, job: Job, request: TableRequest, told: Told | None = None) -> TableRelease:
+    def publish_rows(self, job: Job, request: TableRequest, notify: Notify | None = None) -> TableRelease:
         """The release of a job's rows that a request asks for, written as a dataset and checked."""
         from treeanon.spark.table.engine import publish_table
 
-        return watched(lambda told: publish_table(job, request, told), told)
+        return interruptible(lambda notify: publish_table(job, request, notify), notify)
 
-    def publish_frame(self, frame: Frames, schema: Schema, asked: Mapping[str, Any]) -> DataFrame:
+    def publish_frame(self, frame: Frames, schema: Schema, arguments: Mapping[str, Any]) -> DataFrame:
         """The published rows of a dataframe, or of several that are tables, asked for as of `treeanon.anonymize`."""
         for one in frame.values() if isinstance(frame, Mapping) else [frame]:
             refuse_connected(one)
-        return watched(lambda told: self._publish_frame(frame, schema, asked, told), None)
+        return interruptible(lambda notify: self._publish_frame(frame, schema, arguments, notify), None)
 
-    def _publish_frame(self, frame: Frames, schema: Schema, asked: Mapping[str, Any], told: Telling) -> DataFrame:
+    def _publish_frame(
+        self, frame: Frames, schema: Schema, arguments: Mapping[str, Any], notify: Notifier
+    ) -> DataFrame:
         from treeanon.spark.table.engine import is_of_rows, publish_table_frame, table_request_of
 
-        given = dict(asked)
+        given = dict(arguments)
         sample = given.pop("sample", None)
         if is_of_rows(schema, given):
             seed = given.pop("seed", None)
             if isinstance(frame, Mapping):
                 raise UsageError("several dataframes hold persons in tables tied by keys, not one row for each person")
-            return publish_table_frame(frame, schema, table_request_of(**given), seed, told, sample)[0]
-        return anonymize_frame(frame, schema, request_of(**given), told, sample)[0]
+            return publish_table_frame(frame, schema, table_request_of(**given), seed, notify, sample)[0]
+        return anonymize_frame(frame, schema, request_of(**given), notify, sample)[0]
 
 
 def anonymize_frame(
-    frame: Frames, schema: Schema, request: Request, told: Telling | None = None, sample: int | None = None
-) -> tuple[DataFrame, Published]:
+    frame: Frames, schema: Schema, request: Request, notify: Notifier | None = None, sample: int | None = None
+) -> tuple[DataFrame, DistributedRelease]:
     """The published rows of a dataframe, in random order, and what there is to tell of them.
 
     Several dataframes, by the names of tables that the keys of the schema tie, give rows with nested columns too.
 
     The rows are held by the workers when this returns, as they were checked; what the frame was made of can change.
     """
-    told = told or Telling(None, lambda done, total: None)
+    notify = notify or Notifier(None, lambda done, total: None)
     check_request(request, schema)
     form = FORMS["ndjson"]
     with (
@@ -103,12 +105,14 @@ def anonymize_frame(
         closing(_lines_of(frame, schema)) as lines,
         kept(read_dataset(lines, lines.schema or schema.for_format("ndjson"), ReadOptions())) as dataset,
     ):
-        solved = solve(dataset, request, told, sample, told.progress)
-        told("writing")
-        found = shuffled(texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records)
+        solved = solve(dataset, request, notify, sample, notify.progress)
+        notify("writing")
+        found = shuffled(
+            published_texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records
+        )
         rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
-        told("checking what was written")
-        verdict = verified(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
+        notify("checking what was written")
+        verdict = verify_written(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
         return rows, _published(dataset, solved, verdict)
 
 
@@ -125,41 +129,43 @@ def _lines_of(frame: Frames, schema: Schema) -> Lines:
     return lines_of_frames(frame, schema, ReadOptions())
 
 
-def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:
+def request_of(*, negative: str | Sequence[str] = (), **arguments: Any) -> Request:
     """What is asked by names, as of `treeanon.release.anonymize`."""
     own = {one.name for one in fields(Request)} - {"options"}
     classes = (negative,) if isinstance(negative, str) else tuple(negative)
-    options = {name: value for name, value in asked.items() if name not in own and value is not None}
-    return Request(negative=classes, options=options, **{name: asked[name] for name in own if name in asked})
+    options = {name: value for name, value in arguments.items() if name not in own and value is not None}
+    return Request(negative=classes, options=options, **{name: arguments[name] for name in own if name in arguments})
 
 
-def _target(spark: SparkSession, job: Job, form: Readable) -> Target:
+def _target(spark: SparkSession, job: Job, form: InputForm) -> Target:
     """The place that a job's output goes to; what cannot be written there is refused."""
     if isinstance(form, Form):
         return Target(spark, job.target, form.ending, force=job.force)
     return tables_target(spark, job)
 
 
-def _written(dataset: Dataset, solved: Solved, target: Target, form: Form, seed: int | None, told: Told) -> Verdict:
+def _written(
+    dataset: Dataset, solved: SolveResult, target: Target, form: Form, seed: int | None, notify: Notify
+) -> Verdict:
     """The verdict on the records written to a target, which appear as one."""
-    told("writing")
+    notify("writing")
     schema = dataset.schema.for_format(form.document)
-    frame = form.lines(shuffled(texts(dataset, solved.recipe, form.document, schema, seed), dataset.records))
+    frame = form.lines(shuffled(published_texts(dataset, solved.recipe, form.document, schema, seed), dataset.records))
     verdicts: list[Verdict] = []
 
     def save(place: str) -> None:
         form.save(frame, schema, place)
 
     def check(place: str) -> None:
-        told("checking what was written")
+        notify("checking what was written")
         again: Lines = replace(form.read(dataset.frame.sparkSession, place, schema, ReadOptions()), name=target.name)
-        verdicts.append(verified(again, schema, dataset, solved))
+        verdicts.append(verify_written(again, schema, dataset, solved))
 
     target.write(save, check)
     return verdicts[-1]
 
 
-def _published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
+def _published(dataset: Dataset, solved: SolveResult, verdict: Verdict) -> DistributedRelease:
     """All that there is to tell of a release."""
     counts = release_counts(dataset, solved)
     there = {name for name, values in solved.loss.after.values.items() if values}
@@ -167,7 +173,7 @@ def _published(dataset: Dataset, solved: Solved, verdict: Verdict) -> Published:
     for spec in dataset.schema.classes:
         if spec.name in there and spec.role != "quasi":
             as_they_are.setdefault("pseudonym" if spec.pseudonym else spec.role, []).append(spec.name)
-    return Published(solved.solution, solved.loss, verdict, counts, as_they_are, solved.report)
+    return DistributedRelease(solved.solution, solved.loss, verdict, counts, as_they_are, solved.report)
 
 
 @contextmanager
@@ -177,7 +183,7 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
     for name, value in ARROW.items():
         spark.conf.set(name, value)
     try:
-        with spark_failures("the engine"), tagged(spark):
+        with spark_failures("the engine"), job_tag(spark):
             yield spark
     finally:
         # Java may be gone, which has been told then.
@@ -192,7 +198,7 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
 @contextmanager
 def kept(dataset: Dataset) -> Iterator[Dataset]:
     """The dataset, its rows kept on the disks of the workers; what a lost worker had is read again."""
-    with on_disk(dataset.frame) as frame:
+    with persisted(dataset.frame) as frame:
         yield replace(dataset, frame=frame)
 
 

@@ -20,16 +20,16 @@ from treeanon.metrics.values import class_weights, label_losses, label_parents
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 
 _PAIRS = "pair long, shared long, related long"
-MOST_FINER = 2000
+MAX_FINER = 2000
 """Labels that are looked at in one round: those that can gain most."""
 
 _FEW = 0.25
 """A label that is rare beside a larger share of the published ones than this is not worth a try."""
 
-MOST_SLOTS = 6000
+MAX_SLOTS = 6000
 """With more labels than this the tables of pairs would not fit a worker."""
 
 
@@ -57,7 +57,7 @@ def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: L
     shared = dataset.frame.sparkSession.sparkContext.broadcast(slots)
     from pyspark.sql import functions as f
 
-    counted = map_batches(dataset.frame, partial(_count, sent=recipe.sent(dataset), shared=shared), _PAIRS)
+    counted = map_batches(dataset.frame, partial(_count, broadcast=recipe.broadcast(dataset), shared=shared), _PAIRS)
     summed = counted.groupBy("pair").agg(f.sum("shared").alias("shared"), f.sum("related").alias("related"))
     rare = map_batches(summed, partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots)), _PAIRS)
     pair = rare.select("pair").toArrow().column("pair").to_numpy()
@@ -82,9 +82,9 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     times = before[end[candidates]] - before[candidates]
     gain = times * (loss[above[candidates]] - loss[candidates]) * weight[candidates]
     worth = (times >= guarantee.k) & (gain > 0)
-    order = np.lexsort((candidates[worth], -gain[worth]))[:MOST_FINER]
+    order = np.lexsort((candidates[worth], -gain[worth]))[:MAX_FINER]
     finer = candidates[worth][order]
-    if not len(finer) or len(shown) + len(finer) > MOST_SLOTS:
+    if not len(finer) or len(shown) + len(finer) > MAX_SLOTS:
         return None
     place = np.full(len(classes), -1, np.int32)
     place[shown] = np.arange(len(shown), dtype=np.int32)
@@ -96,11 +96,11 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     return Slots(coarse, fine, np.concatenate([shown, finer]).astype(np.int32), len(shown))
 
 
-def _count(batches: Batches, sent: Any, shared: Any) -> Iterator[pa.RecordBatch]:
+def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordBatch]:
     """The pairs of slots that a partition's records hold, of which one might be let out."""
     slots = shared.value
     held, related = (np.zeros((len(slots), len(slots)), np.int32) for _ in range(2))
-    for forest in sent.before(batches):
+    for forest in broadcast.before(batches):
         coarse, fine = slots.coarse[forest.label], slots.fine[forest.label]
         count_pairs(forest.offsets, forest.parent, coarse, fine, held, related)
     held[:, : slots.published] = 0
@@ -108,7 +108,7 @@ def _count(batches: Batches, sent: Any, shared: Any) -> Iterator[pa.RecordBatch]
     places = np.flatnonzero(flat)
     for i in range(0, len(places), 1 << 16):
         some = places[i : i + (1 << 16)]
-        yield rows_of(_PAIRS, some, flat[some], flat_related[some])
+        yield batch_of(_PAIRS, some, flat[some], flat_related[some])
 
 
 def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.RecordBatch]:
@@ -118,7 +118,7 @@ def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.
         rare = shared < k if m > 1 else (shared < k) & (pair // slots == pair % slots)
         if m > 1 and n > 0:
             rare |= (related > 0) & (related < k)
-        yield rows_of(_PAIRS, pair[rare], shared[rare], related[rare])
+        yield batch_of(_PAIRS, pair[rare], shared[rare], related[rare])
 
 
 def _near(slots: Slots, recipe: Recipe, one: Longs, other: Longs) -> list[int]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Readable:
+class InputForm:
     """A form of inputs. `document` is the format of its records' texts."""
 
     name: str
@@ -34,7 +34,7 @@ class Readable:
 
 
 @dataclass(frozen=True)
-class Form(Readable):
+class Form(InputForm):
     """A form of inputs and outputs. `ending` is that of its files.
 
     `lines` makes the column `text` of what is written; `save` writes it to a place.
@@ -88,11 +88,11 @@ FORMS = {
     )
 }
 
-TABLES = Readable("tables", "ndjson", lines_of_folder)
+TABLES = InputForm("tables", "ndjson", lines_of_folder)
 """Tables tied by keys, whose lines are documents that have a schema of their own."""
 
 
-def source_form(job: Job) -> Readable:
+def source_form(job: Job) -> InputForm:
     """The form of a job's input: the one asked for, Parquet by its name, or what the schema says."""
     name = job.source_format
     if name is None and not job.schema.input.is_relational and _is_parquet(job.source):
@@ -108,7 +108,7 @@ def source_form(job: Job) -> Readable:
     return _form_named(name, job.schema)
 
 
-def target_form(job: Job, source: Readable) -> Readable:
+def target_form(job: Job, source: InputForm) -> InputForm:
     """The form of a job's output: the one asked for, or that of its input; of tables, what the output's name means."""
     name = job.target_format
     if name is None and isinstance(source, Form):

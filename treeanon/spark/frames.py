@@ -12,7 +12,7 @@ from treeanon.schema import Schema
 from treeanon.schema.layout import MOVED
 from treeanon.schema.paths import Step
 from treeanon.spark.lines import Lines
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,7 +40,7 @@ def _opened(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Published records, of which columns hold what was moved as JSON texts: there is no one type for it."""
     for batch in batches:
         found = [json.dumps(_open(json.loads(text)), ensure_ascii=False) for text in batch.column(0).to_pylist()]
-        yield rows_of("text string", found)
+        yield batch_of("text string", found)
 
 
 def _open(value: Any) -> Any:

@@ -17,7 +17,7 @@ from treeanon.release.tree_request import Request
 from treeanon.schema import Schema
 from treeanon.verifier.verdict import Verdict
 
-Told = Callable[[str], None]
+Notify = Callable[[str], None]
 """Is told in a sentence how far the work is."""
 
 
@@ -40,7 +40,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Published:
+class DistributedRelease:
     """A release that an engine has written, with all that there is to tell of it; the records stay where they are."""
 
     solution: Solution
@@ -76,13 +76,13 @@ def are_dataframes(data: object) -> bool:
 class Engine(Protocol):
     """Publishes a dataset."""
 
-    def publish_rows(self, job: Job, request: TableRequest, told: Told | None = None) -> TableRelease:
+    def publish_rows(self, job: Job, request: TableRequest, notify: Notify | None = None) -> TableRelease:
         """The release of a job's rows that a request asks for, written and checked; its table has no rows."""
 
-    def publish(self, job: Job, request: Request, told: Told | None = None) -> Published:
+    def publish(self, job: Job, request: Request, notify: Notify | None = None) -> DistributedRelease:
         """The release of a job's input that a request asks for, written and checked."""
 
-    def publish_frame(self, frame: Any, schema: Schema, asked: Mapping[str, Any]) -> Any:
+    def publish_frame(self, frame: Any, schema: Schema, arguments: Mapping[str, Any]) -> Any:
         """The published rows of a dataframe of the engine, or of several that are tables, as another one."""
 
 

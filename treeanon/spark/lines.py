@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from treeanon.errors import UsageError
 from treeanon.forest import ReadReport
 from treeanon.schema import Schema
-from treeanon.spark.records import give_up
+from treeanon.spark.records import unpersist
 from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Lines:
 
     def close(self) -> None:
         """Gives up what is kept for them."""
-        give_up(self.kept)
+        unpersist(self.kept)
 
     def place(self, file: int, start: int, line: int, place: str) -> tuple[str, str]:
         """Source and place of a record for an error: the line of its file, or the row of its partition."""

@@ -17,7 +17,7 @@ from treeanon.metrics.path_distance import rpd_of_records
 from treeanon.metrics.values import label_parents, loss_of_counts, released_as
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 
 if TYPE_CHECKING:
     from treeanon.arrays import Longs
@@ -51,7 +51,7 @@ def tally(dataset: Dataset, recipe: Recipe) -> Tally:
     """The numbers that all losses of a release follow from."""
     from pyspark.sql import functions as f
 
-    counted = map_batches(dataset.frame, partial(_tally, sent=recipe.sent(dataset)), _TALLY)
+    counted = map_batches(dataset.frame, partial(_tally, broadcast=recipe.broadcast(dataset)), _TALLY)
     return Tally(counted.groupBy("kind", "place").agg(f.sum("times").alias("times")).toArrow())
 
 
@@ -84,17 +84,17 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
     return Losses(values.total, values.by_class, relations.total, relations.by_pair, distance, before, after)
 
 
-def _tally(batches: Batches, sent: Any) -> Iterator[pa.RecordBatch]:
-    _, classes = sent.shapes.value
+def _tally(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
+    _, classes = broadcast.shapes.value
     size, width = len(classes), len(classes.names) ** 2
     sums = [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, size, 3, 1)]
     above = label_parents(classes)
-    for before, after in sent.both(batches):
+    for before, after in broadcast.both(batches):
         for kind, found in enumerate(_numbers(before, after, above)):
             sums[kind] += found
     for kind, found in enumerate(sums):
         places = np.flatnonzero(found)
-        yield rows_of(_TALLY, np.full(len(places), kind), places, found[places])
+        yield batch_of(_TALLY, np.full(len(places), kind), places, found[places])
 
 
 def _numbers(before: Forest, after: Forest, above: np.ndarray) -> Iterator[np.ndarray]:

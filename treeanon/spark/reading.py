@@ -37,10 +37,10 @@ from treeanon.spark.records import (
     BLOCKS,
     ROWS,
     Batches,
+    bare_classes,
+    batch_of,
     forests_of,
     map_batches,
-    rows_of,
-    shapes_of,
     to_batch,
     to_block,
     to_forest,
@@ -73,7 +73,9 @@ class Dataset:
     @cached_property
     def shapes(self) -> Any:
         """The classes without texts, as the workers have them: most work there needs no more."""
-        return self.frame.sparkSession.sparkContext.broadcast((outline(self.schema), shapes_of(self.classes)))
+        return self.frame.sparkSession.sparkContext.broadcast(
+            (without_hierarchies(self.schema), bare_classes(self.classes))
+        )
 
     def rows(self) -> DataFrame:
         """Each record by itself: rows of ROWS."""
@@ -85,7 +87,7 @@ class Dataset:
 
 
 @dataclass
-class Part:
+class PartitionReport:
     """What a partition tells of itself: its records, what was left out, and its first error and where."""
 
     report: ReadReport
@@ -95,13 +97,13 @@ class Part:
 
 def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_values: bool = False) -> Dataset:
     """The records of texts, read by a schema; DataError for the first that is broken, if that is asked for."""
-    table, builder, records = gathered(lines, schema, partial(_scan, form=lines.form, schema=schema, options=options))
+    table, builder, records = gather(lines, schema, partial(_scan, form=lines.form, schema=schema, options=options))
     schema = _with_hierarchies(schema, table, builder, show_values)
     shared = lines.frame.sparkSession.sparkContext.broadcast(schema)
-    return Dataset(encoded(lines, shared, options), schema, classes_of(schema), records, builder.report, shared)
+    return Dataset(encode(lines, shared, options), schema, classes_of(schema), records, builder.report, shared)
 
 
-def gathered(
+def gather(
     lines: Lines, schema: Schema, scan: Callable[[Batches], Iterator[pa.RecordBatch]]
 ) -> tuple[pa.Table, ForestBuilder, int]:
     """What all partitions tell: the values of the classes, what was left out (as a builder has it), and the records."""
@@ -110,7 +112,7 @@ def gathered(
     with spark_failures(lines.name):
         found = map_batches(lines.frame, scan, FOUND)
         table = found.groupBy("held", "text").agg(f.sum("times").alias("times")).toArrow()
-        parts = parts_of(table)
+        parts = partition_reports(table)
         refuse_broken(parts, lines)
     builder = ForestBuilder(schema)
     for part in parts:
@@ -126,17 +128,17 @@ def gathered(
     return table, builder, records
 
 
-def encoded(lines: Lines, shared: Any, options: ReadOptions) -> DataFrame:
+def encode(lines: Lines, shared: Any, options: ReadOptions) -> DataFrame:
     """Rows of many records, read by a schema, which the workers have, whose hierarchies are all known."""
     return map_batches(lines.frame, partial(_encode, form=lines.form, schema=shared, options=options), BLOCKS)
 
 
-def outline(schema: Schema) -> Schema:
+def without_hierarchies(schema: Schema) -> Schema:
     """The schema, for code on the workers that asks it nothing: its hierarchies would be sent along for nothing."""
     return replace(schema, classes=tuple(replace(one, hierarchy=Flat()) for one in schema.classes))
 
 
-def shared_with(dataset: Dataset, schema: Schema) -> Any:
+def broadcast_schema(dataset: Dataset, schema: Schema) -> Any:
     """A schema as the workers have it; most often they have it already."""
     if schema == dataset.schema:
         return dataset.shared
@@ -150,20 +152,20 @@ def classes_of(schema: Schema) -> Classes:
     return Classes(tuple(c.name for c in published), tuple(c.parent for c in published), hierarchies)
 
 
-def parts_of(table: pa.Table) -> list[Part]:
+def partition_reports(table: pa.Table) -> list[PartitionReport]:
     """What the partitions tell of themselves."""
     chosen = table.filter(pa.compute.equal(table["held"], -1))
-    told = zip(chosen["text"].to_pylist(), chosen["times"].to_pylist(), strict=True)
-    return [pickle.loads(b64decode(text)) for text, times in told for _ in range(times)]
+    reports = zip(chosen["text"].to_pylist(), chosen["times"].to_pylist(), strict=True)
+    return [pickle.loads(b64decode(text)) for text, times in reports for _ in range(times)]
 
 
-def refuse_broken(parts: list[Part], lines: Lines) -> None:
+def refuse_broken(parts: list[PartitionReport], lines: Lines) -> None:
     """DataError for the first broken record: by file, block and line."""
     wrong = [part.wrong for part in parts if part.wrong is not None]
     if not wrong:
         return
-    file, start, line, message, path, told = min(wrong, key=lambda one: (lines.files.get(one[0], ""), one[1:]))
-    source, place = lines.place(file, start, line, told)
+    file, start, line, message, path, reports = min(wrong, key=lambda one: (lines.files.get(one[0], ""), one[1:]))
+    source, place = lines.place(file, start, line, reports)
     raise DataError(message, source=source, place=place, path=path)
 
 
@@ -187,11 +189,11 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
 
 def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """How often each class has each value that matters to its hierarchy, and what the partition tells of itself."""
-    part = Part(ReadReport())
+    part = PartitionReport(ReadReport())
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
     before: Counter[tuple[int, int]] = Counter()
     for batch in batches:
-        for file, start, texts in stretches(batch):
+        for file, start, texts in blocks_of_batch(batch):
             builder = ForestBuilder(schema)
             try:
                 _read(builder, texts, form, options)
@@ -212,24 +214,24 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
                     held[index].update(dict.fromkeys(builder.different(index), 0))
         if part.wrong:
             break
-    yield from told_of(part, held)
+    yield from report_rows(part, held)
 
 
-def told_of(part: Part, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch]:
+def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch]:
     """What a partition tells, as rows of FOUND: how often each class has each value, and the rest of it."""
     for index, counts in enumerate(held):
         texts, times = list(counts), list(counts.values())
         for i in range(0, len(texts), 20_000):
             some = slice(i, i + 20_000)
-            yield rows_of(FOUND, np.full(len(texts[some]), index), texts[some], times[some])
-    yield rows_of(FOUND, [-1], [b64encode(pickle.dumps(part)).decode()], [1])
+            yield batch_of(FOUND, np.full(len(texts[some]), index), texts[some], times[some])
+    yield batch_of(FOUND, [-1], [b64encode(pickle.dumps(part)).decode()], [1])
 
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """The rows of the records of a partition."""
     for batch in few_at_once(batches) if form == "xml" else batches:
         builder = ForestBuilder(schema.value)
-        for _, _, texts in stretches(batch):
+        for _, _, texts in blocks_of_batch(batch):
             _read(builder, texts, form, options)
         if builder.records:
             yield to_block(builder.finish())
@@ -241,7 +243,7 @@ def _each(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
         yield to_batch(forest)
 
 
-def stretches(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:
+def blocks_of_batch(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:
     """The texts of a batch by file and block."""
     files, starts = (batch.column(i).to_numpy(zero_copy_only=False) for i in (0, 1))
     texts = batch.column(2).to_pylist()

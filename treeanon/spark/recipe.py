@@ -41,13 +41,13 @@ class Recipe:
         projected = forest.without(self.withheld).relabel(self.mapping)
         return projected.disassociate_labels(self.upper, self.lower)
 
-    def sent(self, dataset: Dataset) -> Sent:
+    def broadcast(self, dataset: Dataset) -> BroadcastRecipe:
         """The recipe as the workers have it."""
-        return Sent(dataset.frame.sparkSession.sparkContext.broadcast(self), dataset.shapes)
+        return BroadcastRecipe(dataset.frame.sparkSession.sparkContext.broadcast(self), dataset.shapes)
 
 
 @dataclass(frozen=True)
-class Sent:
+class BroadcastRecipe:
     """A recipe, and the classes that it is for, as the workers have them."""
 
     recipe: Any

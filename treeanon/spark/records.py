@@ -36,10 +36,10 @@ Batches = Iterable[pa.RecordBatch]
 T = TypeVar("T")
 
 
-class Shape(Hierarchy):
+class BareHierarchy(Hierarchy):
     """A hierarchy without its texts, which are most of it: all that counting takes.
 
-    >>> shape = Shape(Hierarchy.flat(["a", "b"]).parent)
+    >>> shape = BareHierarchy(Hierarchy.flat(["a", "b"]).parent)
     >>> len(shape), shape.leaf_count.tolist(), shape.texts
     (3, [2, 1, 1], ())
     """
@@ -50,12 +50,12 @@ class Shape(Hierarchy):
         self._measure(parent)
 
     def __reduce__(self) -> Any:
-        return Shape, (self.parent,)
+        return BareHierarchy, (self.parent,)
 
 
-def shapes_of(classes: Classes) -> Classes:
+def bare_classes(classes: Classes) -> Classes:
     """The classes, with hierarchies that have no texts."""
-    return Classes(classes.names, classes.parents, tuple(Shape(one.parent) for one in classes.hierarchies))
+    return Classes(classes.names, classes.parents, tuple(BareHierarchy(one.parent) for one in classes.hierarchies))
 
 
 def to_block(forest: Forest) -> pa.RecordBatch:
@@ -117,7 +117,7 @@ def map_batches(frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBa
 
 
 @contextmanager
-def on_disk(frame: DataFrame) -> Iterator[DataFrame]:
+def persisted(frame: DataFrame) -> Iterator[DataFrame]:
     """The rows, kept on the disks of the workers; what a lost worker had is made again."""
     from pyspark import StorageLevel
 
@@ -125,10 +125,10 @@ def on_disk(frame: DataFrame) -> Iterator[DataFrame]:
     try:
         yield kept
     finally:
-        give_up([kept])
+        unpersist([kept])
 
 
-def give_up(kept: Iterable[DataFrame]) -> None:
+def unpersist(kept: Iterable[DataFrame]) -> None:
     """Lets the workers forget rows that they keep."""
     # Java may be gone, which has been told then.
     with suppress(Exception):
@@ -136,7 +136,7 @@ def give_up(kept: Iterable[DataFrame]) -> None:
             frame.unpersist()
 
 
-def rows_of(schema: str, *columns: Any) -> pa.RecordBatch:
+def batch_of(schema: str, *columns: Any) -> pa.RecordBatch:
     """A batch of a Spark type's columns, given in its order."""
     names = [part.split()[0] for part in schema.split(", ")]
     kinds = {

@@ -45,7 +45,7 @@ _ROOT_ALONE = 2.0
 
 
 @dataclass(frozen=True)
-class Worth:
+class CostModel:
     """What losses are measured against: the labels and relations of the input, and what classes weigh."""
 
     labels: int
@@ -56,7 +56,7 @@ class Worth:
 class Repair:
     """A solution that is being made safe: the published labels, the relations ended, the classes withheld."""
 
-    def __init__(self, solution: Solution, classes: Classes, worth: Worth, *, sibling: bool) -> None:
+    def __init__(self, solution: Solution, classes: Classes, worth: CostModel, *, sibling: bool) -> None:
         self.solution, self.classes, self.worth, self.sibling = solution, classes, worth, sibling
         self.above: Ints = label_parents(classes)
         self.loss = label_losses(classes)
@@ -250,14 +250,14 @@ def _parts(one: RareSet) -> Iterable[tuple[tuple[int, ...], tuple[tuple[int, int
 _TOGETHER = 16
 """So many parts are thinned together again at a time."""
 
-MOST_SETS = 1 << 23
+MAX_SETS = 1 << 23
 """A worker holds no more sets than this, in 600 MB. Whether all records have more does not depend on the partitions."""
 
 _TOO_MANY = np.iinfo(np.int64).min
 """The fingerprint of a row without a tree that stands for sets too many."""
 
 
-def with_witnesses(
+def add_witnesses(
     some: Forest, dataset: Dataset, recipe: Recipe, spread: Spread, least: int, most: int
 ) -> Forest | None:
     """Some of the records, and beside them those that are needed for `least` holders of every set, at most `most`.
@@ -265,7 +265,7 @@ def with_witnesses(
     None where there are too many sets.
     """
     shared = dataset.frame.sparkSession.sparkContext.broadcast((spread, least, most))
-    work = partial(_thin, sent=recipe.sent(dataset), shared=shared)
+    work = partial(_thin, broadcast=recipe.broadcast(dataset), shared=shared)
     frame = dataset.rows()
     parts = frame.rdd.getNumPartitions()
     frame = _thinned(frame, work)
@@ -295,15 +295,15 @@ def _thinned(frame: Any, work: Any) -> Any:
     return map_batches(frame.sortWithinPartitions("hash"), work, ROWS)
 
 
-def _thin(batches: Batches, sent: Any, shared: Any) -> Iterator[pa.RecordBatch]:
+def _thin(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordBatch]:
     spread, least, most = shared.value
-    recipe, (schema, classes) = sent.recipe.value, sent.shapes.value
+    recipe, (schema, classes) = broadcast.recipe.value, broadcast.shapes.value
     counter, left = SpreadCounter(spread), most
     for batch in batches:
         if not left:
             break
-        if batch.column(1).null_count or counter.used > MOST_SETS:
-            yield _given_up(batch.schema)
+        if batch.column(1).null_count or counter.used > MAX_SETS:
+            yield _without_rows(batch.schema)
             return
         seen = to_forest(batch, schema, classes).without(recipe.withheld).relabel(recipe.mapping)
         chosen = np.flatnonzero(counter.needed(seen, least))[:left]
@@ -311,5 +311,5 @@ def _thin(batches: Batches, sent: Any, shared: Any) -> Iterator[pa.RecordBatch]:
         yield batch.take(pa.array(chosen))
 
 
-def _given_up(schema: pa.Schema) -> pa.RecordBatch:
+def _without_rows(schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{"hash": _TOO_MANY, "parent": None, "label": None}], schema)

@@ -22,8 +22,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from treeanon.errors import FileError, TreeanonError, UsageError
-from treeanon.progress import Progress, apart
-from treeanon.spark.interface import Told
+from treeanon.progress import Progress, run_interruptibly
+from treeanon.spark.interface import Notify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,7 +74,7 @@ def session() -> SparkSession:
         return SparkSession.builder.getOrCreate()
     _require_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    atexit.register(_Own.end)
+    atexit.register(_OwnSession.end)
     builder = SparkSession.builder
     if not _is_submitted():
         builder = builder.master(os.environ.get("SPARK_MASTER", MASTER))
@@ -82,7 +82,7 @@ def session() -> SparkSession:
             if name != "spark.driver.memory" or "--driver-memory" not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
                 builder = builder.config(name, value)
         if "SPARK_LOCAL_DIRS" not in os.environ:
-            place = _Own.folder()
+            place = _OwnSession.folder()
             builder = builder.config("spark.local.dir", place)
             builder = builder.config("spark.driver.extraJavaOptions", f'"-Djava.io.tmpdir={place}"')
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -90,10 +90,10 @@ def session() -> SparkSession:
         with _silent() if not _is_submitted() else nullcontext():
             made = builder.getOrCreate()
             if not _is_submitted():
-                _Own.started(made)
+                _OwnSession.started(made)
             return made
     except Exception as problem:
-        _Own.end()
+        _OwnSession.end()
         raise UsageError(
             f"Spark could not be started ({type(problem).__name__}); it needs Java 17 or newer, and memory for a driver"
         ) from None
@@ -110,10 +110,10 @@ def refuse_connected(frame: Any) -> None:
 
 def log_hint() -> str:
     """Where more is said of a failure: a session of our own writes no log."""
-    return "" if _Own.java is not None else "; its own log says more"
+    return "" if _OwnSession.java is not None else "; its own log says more"
 
 
-class _Own:
+class _OwnSession:
     """What a session of our own leaves unless it is ended: a Java process, and a folder that nobody else can read."""
 
     java: subprocess.Popen[bytes] | None = None
@@ -232,27 +232,27 @@ def spark_failures(what: str) -> Iterator[None]:
         if any(word in text for word in _MISSING):
             raise FileError(f"{what}: there is no such file or folder") from None
         kinds = list(dict.fromkeys(_KIND.findall(text)))
-        told = ", ".join(kinds[-2:]) or type(problem).__name__
-        raise FileError(f"{what}: Spark could not finish ({told}){log_hint()}") from None
+        notify = ", ".join(kinds[-2:]) or type(problem).__name__
+        raise FileError(f"{what}: Spark could not finish ({notify}){log_hint()}") from None
 
 
 T = TypeVar("T")
 
 
-class Telling:
+class Notifier:
     """Tells how far the work is; where nobody waits for the work any more, it ends there."""
 
-    def __init__(self, told: Told | None, progress: Progress) -> None:
-        self.told, self.progress = told, progress
+    def __init__(self, notify: Notify | None, progress: Progress) -> None:
+        self.notify, self.progress = notify, progress
 
     def __call__(self, words: str) -> None:
         """Tells it in words."""
         self.progress(0, None)
-        if self.told is not None:
-            self.told(words)
+        if self.notify is not None:
+            self.notify(words)
 
 
-def watched(work: Callable[[Telling], T], told: Told | None) -> T:
+def interruptible(work: Callable[[Notifier], T], notify: Notify | None) -> T:
     """What the work gives, done in a thread of its own.
 
     A signal that came in the middle of a call of Java would leave the connection to it unusable, jobs running, and what
@@ -263,21 +263,21 @@ def watched(work: Callable[[Telling], T], told: Told | None) -> T:
 
     def run(progress: Progress) -> T:
         doing.append(threading.current_thread())
-        found: T = inside(lambda: work(Telling(told, progress)))
+        found: T = inside(lambda: work(Notifier(notify, progress)))
         return found
 
     def end() -> None:
         if doing:
             _cancel(_tag_of(doing[0]))
 
-    return apart(run, _Ticking(told), end)
+    return run_interruptibly(run, _Ticker(notify), end)
 
 
-class _Ticking:
+class _Ticker:
     """Gives the ticks of a wait to what draws."""
 
-    def __init__(self, told: Told | None) -> None:
-        self._tick: Callable[[], None] | None = getattr(told, "tick", None)
+    def __init__(self, notify: Notify | None) -> None:
+        self._tick: Callable[[], None] | None = getattr(notify, "tick", None)
 
     def __call__(self, done: int, total: int | None) -> None:
         """How much is done is told in words."""
@@ -291,15 +291,15 @@ class _Ticking:
 def _in_same_session() -> Callable[[Callable[[], Any]], Any]:
     """Does work in another thread with the session, and the properties of jobs, that this thread has, if any."""
     if "pyspark" not in sys.modules:
-        return _plainly
+        return _call
     from pyspark import SparkContext, inheritable_thread_target
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is None:
-        return _plainly
+        return _call
     active = SparkSession.getActiveSession()
     if active is None:
-        return _plainly
+        return _call
     session: Any = active
 
     def inside(work: Callable[[], Any]) -> Any:
@@ -310,12 +310,12 @@ def _in_same_session() -> Callable[[Callable[[], Any]], Any]:
     return inherited
 
 
-def _plainly(work: Callable[[], Any]) -> Any:
+def _call(work: Callable[[], Any]) -> Any:
     return work()
 
 
 @contextmanager
-def tagged(spark: SparkSession) -> Iterator[None]:
+def job_tag(spark: SparkSession) -> Iterator[None]:
     """Jobs that are started within are known as those of this thread."""
     context, tag = spark.sparkContext, _tag_of(threading.current_thread())
     context.addJobTag(tag)

@@ -25,15 +25,15 @@ from treeanon.progress import Progress
 from treeanon.release.tree import plain_solution, search
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema import Schema
-from treeanon.spark.counting import Fingerprints, Supports, count_supports, different
+from treeanon.spark.counting import Fingerprints, Supports, count_distinct, count_supports
 from treeanon.spark.finer import finer_labels
-from treeanon.spark.interface import Told
+from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
 from treeanon.spark.losses import HAD, HELD, Tally, cost_of, losses_of, tally
-from treeanon.spark.reading import Dataset, encoded, shared_with
+from treeanon.spark.reading import Dataset, broadcast_schema, encode
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.records import forests_of, to_batch
-from treeanon.spark.repair import Repair, Worth, with_witnesses
+from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures
 from treeanon.verifier.distributed import Spread, refuse_unspreadable
 from treeanon.verifier.verdict import Verdict
@@ -72,14 +72,14 @@ def _whole(dataset: Dataset) -> Forest:
     return dataset.forest(table).take(order)
 
 
-MOST_ROUNDS = 50
-MOST_FINER_ROUNDS = 8
+MAX_ROUNDS = 50
+MAX_FINER_ROUNDS = 8
 _LEAST_GAIN = 0.01
 """A share of the cost; what gains less than this is not followed by another try."""
 
 
 @dataclass(frozen=True)
-class Solved:
+class SolveResult:
     """A solution that is safe over all partitions, what it makes of each, and what is known of that."""
 
     solution: Solution
@@ -102,39 +102,39 @@ def check_request(request: Request, schema: Schema) -> None:
 
 
 def solve(
-    dataset: Dataset, request: Request, told: Told, most: int | None = None, progress: Progress | None = None
-) -> Solved:
+    dataset: Dataset, request: Request, notify: Notify, most: int | None = None, progress: Progress | None = None
+) -> SolveResult:
     """A solution in which no set is rare over all partitions, by exact counting; GuaranteeError if none is found."""
     guarantee, begun = request.guarantee, time.perf_counter()
     if dataset.records < guarantee.k:
         raise GuaranteeError(f"{dataset.records:,} records are fewer than k = {guarantee.k:,}")
     most = SAMPLE if most is None else most
     some = sample(dataset, most, request.seed)
-    told(f"searching in {len(some):,} of {dataset.records:,} records")
+    notify(f"searching in {len(some):,} of {dataset.records:,} records")
     k = guarantee.k
     if len(some) < dataset.records:
         # As many of the sample as k are of all, at least two: what this lets through is counted over all and repaired.
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
     found = search(request, some, replace(guarantee, k=k), progress)
     own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
-    rounds = _Rounds(dataset, request, told, progress)
+    rounds = _Rounds(dataset, request, notify, progress)
     with spark_failures("counting"):
-        safe = rounds.safe(_covering(dataset, own))
+        safe = rounds.make_safe(_covering(dataset, own))
         recipe = Recipe.of(safe.solution, dataset)
         numbers = tally(dataset, recipe)
         if len(some) < dataset.records and is_sibling(safe.solution) and STAR not in (safe.solution.cut or {}):
-            safe, numbers = rounds.finest(safe, numbers, some, most)
+            safe, numbers = rounds.refine(safe, numbers, some, most)
             recipe = Recipe.of(safe.solution, dataset)
-        losses = losses_of(numbers, dataset, different(dataset, recipe), request.options.get("weights"))
+        losses = losses_of(numbers, dataset, count_distinct(dataset, recipe), request.options.get("weights"))
     report = {
         "engine": "spark", "sample": len(some), "rounds": rounds.rounds, "changes": rounds.changes,
         "seconds": time.perf_counter() - begun, **found.report,
     }  # fmt: skip
-    return Solved(safe.solution, recipe, safe.prints, losses, report)
+    return SolveResult(safe.solution, recipe, safe.prints, losses, report)
 
 
 @dataclass(frozen=True)
-class _Safe:
+class _SafeSolution:
     """A solution of which nothing is rare, and which trees it makes."""
 
     solution: Solution
@@ -144,26 +144,26 @@ class _Safe:
 class _Rounds:
     """Solutions for one dataset, made safe by counting over all of it; says how many rounds that takes."""
 
-    def __init__(self, dataset: Dataset, request: Request, told: Told, progress: Progress | None = None) -> None:
-        self.dataset, self.request, self.told, self.progress = dataset, request, told, progress
+    def __init__(self, dataset: Dataset, request: Request, notify: Notify, progress: Progress | None = None) -> None:
+        self.dataset, self.request, self.notify, self.progress = dataset, request, notify, progress
         self.rounds, self.changes = 0, 0
-        self._worth: Worth | None = None
+        self._worth: CostModel | None = None
 
-    def safe(self, solution: Solution) -> _Safe:
+    def make_safe(self, solution: Solution) -> _SafeSolution:
         """A solution of which nothing is rare: this one, or a more general one."""
         guarantee = solution.guarantee
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             found = _counted(self.dataset, Recipe.of(solution, self.dataset), guarantee)
             self.rounds += 1
-            self.told(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
+            self.notify(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
             if not found.rare:
-                return _Safe(solution, found.prints)
+                return _SafeSolution(solution, found.prints)
             if STAR in (solution.cut or {}):
                 raise GuaranteeError(f"fewer than k = {guarantee.k:,} records have any value")
             repair = self.repair(solution)
             self.changes += repair.run(found.rare, found.held)
             solution = repair.result()
-        raise GuaranteeError(f"no release was found in {MOST_ROUNDS} rounds; a larger sample starts nearer to one")
+        raise GuaranteeError(f"no release was found in {MAX_ROUNDS} rounds; a larger sample starts nearer to one")
 
     def repair(self, solution: Solution) -> Repair:
         """What changes a solution, by what that costs in these data."""
@@ -171,35 +171,35 @@ class _Rounds:
             self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
         return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution))
 
-    def searched(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
+    def search_again(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
         """What a search finds that may publish these labels too, in records that have the rare sets of all."""
         repair, guarantee = self.repair(solution), solution.guarantee
         repair.publish(labels)
         # What was withheld for the sample may be frequent enough in all records.
         finest = Recipe.of(replace(repair.result(), disassociated=(), withheld=()), self.dataset)
         spread = _spread(self.dataset, finest, guarantee)
-        records = with_witnesses(some, self.dataset, finest, spread, guarantee.k, max(most, SAMPLE))
+        records = add_witnesses(some, self.dataset, finest, spread, guarantee.k, max(most, SAMPLE))
         if records is None:
-            self.told("searching no further: more sets would be rare than a worker can hold")
+            self.notify("searching no further: more sets would be rare than a worker can hold")
             return None
-        self.told(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
+        self.notify(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
         records = records.relabel(finest.mapping)
         found = search(self.request, records, guarantee, self.progress)
         own = plain_solution(self.request, records, replace(found.solution, suppressed=0))
         return _covering(self.dataset, own)
 
-    def finest(self, safe: _Safe, numbers: Tally, some: Forest, most: int) -> tuple[_Safe, Tally]:
+    def refine(self, safe: _SafeSolution, numbers: Tally, some: Forest, most: int) -> tuple[_SafeSolution, Tally]:
         """A safe solution that was made finer as long as that pays, and its numbers."""
         weights = self.request.options.get("weights")
         cost = cost_of(numbers, self.dataset, weights)
-        for _ in range(MOST_FINER_ROUNDS):
+        for _ in range(MAX_FINER_ROUNDS):
             held = numbers.of(HELD, len(self.dataset.classes))
             recipe = Recipe.of(safe.solution, self.dataset)
             labels = finer_labels(self.dataset, recipe, safe.solution.guarantee, held, weights)
-            tried = self.searched(safe.solution, labels, some, most) if labels else None
+            tried = self.search_again(safe.solution, labels, some, most) if labels else None
             if tried is None:
                 break
-            finer = self.safe(tried)
+            finer = self.make_safe(tried)
             found = tally(self.dataset, Recipe.of(finer.solution, self.dataset))
             now = cost_of(found, self.dataset, weights)
             pays = cost - now > _LEAST_GAIN * cost
@@ -219,20 +219,22 @@ def _covering(dataset: Dataset, solution: Solution) -> Solution:
     """The solution of a sample, for values that the sample does not have as well."""
     if STAR in (solution.cut or {}):
         return solution
-    covering = Repair(solution, dataset.classes, Worth(1, 1), sibling=is_sibling(solution))
+    covering = Repair(solution, dataset.classes, CostModel(1, 1), sibling=is_sibling(solution))
     covering.cover()
     return covering.result()
 
 
-def _worth(numbers: Tally, dataset: Dataset, request: Request) -> Worth:
+def _worth(numbers: Tally, dataset: Dataset, request: Request) -> CostModel:
     classes = dataset.classes
     labels = int(numbers.of(HELD, len(classes)).sum())
     relations = int(numbers.of(HAD, len(classes.names) ** 2).sum())
-    return Worth(labels, relations, request.options.get("weights"))
+    return CostModel(labels, relations, request.options.get("weights"))
 
 
 def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
-    return count_supports(dataset.frame, recipe.sent(dataset).after, _spread(dataset, recipe, guarantee), guarantee.k)
+    return count_supports(
+        dataset.frame, recipe.broadcast(dataset).after, _spread(dataset, recipe, guarantee), guarantee.k
+    )
 
 
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
@@ -243,14 +245,14 @@ def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
     return Spread.of(labels[shown].astype(np.int32), len(dataset.classes), guarantee)
 
 
-def verified(lines: Lines, schema: Schema, dataset: Dataset, solved: Solved) -> Verdict:
+def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: SolveResult) -> Verdict:
     """The verdict on what was written, read again; GuaranteeError unless it is what is to be published."""
     begun = time.perf_counter()
     guarantee, name = solved.solution.guarantee, lines.name
-    frame = encoded(lines, shared_with(dataset, schema), ReadOptions())
+    frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
     spread = _spread(dataset, solved.recipe, guarantee)
     try:
-        found = count_supports(frame, solved.recipe.sent(dataset).before, spread, guarantee.k)
+        found = count_supports(frame, solved.recipe.broadcast(dataset).before, spread, guarantee.k)
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
     if found.prints != solved.prints:
@@ -262,7 +264,7 @@ def verified(lines: Lines, schema: Schema, dataset: Dataset, solved: Solved) -> 
     return verdict
 
 
-def release_counts(dataset: Dataset, solved: Solved) -> dict[str, Any]:
+def release_counts(dataset: Dataset, solved: SolveResult) -> dict[str, Any]:
     """Records and nodes before and after, and what reading left out."""
     before, after = solved.loss.before, solved.loss.after
     counts = {

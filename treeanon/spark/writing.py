@@ -21,9 +21,9 @@ from treeanon.errors import FileError
 from treeanon.io.output import is_part
 from treeanon.io.registry import document_format
 from treeanon.schema import Schema
-from treeanon.spark.reading import Dataset, classes_of, shared_with
+from treeanon.spark.reading import Dataset, broadcast_schema, classes_of
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ _RECORDS_A_FILE = 250_000
 _TASKS_END = 15.0
 
 
-def texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema, seed: int | None) -> DataFrame:
+def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema, seed: int | None) -> DataFrame:
     """The texts of the published records, each with a random place in the order.
 
     Places come from a secret that is the same for every attempt at a task, so that a record whose task is repeated goes
     to the same place: none is lost, and none is written twice.
     """
-    sent, shared = recipe.sent(dataset), shared_with(dataset, schema)
-    work = partial(_texts, sent=sent, form=form, shared=shared, secret=secret_of(seed))
+    broadcast, shared = recipe.broadcast(dataset), broadcast_schema(dataset, schema)
+    work = partial(_texts, broadcast=broadcast, form=form, shared=shared, secret=secret_of(seed))
     return map_batches(dataset.frame, work, TEXTS)
 
 
@@ -64,13 +64,13 @@ def shuffled(frame: DataFrame, records: int) -> DataFrame:
     return frame.repartition(-(-records // _RECORDS_A_FILE), "place").sortWithinPartitions("place", "text")
 
 
-def _texts(batches: Batches, sent: Any, form: str, shared: Any, secret: bytes) -> Iterator[pa.RecordBatch]:
+def _texts(batches: Batches, broadcast: Any, form: str, shared: Any, secret: bytes) -> Iterator[pa.RecordBatch]:
     schema = shared.value
     classes = classes_of(schema)
-    for number, found in enumerate(sent.after(batches)):
+    for number, found in enumerate(broadcast.after(batches)):
         after = replace(found, schema=schema, classes=classes)
         written = document_format(form).texts(after, schema).records(after)
-        yield rows_of(TEXTS, random_places(secret, number, len(after)).view(np.int64), written)
+        yield batch_of(TEXTS, random_places(secret, number, len(after)).view(np.int64), written)
 
 
 class Target:
@@ -111,14 +111,14 @@ class Target:
         """Has a dataset saved at a hidden place; it appears once `check` has passed what is there."""
         with self._cleaning(), spark_failures(self.name):
             save(self.aside.toString())
-            self.tidy()
+            self.arrange()
             check(self.aside.toString())
             self._commit()
 
     def _cleaning(self) -> Any:
-        return _Cleaning(self.spark, self.system, self.aside)
+        return _Cleanup(self.spark, self.system, self.aside)
 
-    def tidy(self) -> None:
+    def arrange(self) -> None:
         """Makes of what was saved what is to appear."""
         self.rename_files(self.aside)
 
@@ -150,7 +150,7 @@ class Target:
             self.system.delete(old, True)
 
 
-class _Cleaning:
+class _Cleanup:
     """Removes the hidden place, whatever happens."""
 
     def __init__(self, spark: SparkSession, system: Any, aside: Any) -> None:

@@ -16,7 +16,7 @@ from treeanon.io.registry import document_format
 from treeanon.io.sources import COMPRESSED, plain_name
 from treeanon.schema import Schema
 from treeanon.spark.lines import LINES, Lines, is_folder
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.session import spark_failures
 from treeanon.spark.xml_pieces import RANGE_BYTES, Piece
 
@@ -57,9 +57,9 @@ def save_documents(texts: DataFrame, schema: Schema, place: str) -> None:
 
 
 def _between(batches: Batches, head: str, tail: str) -> Iterator[pa.RecordBatch]:
-    yield rows_of("text string", [head.removesuffix("\n")])
+    yield batch_of("text string", [head.removesuffix("\n")])
     yield from batches
-    yield rows_of("text string", [tail.strip("\n")])
+    yield batch_of("text string", [tail.strip("\n")])
 
 
 def _plain(file: str) -> str:
@@ -113,7 +113,7 @@ def _find(batches: Batches, schema: Schema, least: int) -> Iterator[pa.RecordBat
                     found: Any = ranges_of(stream, schema, least)
             except FileError as problem:
                 found = problem
-            yield rows_of("file long, part binary", [number], [pickle.dumps(found)])
+            yield batch_of("file long, part binary", [number], [pickle.dumps(found)])
 
 
 def _frame(spark: SparkSession, rows: list[tuple[int, int, bytes]], parts: int, kind: str) -> DataFrame:

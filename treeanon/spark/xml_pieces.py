@@ -57,9 +57,9 @@ def read_pieces(builder: ForestBuilder, texts: list[bytes], options: ReadOptions
     for text in texts:
         piece: Piece = pickle.loads(text)
         source = range_source(piece.name, piece.open, piece.part)
-        asked = replace(options, collection=not piece.is_one)
+        own_options = replace(options, collection=not piece.is_one)
         try:
-            for batch in document_format("xml").read([source], builder.schema, asked, builder.report):
+            for batch in document_format("xml").read([source], builder.schema, own_options, builder.report):
                 builder.add(batch)
         except DataError as problem:
             place = piece.part.place(problem.place)

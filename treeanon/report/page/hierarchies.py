@@ -15,9 +15,9 @@ from treeanon.report.page.elements import Element, el, shown
 from treeanon.report.page.trees import GAP, Box, Placed, drawn, place
 from treeanon.table import Column
 
-MOST_ROWS = 40
-MOST_CHILDREN = 9
-MOST_DEPTH = 12
+MAX_ROWS = 40
+MAX_CHILDREN = 9
+MAX_DEPTH = 12
 STEP, HIGH = 32, 26
 
 _UNKNOWN = -2
@@ -28,7 +28,7 @@ _PUBLISHED = -3
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnHierarchy:
     """A hierarchy with its published nodes, and how many persons, or other `things`, have each of them."""
 
     name: str
@@ -73,7 +73,9 @@ def standing(hierarchy: Hierarchy, cut: Iterable[int | None]) -> list[int]:
     return [node for node, leaves in left.items() if leaves]
 
 
-def published_alone(name: str, hierarchy: Hierarchy, persons: Mapping[int, int], things: str = "persons") -> Drawn:
+def published_alone(
+    name: str, hierarchy: Hierarchy, persons: Mapping[int, int], things: str = "persons"
+) -> DrawnHierarchy:
     """The hierarchy of the nodes that persons have, and no others; its root is the class itself.
 
     >>> lung = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"], ["acne", "*"]])
@@ -96,10 +98,10 @@ def published_alone(name: str, hierarchy: Hierarchy, persons: Mapping[int, int],
         texts.append(hierarchy.texts[node])
     if root in texts[1:]:
         texts[0] = " " + root
-    return Drawn(name, Hierarchy(tuple(texts), np.array(parents)), frozenset(counts), counts, things)
+    return DrawnHierarchy(name, Hierarchy(tuple(texts), np.array(parents)), frozenset(counts), counts, things)
 
 
-def hierarchy_svg(drawn_one: Drawn, *, line: bool = True) -> Element:
+def hierarchy_svg(drawn_one: DrawnHierarchy, *, line: bool = True) -> Element:
     """The hierarchy as an SVG element: published nodes are filled, and behind them goes the line of the cut."""
     placed = place([_Folding(drawn_one).root()], step=STEP)
     count = len(drawn_one.published)
@@ -111,7 +113,7 @@ def hierarchy_svg(drawn_one: Drawn, *, line: bool = True) -> Element:
 class _Folding:
     """Chooses what is drawn of a hierarchy: what lies above the cut, then its nodes; what lies below is counted."""
 
-    def __init__(self, of: Drawn) -> None:
+    def __init__(self, of: DrawnHierarchy) -> None:
         self.of, self.hierarchy = of, of.hierarchy
         flags = np.zeros(len(of.hierarchy) + 1, np.int64)
         flags[1:][list(of.published)] = 1
@@ -130,7 +132,7 @@ class _Folding:
             node, box, depth, covered = queue.popleft()
             if not self.within(node):
                 self._fold_below(node, box, covered)
-            elif self.rows >= MOST_ROWS or depth >= MOST_DEPTH:
+            elif self.rows >= MAX_ROWS or depth >= MAX_DEPTH:
                 text = f"… {self.within(node):,} published"
                 box.children = [Box(text, css="more", bare=True, edge="more", key=_UNKNOWN)]
             else:
@@ -149,13 +151,13 @@ class _Folding:
         """The children that are drawn, with their boxes; the others become counts."""
         children = self.hierarchy.children(node)
         first = sorted(children, key=lambda c: (not self.within(c), c not in self.of.published, -self._count(c)))
-        chosen = set(first[:MOST_CHILDREN])
+        chosen = set(first[:MAX_CHILDREN])
         opened = []
         for child in children:
             if child in chosen:
                 above = covered or child in self.of.published
                 opened.append((child, self._box(child, covered=covered), above))
-        box.children = [one for _, one, _ in opened] + self._folded(first[MOST_CHILDREN:], covered)
+        box.children = [one for _, one, _ in opened] + self._folded(first[MAX_CHILDREN:], covered)
         self.rows += len(box.children) - 1
         return opened
 

@@ -9,17 +9,17 @@ from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.forest.forest import Label
 from treeanon.metrics import Losses
-from treeanon.previews.model import Fate, Node, RecordChange
+from treeanon.previews.model import Node, NodeChange, RecordChange
 from treeanon.release import Release
 from treeanon.report.page.elements import Content, Element, el, value
-from treeanon.report.page.hierarchies import Drawn, held_by_class, hierarchy_svg, standing
+from treeanon.report.page.hierarchies import DrawnHierarchy, held_by_class, hierarchy_svg, standing
 from treeanon.report.page.parts import Cell, Section, Shaded, bar, counted, matrix, more, percent, scrolled, table
 from treeanon.report.page.supports import Support, relation_supports
 from treeanon.report.page.trees import legend, record_svg
 from treeanon.report.preview_cells import cut
 
-MOST_PAIRS = 100
-MOST_CHANGES = 40
+MAX_PAIRS = 100
+MAX_CHANGES = 40
 
 
 def records(changes: Sequence[RecordChange]) -> Section | None:
@@ -52,8 +52,8 @@ def _after(change: RecordChange) -> Element:
 
 
 def _list(items: Sequence[Content]) -> Element:
-    left = len(items) - MOST_CHANGES
-    shown = [el("li", item) for item in items[:MOST_CHANGES]]
+    left = len(items) - MAX_CHANGES
+    shown = [el("li", item) for item in items[:MAX_CHANGES]]
     return el("ul", shown, el("li", f"and {left:,} more") if left > 0 else None)
 
 
@@ -66,7 +66,7 @@ def _told(change: RecordChange) -> Iterator[Content]:
             yield _fate(fate, before[fate.before], after, before)
 
 
-def _fate(fate: Fate, node: Node, after: dict[int, Node], before: dict[int, Node]) -> Content:
+def _fate(fate: NodeChange, node: Node, after: dict[int, Node], before: dict[int, Node]) -> Content:
     words: list[Content] = [f"{node.cls} ", value(cut(node.value, 60))]
     if fate.after is None:
         return [*words, " is not published"]
@@ -98,7 +98,7 @@ def hierarchies(release: Release) -> Section:
             continue
         cut = (release.solution.cut or {}).get(name)
         nodes = list(persons) if cut is None else standing(hierarchy, map(hierarchy.find, cut))
-        drawn = hierarchy_svg(Drawn(name, hierarchy, frozenset(nodes), persons), line=not local)
+        drawn = hierarchy_svg(DrawnHierarchy(name, hierarchy, frozenset(nodes), persons), line=not local)
         about = f"{len(hierarchy):,} nodes, {len(nodes):,} published"
         parts.append(el("h3", name, el("small", about)))
         parts.append(scrolled(f"Hierarchy of {name}", drawn))
@@ -137,7 +137,7 @@ def _apart(release: Release, before: Forest | None) -> Content:
     guarantee = release.solution.guarantee
     supports = [None] * len(pairs) if before is None else _supports(release, before)
     order = sorted(range(len(pairs)), key=lambda i: _fewest(supports[i]))
-    rows = [_pair(*pairs[i], supports[i], guarantee.k) for i in order[:MOST_PAIRS]]
+    rows = [_pair(*pairs[i], supports[i], guarantee.k) for i in order[:MAX_PAIRS]]
     left = len(pairs) - len(rows)
     return [
         el("h3", "Relations taken apart", el("small", counted(len(pairs), "pair"))),

@@ -34,7 +34,7 @@ ALONE = "A value that stands before others is general, and may stand for any of 
 
 DRAWN = 4
 ROWS = 12
-MOST_VALUES = 12
+MAX_VALUES = 12
 
 
 def chance(seed: int | None) -> random.Random:
@@ -157,7 +157,7 @@ def _of_column(column: Column) -> Iterator[Content]:
     elif column.covers is None:
         yield from _published(column.name, column.hierarchy, rows, "rows")
     else:
-        most = sorted(rows, key=lambda code: (-rows[code], code))[:MOST_VALUES]
+        most = sorted(rows, key=lambda code: (-rows[code], code))[:MAX_VALUES]
         left = len(rows) - len(most)
         yield el("h3", column.name, el("small", counted(len(rows), "value")))
         listed: list[Sequence[Cell]] = [[value(cut(column.values[code], 60)), rows[code]] for code in most]

@@ -8,7 +8,7 @@ from treeanon.report.page.elements import Content, Element, el
 from treeanon.report.page.parts import Cell, Section, Shaded, matrix, more, percent, table
 from treeanon.risks.model import Combination, Risk, RowRisk
 
-MOST_COMBINATIONS = 12
+MAX_COMBINATIONS = 12
 NOT_ALIKE = "In the release rows need not look alike: each can be that of as many persons as the guarantee says."
 """Said of freeform releases, in which whoever finds no row alike has singled out nobody."""
 
@@ -71,5 +71,5 @@ def _journalist(risk: RowRisk) -> str:
 
 
 def _combinations(found: Sequence[Combination]) -> Element:
-    rows = [[one.text, percent(one.share)] for one in found[:MOST_COMBINATIONS]]
+    rows = [[one.text, percent(one.share)] for one in found[:MAX_COMBINATIONS]]
     return table("Singled out by these and by no part of them", ["Classes known", "Persons"], rows)

@@ -8,7 +8,7 @@ from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.permuted import PermutedLosses
 from treeanon.previews.model import RowChange
 from treeanon.report.page.elements import Content, Element, el, value
-from treeanon.report.page.hierarchies import Drawn, held_in, hierarchy_svg
+from treeanon.report.page.hierarchies import DrawnHierarchy, held_in, hierarchy_svg
 from treeanon.report.page.parts import Cell, Section, bar, counted, percent, scrolled, table
 from treeanon.report.preview_text import SIGNS
 from treeanon.table import Table
@@ -56,7 +56,7 @@ def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
         found = held_in(column)
         level = f"level {levels[column.name]}, " if column.name in levels else ""
         nodes = f"{len(column.hierarchy):,} nodes, {len(found):,} published"
-        nodes_drawn = Drawn(column.name, column.hierarchy, frozenset(found), found, "rows")
+        nodes_drawn = DrawnHierarchy(column.name, column.hierarchy, frozenset(found), found, "rows")
         drawn = hierarchy_svg(nodes_drawn, line=bool(levels))
         parts += [el("h3", column.name, el("small", level + nodes)), scrolled(f"Hierarchy of {column.name}", drawn)]
     if not parts:

@@ -89,7 +89,7 @@ def _verdict(holds: bool, words: str) -> Element:
     )
 
 
-MOST_PATHS = 100
+MAX_PATHS = 100
 
 _ROLES = {
     "keep": "declared safe by the schema",
@@ -112,10 +112,10 @@ def left_out(counts: Mapping[str, Any], *, suppressed: int = 0, withheld: Sequen
     parts += [el("p", f"Left out: {what}.") for what in counts.get("left_out", ())]
     dropped = counts.get("dropped") or {}
     if dropped:
-        rows: list[Sequence[Cell]] = [[value(path), times] for path, times in list(dropped.items())[:MOST_PATHS]]
+        rows: list[Sequence[Cell]] = [[value(path), times] for path, times in list(dropped.items())[:MAX_PATHS]]
         parts.append(table("Dropped: the schema does not name it, or withholds it", ["Where", "Fields"], rows))
-        if len(dropped) > MOST_PATHS:
-            parts.append(el("p", f"and {len(dropped) - MOST_PATHS:,} more paths"))
+        if len(dropped) > MAX_PATHS:
+            parts.append(el("p", f"and {len(dropped) - MAX_PATHS:,} more paths"))
     return Section("left-out", "What is not published", parts or [el("p", "Nothing was dropped or left out.")])
 
 

@@ -17,7 +17,7 @@ from treeanon.report.preview_text import SIGNS
 LETTER = 7.3
 """The width of a letter of the fixed-width font, at 12 pixels and a little more."""
 
-MOST_LETTERS = 32
+MAX_LETTERS = 32
 ROW, HIGH = 46, 36
 GAP = 34
 LEFT = 28
@@ -103,10 +103,10 @@ def _center(placed: list[Placed]) -> None:
 
 
 def _width(box: Box) -> float:
-    text = columns(cut(box.text, MOST_LETTERS)) * LETTER
+    text = columns(cut(box.text, MAX_LETTERS)) * LETTER
     marks = (columns(box.marks) + 1) * LETTER if box.marks else 0.0
     # Marks stand beside what is in small letters, if there is that.
-    wide = max(text, columns(cut(box.above, MOST_LETTERS)) * 6.2 + marks) if box.above else text + marks
+    wide = max(text, columns(cut(box.above, MAX_LETTERS)) * 6.2 + marks) if box.above else text + marks
     return max(wide, 40.0) + 16
 
 
@@ -149,8 +149,8 @@ def _box(one: Placed, high: int) -> Element:
         "svg",
         el("title", box.hint) if box.hint else None,
         None if box.bare else el("rect", x=1, y=1, width=wide - 2, height=high - 2, rx=6),
-        el("text", cut(box.above, MOST_LETTERS), x=8, y=13, class_="above") if box.above else None,
-        el("text", cut(box.text, MOST_LETTERS), x=8, y=lower, class_="value"),
+        el("text", cut(box.above, MAX_LETTERS), x=8, y=13, class_="above") if box.above else None,
+        el("text", cut(box.text, MAX_LETTERS), x=8, y=lower, class_="value"),
         el("text", box.marks, x=wide - 7, y=upper, class_="marks") if box.marks else None,
         x=round(one.x), y=round(one.y - high / 2), width=wide, height=high, class_=f"node {box.css}".strip(),
     )  # fmt: skip
@@ -167,7 +167,7 @@ def arc(start: Placed, end: Placed) -> list[Element]:
 
 Side = Literal["before", "after"]
 
-MOST_NODES = 60
+MAX_NODES = 60
 """A record is drawn with at most so many nodes: those that changed come first, the rest is counted."""
 
 
@@ -245,7 +245,7 @@ def _chosen(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]]) -> s
         for node in root.walk():
             every.append(node)
             above.update((child.id, node.id) for child in node.children)
-    if len(every) <= MOST_NODES:
+    if len(every) <= MAX_NODES:
         return {node.id for node in every}
     chosen: set[int] = set()
     for node in sorted(every, key=lambda one: one.id not in changes):
@@ -255,7 +255,7 @@ def _chosen(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]]) -> s
             if at not in above:
                 break
             at = above[at]
-        if len(chosen) + len(path) <= MOST_NODES:
+        if len(chosen) + len(path) <= MAX_NODES:
             chosen.update(path)
     return chosen
 

@@ -16,7 +16,7 @@ from treeanon.forest import ReadReport
 from treeanon.io.relational.moved_tables import NODE, account_moved
 from treeanon.io.relational.plan import MOVED_TABLE, Stop
 from treeanon.io.relational.unaccounted import Accounting, Numbering
-from treeanon.spark.relational_read.columns import Seen
+from treeanon.spark.relational_read.columns import ColumnSummary
 from treeanon.spark.relational_read.keys import equal
 from treeanon.spark.relational_read.loading import Loaded, filled, united
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Reached:
+class ReachedRows:
     """The tables with a column for each of their stops: how often persons have a row by that way (`met`).
 
     Rows of another kind than a stop's predicate asks for are met there, but not had: see `had`.
@@ -51,11 +51,11 @@ class Reached:
         return self.frames[stop.table].where(self.had(stop) > 0)
 
 
-def reached(loaded: Loaded) -> Reached:
+def reached(loaded: Loaded) -> ReachedRows:
     """How often persons have rows, worked out from the first stop on."""
     from pyspark.sql import functions as f
 
-    found = Reached(loaded, {table: loaded.frames[table] for table in loaded.plan.tables()})
+    found = ReachedRows(loaded, {table: loaded.frames[table] for table in loaded.plan.tables()})
     for stop in loaded.plan.stops:
         name, frame = f"m{stop.index}", found.frames[stop.table]
         if stop.link is None:
@@ -77,7 +77,7 @@ def reached(loaded: Loaded) -> Reached:
 Counts = Mapping[Hashable, int]
 
 
-def account(reached: Reached, report: ReadReport) -> int:
+def account(reached: ReachedRows, report: ReadReport) -> int:
     """The number of persons; what there is to tell beside is put into the report."""
     loaded = reached.loaded
     counts = _counts(reached)
@@ -89,12 +89,12 @@ def account(reached: Reached, report: ReadReport) -> int:
         if ("ownerless", table) in counts:
             report.ownerless[table] += counts["ownerless", table]
     fresh = found.fresh()
-    for table, asked in loaded.asked.items():
+    for table, selections in loaded.selections.items():
         name = MOVED_TABLE + table
-        if name in loaded.asked:
+        if name in loaded.selections:
             is_numbered = found.numberings[name, NODE] != "other"
             columns, size = loaded.source.tables()[name].columns, loaded.sizes[name]
-            account_moved(table, columns, asked.holder, size, fresh, report, is_numbered=is_numbered)
+            account_moved(table, columns, selections.holder, size, fresh, report, is_numbered=is_numbered)
     return found.present(loaded.plan.stops[0])
 
 
@@ -125,7 +125,7 @@ class SparkAccounts(Accounting):
                 report.unmerged[stop.table] += times
 
 
-def _counts(found: Reached) -> Counts:
+def _counts(found: ReachedRows) -> Counts:
     """All counts, in one run over the tables."""
     from pyspark.sql import functions as f
 
@@ -142,7 +142,7 @@ def _counts(found: Reached) -> Counts:
     return out
 
 
-def _of_table(found: Reached, table: str) -> dict[Hashable, Column]:
+def _of_table(found: ReachedRows, table: str) -> dict[Hashable, Column]:
     """What is counted of the rows of a table."""
     from pyspark.sql import functions as f
 
@@ -170,7 +170,7 @@ def _any(columns: list[Column]) -> Column:
     return reduce(lambda a, b: a | b, columns, f.lit(False))
 
 
-def _unmerged(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
+def _unmerged(found: ReachedRows) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
     """Of stops that look rows up: how many of these are equal to others."""
     from pyspark.sql import functions as f
 
@@ -185,7 +185,7 @@ def _unmerged(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
     return out
 
 
-def _identities(found: Reached, stop: Stop, accounts: Accounting) -> DataFrame:
+def _identities(found: ReachedRows, stop: Stop, accounts: Accounting) -> DataFrame:
     """The rows that are looked up at a stop, by their key (t0, …), and what equal ones in a release have in common."""
     from pyspark.sql import functions as f
 
@@ -208,7 +208,7 @@ def _identities(found: Reached, stop: Stop, accounts: Accounting) -> DataFrame:
     return frame.select(*keys, f.struct(f.lit(1), *parts).alias("identity"))
 
 
-def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
+def _repeated_numbers(found: ReachedRows) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
     """Of key columns that may number their rows: how many different numbers they have."""
     from pyspark.sql import functions as f
 
@@ -221,13 +221,13 @@ def _repeated_numbers(found: Reached) -> list[tuple[DataFrame, dict[Hashable, Co
     return out
 
 
-def _keys(loaded: Loaded) -> dict[tuple[str, str], Seen]:
+def _keys(loaded: Loaded) -> dict[tuple[str, str], ColumnSummary]:
     """What was seen of columns of keys."""
-    keys = ((table, name) for table, asked in loaded.asked.items() for name in asked.keys)
-    return {at: loaded.seen.get(at, Seen()) for at in keys}
+    keys = ((table, name) for table, selections in loaded.selections.items() for name in selections.keys)
+    return {at: loaded.seen.get(at, ColumnSummary()) for at in keys}
 
 
-def _may_number(seen: Seen, size: int) -> bool:
+def _may_number(seen: ColumnSummary, size: int) -> bool:
     """Whether a column may number its rows; what else it holds is known."""
     is_integer = bool(seen.filled) and of.is_integer(seen.kind)
     return is_integer and not seen.low == seen.high == 1 and seen.low >= 1 and seen.high <= size

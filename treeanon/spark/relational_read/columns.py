@@ -16,7 +16,7 @@ from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.relational.join import kind_text
 from treeanon.schema.keys import columns_text
 
-ROW, TOLD = "row", "told"
+ROW, REPORT = "row", "told"
 """The column that numbers rows, and that of what a partition tells of itself."""
 
 _EXACT = 1 << 53
@@ -24,7 +24,7 @@ _EXACT = 1 << 53
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableSelection:
     """What is wanted of a table: columns of keys, columns of values, and the one that says which rows are persons.
 
     By the columns of `holder` the table of what was moved from its rows names them.
@@ -50,11 +50,11 @@ class Asked:
     @property
     def kind(self) -> str:
         """The Spark type of its rows."""
-        return ", ".join([f"{ROW} long", f"{TOLD} binary", *(f"{name} string" for name in self.names.values())])
+        return ", ".join([f"{ROW} long", f"{REPORT} binary", *(f"{name} string" for name in self.names.values())])
 
 
 @dataclass
-class Seen:
+class ColumnSummary:
     """What was seen of a column: the types it has in files, and of its numbers, whether all are whole, and the bounds.
 
     Bounds, and `filled`, are those of columns of keys.
@@ -66,7 +66,7 @@ class Seen:
     low: int = 0
     high: int = 0
 
-    def add(self, other: Seen) -> None:
+    def add(self, other: ColumnSummary) -> None:
         """Adds what was seen of other rows."""
         if other.filled:
             self.low, self.high = (
@@ -94,13 +94,13 @@ class Seen:
         """Whether all values are whole numbers of 64 bits."""
         return _is_number(self.kind) and self.whole
 
-    def clash(self, target: Seen) -> tuple[str, str] | None:
+    def clash(self, target: ColumnSummary) -> tuple[str, str] | None:
         """What both columns hold, in words, if one cannot refer to the other."""
         if not self.filled or not target.filled or self._fits(target):
             return None
         return kind_text(self.kind), kind_text(target.kind)
 
-    def _fits(self, other: Seen) -> bool:
+    def _fits(self, other: ColumnSummary) -> bool:
         a, b = self.kind, other.kind
         if a == b or (self.is_whole and other.is_whole):
             return True
@@ -114,7 +114,7 @@ class Seen:
         return bool(of.is_floating(a) and of.is_floating(b))
 
 
-def texts_of(found: pa.Table, row: int, asked: Asked, seen: dict[str, Seen]) -> pa.RecordBatch:
+def texts_of(found: pa.Table, row: int, selection: TableSelection, seen: dict[str, ColumnSummary]) -> pa.RecordBatch:
     """The rows as Spark has them, numbered from `row` on; what was seen of their columns is added.
 
     Unreadable is met by `refused`.
@@ -123,20 +123,20 @@ def texts_of(found: pa.Table, row: int, asked: Asked, seen: dict[str, Seen]) -> 
         pa.array(np.arange(row, row + found.num_rows)),
         pa.nulls(found.num_rows, pa.binary()),
     ]
-    for (what, name), _ in asked.names.items():
+    for (what, name), _ in selection.names.items():
         column = found.column(name)
-        own = seen.setdefault(name, Seen())
+        own = seen.setdefault(name, ColumnSummary())
         own.types.add(_type(column.type))
         try:
             columns.append(_key(column, own) if what == "key" else _values(column))
         except Unreadable as problem:
-            raise Refused(f"holds {problem.what}", columns_text(asked.table, [name]), problem.row) from None
-    if asked.mark:
-        _check_mark(columns[2 + list(asked.names).index(("value", asked.mark))], asked)
-    return pa.RecordBatch.from_arrays(columns, names=[ROW, TOLD, *asked.names.values()])
+            raise InvalidTable(f"holds {problem.what}", columns_text(selection.table, [name]), problem.row) from None
+    if selection.mark:
+        _check_mark(columns[2 + list(selection.names).index(("value", selection.mark))], selection)
+    return pa.RecordBatch.from_arrays(columns, names=[ROW, REPORT, *selection.names.values()])
 
 
-class Refused(Exception):
+class InvalidTable(Exception):
     """What is wrong, the path of a column, and the row (from 0) among those that were looked at."""
 
     def __init__(self, what: str, path: str, row: int) -> None:
@@ -144,14 +144,14 @@ class Refused(Exception):
         self.what, self.path, self.row = what, path, row
 
 
-def told(asked: Asked, content: bytes) -> pa.RecordBatch:
+def report_row(selection: TableSelection, content: bytes) -> pa.RecordBatch:
     """A row that holds what a partition tells of itself."""
     columns = [
         pa.nulls(1, pa.int64()),
         pa.array([content], pa.binary()),
-        *(pa.nulls(1, pa.string()) for _ in asked.names),
+        *(pa.nulls(1, pa.string()) for _ in selection.names),
     ]
-    return pa.RecordBatch.from_arrays(columns, names=[ROW, TOLD, *asked.names.values()])
+    return pa.RecordBatch.from_arrays(columns, names=[ROW, REPORT, *selection.names.values()])
 
 
 def _values(column: pa.ChunkedArray) -> pa.Array:
@@ -161,7 +161,7 @@ def _values(column: pa.ChunkedArray) -> pa.Array:
     return pa.array(list(texts), pa.string()).take(places) if len(texts) else pa.nulls(len(codes), pa.string())
 
 
-def _key(column: pa.ChunkedArray, seen: Seen) -> pa.Array:
+def _key(column: pa.ChunkedArray, seen: ColumnSummary) -> pa.Array:
     """The texts of keys, of which the empty one is one too."""
     kind = _type(column.type)
     seen.filled += (filled := len(column) - column.null_count)
@@ -172,8 +172,8 @@ def _key(column: pa.ChunkedArray, seen: Seen) -> pa.Array:
     if filled and seen.whole and _is_number(kind):
         try:
             bounds = pc.min_max(column.cast(pa.int64()))
-            part = Seen(set(), filled, True, bounds["min"].as_py(), bounds["max"].as_py())
-            before = Seen(set(), seen.filled - filled, True, seen.low, seen.high)
+            part = ColumnSummary(set(), filled, True, bounds["min"].as_py(), bounds["max"].as_py())
+            before = ColumnSummary(set(), seen.filled - filled, True, seen.low, seen.high)
             before.add(part)
             seen.low, seen.high = before.low, before.high
         except pa.ArrowInvalid:  # fractions, or beyond 64 bits
@@ -196,9 +196,9 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind))
 
 
-def _check_mark(marks: pa.Array, asked: Asked) -> None:
+def _check_mark(marks: pa.Array, selection: TableSelection) -> None:
     right = pc.fill_null(pc.is_in(marks, value_set=pa.array(["0", "1"])), False)
     wrong = right.index(False).as_py()
     if wrong >= 0:
         what = "must be 1 for a person, and 0 for other rows"
-        raise Refused(what, columns_text(asked.table, [asked.mark]), wrong)
+        raise InvalidTable(what, columns_text(selection.table, [selection.mark]), wrong)

@@ -21,7 +21,7 @@ from treeanon.io.relational.source import KeyedTables, Place, TableInfo
 from treeanon.io.sources import plain_name
 from treeanon.schema.keys import ForeignKey
 from treeanon.spark.records import Batches, map_batches
-from treeanon.spark.relational_read.columns import Asked, Refused, Seen, texts_of, told
+from treeanon.spark.relational_read.columns import ColumnSummary, InvalidTable, TableSelection, report_row, texts_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,20 +35,20 @@ _ROW = re.compile(r"row ([\d]+)")
 class Tables(KeyedTables, Protocol):
     """Tables for Spark."""
 
-    def frame(self, spark: SparkSession, asked: Asked) -> DataFrame:
-        """The rows of a table as `asked.kind`, and what the partitions tell of them (`What`, pickled)."""
+    def frame(self, spark: SparkSession, selection: TableSelection) -> DataFrame:
+        """The rows of a table as `asked.kind`, and what the partitions tell of them (`PartitionSummary`, pickled)."""
 
     def place(self, table: str, row: int) -> Place:
         """Where a row with that number is."""
 
 
 @dataclass
-class What:
+class PartitionSummary:
     """What a partition tells: its number, its rows, what was seen of the columns, and its first error."""
 
     part: int
     rows: int
-    seen: dict[str, Seen]
+    seen: dict[str, ColumnSummary]
     wrong: TreeanonError | tuple[str, str, str, str] | None = None
 
     def refuse(self) -> None:
@@ -91,13 +91,15 @@ class FolderTables:
         """Deletes what was copied."""
         self._source.close()
 
-    def frame(self, spark: SparkSession, asked: Asked) -> DataFrame:
+    def frame(self, spark: SparkSession, selection: TableSelection) -> DataFrame:
         """The rows of a table; see `Tables`."""
-        pieces = self._pieces(asked.table)
+        pieces = self._pieces(selection.table)
         rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
         found = spark.sparkContext.parallelize(rows, len(rows))
         return map_batches(
-            spark.createDataFrame(found, "number long, piece binary"), partial(_files, asked=asked), asked.kind
+            spark.createDataFrame(found, "number long, piece binary"),
+            partial(_files, selection=selection),
+            selection.kind,
         )
 
     def _pieces(self, table: str) -> list[_Piece]:
@@ -130,34 +132,38 @@ class _Piece:
             yield self.part.read_group(self.group, self.start, names)
 
 
-def _files(batches: Batches, asked: Asked) -> Iterator[pa.RecordBatch]:
+def _files(batches: Batches, selection: TableSelection) -> Iterator[pa.RecordBatch]:
     """The rows of pieces of files."""
     for batch in batches:
         for number, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             piece: _Piece = pickle.loads(content)
-            what = What(number, 0, {})
-            yield from _telling(what, asked, piece.blocks(asked.columns), partial(_place_in_file, piece))
+            summary = PartitionSummary(number, 0, {})
+            yield from _with_summary(
+                summary, selection, piece.blocks(selection.columns), partial(_place_in_file, piece)
+            )
 
 
 def _place_in_file(piece: _Piece, row: int) -> Place:
     return piece.part.place(piece.start + row)
 
 
-def _telling(what: What, asked: Asked, blocks: Iterator[pa.Table], place: Any) -> Iterator[pa.RecordBatch]:
+def _with_summary(
+    summary: PartitionSummary, selection: TableSelection, blocks: Iterator[pa.Table], place: Any
+) -> Iterator[pa.RecordBatch]:
     """The rows of a piece, up to the first that is wrong, and what there is to tell of them."""
     try:
         for block in blocks:
             try:
-                yield texts_of(block, (what.part << _PIECE_BITS) + what.rows, asked, what.seen)
-            except Refused as problem:
-                at = place(what.rows + problem.row) if problem.row >= 0 else Place("", "")
+                yield texts_of(block, (summary.part << _PIECE_BITS) + summary.rows, selection, summary.seen)
+            except InvalidTable as problem:
+                at = place(summary.rows + problem.row) if problem.row >= 0 else Place("", "")
                 raise DataError(problem.what, source=at.source, place=at.place, path=problem.path) from None
-            what.rows += block.num_rows
+            summary.rows += block.num_rows
     except DataError as problem:
-        what.wrong = (problem.message, problem.source, problem.place, problem.path)
+        summary.wrong = (problem.message, problem.source, problem.place, problem.path)
     except TreeanonError as problem:
-        what.wrong = problem
-    yield told(asked, pickle.dumps(what))
+        summary.wrong = problem
+    yield report_row(selection, pickle.dumps(summary))
 
 
 class FrameTables:
@@ -183,15 +189,15 @@ class FrameTables:
         """None: dataframes declare no keys."""
         return ()
 
-    def frame(self, spark: SparkSession, asked: Asked) -> DataFrame:
+    def frame(self, spark: SparkSession, selection: TableSelection) -> DataFrame:
         """The rows of a table; see `Tables`."""
-        found = self._frames[asked.table]
+        found = self._frames[selection.table]
         names = found.columns
-        wanted = asked.columns or names[:1]
+        wanted = selection.columns or names[:1]
         # Names of columns may differ in nothing but their case, or hold a dot.
         plain = found.toDF(*(f"c{number}" for number in range(len(names))))
         chosen = plain.select(*(f"c{names.index(name)}" for name in wanted))
-        return map_batches(chosen, partial(_rows, asked=asked, names=tuple(wanted)), asked.kind)
+        return map_batches(chosen, partial(_rows, selection=selection, names=tuple(wanted)), selection.kind)
 
     def place(self, table: str, row: int) -> Place:
         """Where a row is: the partition, and the row there."""
@@ -202,22 +208,22 @@ def _place_in_frame(table: str, part: int, row: int) -> Place:
     return Place(f"table {table!r}", f"partition {part + 1}, row {row + 1}")
 
 
-def _rows(batches: Batches, asked: Asked, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+def _rows(batches: Batches, selection: TableSelection, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     """The rows of a partition of a dataframe."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    what = What(context.partitionId() if context else 0, 0, {})
-    place = partial(_place_in_frame, asked.table, what.part)
-    yield from _telling(what, asked, _plain(batches, names, what, place), place)
+    summary = PartitionSummary(context.partitionId() if context else 0, 0, {})
+    place = partial(_place_in_frame, selection.table, summary.part)
+    yield from _with_summary(summary, selection, _plain(batches, names, summary, place), place)
 
 
-def _plain(batches: Batches, names: tuple[str, ...], what: What, place: Any) -> Iterator[pa.Table]:
+def _plain(batches: Batches, names: tuple[str, ...], summary: PartitionSummary, place: Any) -> Iterator[pa.Table]:
     for batch in batches:
         source = FrameSource(pa.Table.from_batches([batch]).rename_columns(list(names)))
         try:
             yield source.read(source.table, names)
         except DataError as problem:
             found = _ROW.search(problem.place)
-            at = place(what.rows + int(found[1]) - 1) if found else Place(place(0).source, "")
+            at = place(summary.rows + int(found[1]) - 1) if found else Place(place(0).source, "")
             raise DataError(problem.message, source=at.source, place=at.place, path=problem.path) from None

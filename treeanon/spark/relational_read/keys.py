@@ -9,14 +9,14 @@ from treeanon.errors import DataError
 from treeanon.forest import ReadReport
 from treeanon.io.options import ReadOptions
 from treeanon.schema.keys import ForeignKey, columns_text
-from treeanon.spark.relational_read.columns import ROW, Seen
+from treeanon.spark.relational_read.columns import ROW, ColumnSummary
 from treeanon.spark.relational_read.loading import Loaded, filled, united
 from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_NONE = Seen()
+_NONE = ColumnSummary()
 
 
 def check_keys(loaded: Loaded, options: ReadOptions, report: ReadReport) -> None:

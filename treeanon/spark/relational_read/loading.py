@@ -12,9 +12,9 @@ from treeanon.errors import DataError
 from treeanon.io.relational.moved_tables import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, holder_key
 from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey
-from treeanon.spark.records import give_up
-from treeanon.spark.relational_read.columns import ROW, TOLD, Asked, Seen
-from treeanon.spark.relational_read.inputs import Tables, What
+from treeanon.spark.records import unpersist
+from treeanon.spark.relational_read.columns import REPORT, ROW, ColumnSummary, TableSelection
+from treeanon.spark.relational_read.inputs import PartitionSummary, Tables
 from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ class Loaded:
 
     source: Tables
     plan: Plan
-    asked: dict[str, Asked]
+    selections: dict[str, TableSelection]
     frames: dict[str, DataFrame] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
-    seen: dict[tuple[str, str], Seen] = field(default_factory=dict)
+    seen: dict[tuple[str, str], ColumnSummary] = field(default_factory=dict)
     own: dict[ForeignKey, list[str]] = field(default_factory=dict)
     kept: list[DataFrame] = field(default_factory=list)
 
@@ -47,18 +47,18 @@ class Loaded:
 
     def close(self) -> None:
         """Gives up what is kept."""
-        give_up(self.kept)
+        unpersist(self.kept)
         self.kept.clear()
 
     def value(self, table: str, column: str) -> Column:
         """The texts of a column."""
         from pyspark.sql import functions as f
 
-        return f.col(self.asked[table].names["value", column])
+        return f.col(self.selections[table].names["value", column])
 
     def key_names(self, table: str, columns: tuple[str, ...]) -> list[str]:
         """The columns of a key, as read."""
-        return [self.asked[table].names["key", name] for name in columns]
+        return [self.selections[table].names["key", name] for name in columns]
 
     def own_names(self, key: ForeignKey) -> list[str]:
         """The columns by which rows of a key's table refer to others."""
@@ -72,7 +72,7 @@ class Loaded:
         """Whether rows are of the kind that a stop's predicate asks for, or persons at the first one."""
         from pyspark.sql import functions as f
 
-        mark = self.asked[stop.table].mark
+        mark = self.selections[stop.table].mark
         if stop.link is None:
             return self.value(stop.table, mark) == "1" if mark else f.lit(True)
         if stop.fixed is None:
@@ -82,7 +82,7 @@ class Loaded:
 
 def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
     """The tables of a plan, read; DataError for the first row that cannot be."""
-    loaded = Loaded(source, plan, _all_asked(source, plan))
+    loaded = Loaded(source, plan, _all_selections(source, plan))
     try:
         with spark_failures(source.name):
             _load(spark, loaded)
@@ -92,19 +92,19 @@ def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
     return loaded
 
 
-def _all_asked(source: Tables, plan: Plan) -> dict[str, Asked]:
+def _all_selections(source: Tables, plan: Plan) -> dict[str, TableSelection]:
     """What is wanted of all tables of a plan, and of those of what was moved from their rows."""
-    out = {table: _asked(source, plan, table) for table in plan.tables()}
+    out = {table: _selection(source, plan, table) for table in plan.tables()}
     for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
         name = MOVED_TABLE + table
         if name in source.tables():
             key = holder_key(source, table)
             out[table] = replace(out[table], holder=tuple(key))
-            out[name] = Asked(name, (NODE, ABOVE, *(HOLDER + column for column in key)), (UNDER, CLASS, VALUE))
+            out[name] = TableSelection(name, (NODE, ABOVE, *(HOLDER + column for column in key)), (UNDER, CLASS, VALUE))
     return out
 
 
-def _asked(source: Tables, plan: Plan, table: str) -> Asked:
+def _selection(source: Tables, plan: Plan, table: str) -> TableSelection:
     """What is wanted of a table."""
     info = source.tables()[table]
     followed = plan.followed()
@@ -115,7 +115,7 @@ def _asked(source: Tables, plan: Plan, table: str) -> Asked:
     if is_marked and plan.record_column not in values:
         values.append(plan.record_column)
     keys += info.primary
-    return Asked(table, tuple(dict.fromkeys(keys)), tuple(values), plan.record_column if is_marked else "")
+    return TableSelection(table, tuple(dict.fromkeys(keys)), tuple(values), plan.record_column if is_marked else "")
 
 
 def _load(spark: SparkSession, loaded: Loaded) -> None:
@@ -123,24 +123,24 @@ def _load(spark: SparkSession, loaded: Loaded) -> None:
     from pyspark.sql import functions as f
 
     contents: list[DataFrame] = []
-    for table, asked in loaded.asked.items():
-        frame = loaded.keep(loaded.source.frame(spark, asked))
-        contents.append(frame.where(f.col(TOLD).isNotNull()).select(f.lit(len(contents)).alias("number"), TOLD))
-        loaded.frames[table] = frame.where(f.col(ROW).isNotNull()).drop(TOLD)
-    told: list[list[What]] = [[] for _ in contents]
+    for table, selections in loaded.selections.items():
+        frame = loaded.keep(loaded.source.frame(spark, selections))
+        contents.append(frame.where(f.col(REPORT).isNotNull()).select(f.lit(len(contents)).alias("number"), REPORT))
+        loaded.frames[table] = frame.where(f.col(ROW).isNotNull()).drop(REPORT)
+    reports: list[list[PartitionSummary]] = [[] for _ in contents]
     for row in united(contents).collect():
-        told[row["number"]].append(pickle.loads(row[TOLD]))
-    for table, parts in zip(loaded.asked, told, strict=True):
-        _take(loaded, table, sorted(parts, key=lambda one: one.part))
+        reports[row["number"]].append(pickle.loads(row[REPORT]))
+    for table, parts in zip(loaded.selections, reports, strict=True):
+        _merge_reports(loaded, table, sorted(parts, key=lambda one: one.part))
 
 
-def _take(loaded: Loaded, table: str, told: list[What]) -> None:
+def _merge_reports(loaded: Loaded, table: str, reports: list[PartitionSummary]) -> None:
     """Takes what the partitions of a table tell; DataError for the first row that is wrong."""
-    for what in told:
-        what.refuse()
-        for name, seen in what.seen.items():
-            loaded.seen.setdefault((table, name), Seen()).add(seen)
-    loaded.sizes[table] = sum(what.rows for what in told)
+    for summary in reports:
+        summary.refuse()
+        for name, seen in summary.seen.items():
+            loaded.seen.setdefault((table, name), ColumnSummary()).add(seen)
+    loaded.sizes[table] = sum(summary.rows for summary in reports)
     if any(seen.is_mixed for (other, _), seen in loaded.seen.items() if other == table):
         raise DataError(f"the parts of table {table!r} have columns of different types", source=loaded.source.name)
 

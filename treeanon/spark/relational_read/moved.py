@@ -26,7 +26,7 @@ from treeanon.io.relational.moved_tables import (
 from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey
 from treeanon.spark.records import Batches, map_batches
-from treeanon.spark.relational_read.accounts import Reached
+from treeanon.spark.relational_read.accounts import ReachedRows
 from treeanon.spark.relational_read.columns import ROW
 from treeanon.spark.relational_read.keys import circle_of, counted, equal, refuse
 from treeanon.spark.relational_read.loading import Loaded, filled
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-def check_moved(found: Reached) -> None:
+def check_moved(found: ReachedRows) -> None:
     """Refuses moved nodes without a place; and those that only one machine reads, as no release of ours has them."""
     loaded = found.loaded
-    for table, asked in loaded.asked.items():
+    for table, selections in loaded.selections.items():
         name = MOVED_TABLE + table
-        if name not in loaded.asked:
+        if name not in loaded.selections:
             continue
         above = ForeignKey(name, (ABOVE,), name, (NODE,))
-        row = ForeignKey(name, tuple(HOLDER + column for column in asked.holder), table, asked.holder)
+        row = ForeignKey(name, tuple(HOLDER + column for column in selections.holder), table, selections.holder)
         _check_keys(loaded, above, row)
         _check_places(found, above, row)
 
@@ -64,7 +64,7 @@ def _check_keys(loaded: Loaded, *keys: ForeignKey) -> None:
         raise DataError(BROKEN_KEYS, source=loaded.source.name, place=f"table {keys[0].table!r}")
 
 
-def _check_places(found: Reached, above: ForeignKey, row: ForeignKey) -> None:
+def _check_places(found: ReachedRows, above: ForeignKey, row: ForeignKey) -> None:
     from pyspark.sql import functions as f
 
     loaded, name = found.loaded, above.table
@@ -111,7 +111,7 @@ def _check_places(found: Reached, above: ForeignKey, row: ForeignKey) -> None:
         refuse(loaded, CIRCLE, name, lost[0][0])
 
 
-def _held(found: Reached, table: str) -> tuple[Column, Column]:
+def _held(found: ReachedRows, table: str) -> tuple[Column, Column]:
     """The classes that moved nodes may lie under in a row of a table, and those for which several have the row."""
     from pyspark.sql import functions as f
 
@@ -138,11 +138,11 @@ def moved_at(loaded: Loaded, stops: Sequence[Stop]) -> DataFrame | None:
 
     name = MOVED_TABLE + stops[0].table
     names = [one for stop in stops if stop.is_container for one in _names(loaded.plan, stop)]
-    if name not in loaded.asked or not names:
+    if name not in loaded.selections or not names:
         return None
-    holder = loaded.key_names(name, tuple(HOLDER + one for one in loaded.asked[stops[0].table].holder))
+    holder = loaded.key_names(name, tuple(HOLDER + one for one in loaded.selections[stops[0].table].holder))
     columns = loaded.key_names(name, (NODE, ABOVE))
-    columns += [loaded.asked[name].names["value", one] for one in (UNDER, CLASS, VALUE)]
+    columns += [loaded.selections[name].names["value", one] for one in (UNDER, CLASS, VALUE)]
     nodes = loaded.frames[name].where(loaded.value(name, UNDER).isin(names))
     at = [f"a{number}" for number in range(len(holder))]
     held = nodes.groupBy(*(f.col(a).alias(b) for a, b in zip(holder, at, strict=True)))

@@ -42,7 +42,7 @@ def documents(loaded: Loaded) -> DataFrame:
 
     found = _nested(loaded, ()).where(loaded.fits(loaded.plan.stops[0]))
     texts = found.select(f.to_json("document").alias("text"))
-    if any(MOVED_TABLE + table in loaded.asked for table in loaded.asked):
+    if any(MOVED_TABLE + table in loaded.selections for table in loaded.selections):
         texts = with_moved(texts)
     return texts.repartition("text").sortWithinPartitions("text")
 
@@ -61,7 +61,7 @@ def _nested(loaded: Loaded, labels: Labels) -> DataFrame:
         fields.append(f.col(f"d{number}").alias(below.labels[-1]))
     moved = moved_at(loaded, stops)
     if moved is not None:
-        frame = _joined(frame, moved, loaded.key_names(table, loaded.asked[table].holder))
+        frame = _joined(frame, moved, loaded.key_names(table, loaded.selections[table].holder))
         fields.append(f.col("moved").alias(MOVED))
     return frame.withColumn("document", f.struct(*fields))
 

@@ -20,7 +20,7 @@ from treeanon.io.relational.layout import Rows, lay_out
 from treeanon.io.relational.lookup_contents import contents
 from treeanon.io.relational.plan import MOVED_TABLE
 from treeanon.spark.reading import classes_of
-from treeanon.spark.records import rows_of
+from treeanon.spark.records import batch_of
 from treeanon.spark.relational_write.parts import part_forest
 
 LOOKED_UP = "part int, held int, row int, name binary"
@@ -29,7 +29,7 @@ holds; or (table -1) what the part tells of itself."""
 
 
 @dataclass(frozen=True)
-class PartTold:
+class PartSummary:
     """What a part tells of itself: how many rows of each table are its own, and what it can agree upon."""
 
     part: int
@@ -76,11 +76,11 @@ class Work:
             names = [self.name(stop, held.tobytes()) for held in found.held]
             places = (found.rows + blocks[table][stop].start).astype(np.int32)
             same = (np.full(len(names), value, np.int32) for value in (number, self.tables.index(table)))
-            batches.append(rows_of(LOOKED_UP, *same, places, names))
+            batches.append(batch_of(LOOKED_UP, *same, places, names))
         for table in self.tables:
             moved = [rows.moved[container] for container in moved_from(plan, rows, table)]
             own[MOVED_TABLE + table] = sum(len(nodes.row) for nodes in moved)
         keyed = all_keys(self.needs, rows, self.primary, lambda _, count: np.arange(1, count + 1))
-        told = PartTold(number, own, agreement(forest, plan, rows, keyed))
-        batches.append(rows_of(LOOKED_UP, [number], [-1], [-1], [pickle.dumps(told)]))
+        summaries = PartSummary(number, own, agreement(forest, plan, rows, keyed))
+        batches.append(batch_of(LOOKED_UP, [number], [-1], [-1], [pickle.dumps(summaries)]))
         return pa.Table.from_batches(batches)

@@ -16,7 +16,7 @@ import numpy as np
 
 from treeanon.arrays import Longs
 from treeanon.io.relational.arrow_tables import Agreed
-from treeanon.spark.relational_write.laying import PartTold
+from treeanon.spark.relational_write.laying import PartSummary
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -30,12 +30,12 @@ class Overview:
     before: Mapping[int, Mapping[str, int]]
 
 
-def overview(told: Sequence[PartTold], merged: Mapping[str, int]) -> Overview:
+def overview(summaries: Sequence[PartSummary], merged: Mapping[str, int]) -> Overview:
     """The overview of what the parts tell; of each table `merged` rows are no part's own, and come first."""
-    agreed = reduce(Agreed.with_part, (part.agreed for part in told))
-    last = {table: merged.get(table, 0) for part in told for table in part.own}
+    agreed = reduce(Agreed.with_part, (part.agreed for part in summaries))
+    last = {table: merged.get(table, 0) for part in summaries for table in part.own}
     before = {}
-    for part in sorted(told, key=lambda part: part.part):
+    for part in sorted(summaries, key=lambda part: part.part):
         before[part.part] = dict(last)
         for table, rows in part.own.items():
             last[table] += rows
@@ -57,7 +57,7 @@ def numbers_of(looked_up: DataFrame) -> DataFrame:
     return looked_up.join(numbered, ["held", "name"]).select("part", "held", "row", "number", is_mine)
 
 
-def different(looked_up: DataFrame, tables: Sequence[str]) -> dict[str, int]:
+def count_distinct(looked_up: DataFrame, tables: Sequence[str]) -> dict[str, int]:
     """How many looked-up rows of each table there are, equal ones counted once."""
     counts = looked_up.select("held", "name").distinct().groupBy("held").count().collect()
     return {tables[row["held"]]: int(row["count"]) for row in counts}

@@ -14,7 +14,7 @@ from treeanon.kernels.tree.forest import hash_records
 from treeanon.schema import Schema
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.records import BLOCKS, FINGERPRINT, Batches, block_forest, map_batches, rows_of
+from treeanon.spark.records import BLOCKS, FINGERPRINT, Batches, batch_of, block_forest, map_batches
 from treeanon.spark.writing import random_places
 
 if TYPE_CHECKING:
@@ -38,19 +38,19 @@ def parts_for(records: int, nodes: int) -> int:
 
 def parted(dataset: Dataset, recipe: Recipe, parts: int, secret: bytes) -> DataFrame:
     """The published records in so many parts, by random places that are the same for every attempt at a task."""
-    work = partial(_split, sent=recipe.sent(dataset), parts=parts, secret=secret)
+    work = partial(_split, broadcast=recipe.broadcast(dataset), parts=parts, secret=secret)
     return map_batches(dataset.frame, work, PARTS).repartition(parts, "part")
 
 
-def _split(batches: Batches, sent: Any, parts: int, secret: bytes) -> Iterator[pa.RecordBatch]:
-    for number, after in enumerate(sent.after(batches)):
+def _split(batches: Batches, broadcast: Any, parts: int, secret: bytes) -> Iterator[pa.RecordBatch]:
+    for number, after in enumerate(broadcast.after(batches)):
         places = random_places(secret, number, len(after))
         part = (places % np.uint64(parts)).astype(np.int32)
         order = np.argsort(part, kind="stable")
         ends = np.flatnonzero(np.diff(part[order], append=parts)) + 1
         blocks = [order[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
         forests = [after.take(block) for block in blocks]
-        yield rows_of(
+        yield batch_of(
             PARTS,
             [forest.offsets.tobytes() for forest in forests],
             [forest.parent.tobytes() for forest in forests],

@@ -26,14 +26,14 @@ from treeanon.io.relational.reading import resolved
 from treeanon.io.relational.write_folder import delimiter_of, file_names, is_package, package_of
 from treeanon.io.relational.writing import check_target, plan_of
 from treeanon.schema import Schema
-from treeanon.spark.interface import Job, Told
+from treeanon.spark.interface import Job, Notify
 from treeanon.spark.reading import Dataset
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.relational_read.inputs import FolderTables
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.relational_write.parts import parts_for
-from treeanon.spark.relational_write.release import SpreadTables, spread_tables
-from treeanon.spark.solving import Solved, verified
+from treeanon.spark.relational_write.release import DistributedTables, distributed_tables
+from treeanon.spark.solving import SolveResult, verify_written
 from treeanon.spark.writing import Target
 from treeanon.verifier.verdict import Verdict
 
@@ -46,7 +46,7 @@ def folders_of(tables: list[TableOut]) -> list[str]:
     return file_names([table.name for table in tables], "")
 
 
-def save_tables(spread: SpreadTables, files: str, place: str) -> None:
+def save_tables(spread: DistributedTables, files: str, place: str) -> None:
     """Writes the tables to folders at a place, as csv, tsv or parquet."""
     for held, (table, folder) in enumerate(zip(spread.tables, folders_of(spread.tables), strict=True)):
         chunks = spread.frame.where(f"held = {held}").select("rows")
@@ -80,12 +80,12 @@ def _lines(batches: Batches, header: str, files: str) -> Iterator[pa.RecordBatch
     # Spark makes a file for the first partition in any case: it holds the names at least.
     is_first = context is None or context.partitionId() == 0
     if is_first:
-        yield rows_of("text string", [header])
+        yield batch_of("text string", [header])
     for rows in _rows(batches):
         if not is_first:
-            yield rows_of("text string", [header])
+            yield batch_of("text string", [header])
             is_first = True
-        yield rows_of("text string", [_written(pa.Table.from_batches([rows]), files, header=False)])
+        yield batch_of("text string", [_written(pa.Table.from_batches([rows]), files, header=False)])
 
 
 def _written(rows: pa.Table, files: str, *, header: bool = True) -> str:
@@ -114,12 +114,12 @@ class TablesTarget(Target):
         self._list(self.place, "", found)
         return is_package(self._read(self.path(self.place, PACKAGE)), found[False], found[True])
 
-    def write_tables(self, spread: SpreadTables, check: Callable[[str], None]) -> None:
+    def write_tables(self, spread: DistributedTables, check: Callable[[str], None]) -> None:
         """Has tables written; they appear once `check` has passed the folder."""
         self.tables = spread.tables
         self.write(lambda place: save_tables(spread, self.files, place), check)
 
-    def tidy(self) -> None:
+    def arrange(self) -> None:
         """Gives all files neutral names, and describes them."""
         paths = []
         for folder in folders_of(self.tables):
@@ -164,21 +164,27 @@ def files_of(schema: Schema) -> str:
 
 
 def write_tables(
-    dataset: Dataset, solved: Solved, target: TablesTarget, schema: Schema, tables: Schema, seed: int | None, told: Told
+    dataset: Dataset,
+    solved: SolveResult,
+    target: TablesTarget,
+    schema: Schema,
+    tables: Schema,
+    seed: int | None,
+    notify: Notify,
 ) -> Verdict:
     """The verdict on the tables written to a target, by the schema of `tables` with its keys; `schema` is as given."""
-    told("writing")
+    notify("writing")
     spark, after = dataset.frame.sparkSession, solved.loss.after
     verdicts: list[Verdict] = []
 
     def check(place: str) -> None:
-        told("checking what was written")
+        notify("checking what was written")
         with closing(lines_of_folder(spark, place.removeprefix("file:"), schema, ReadOptions())) as found:
             _refuse_more(target.name, found.report)
-            verdicts.append(verified(replace(found, name=target.name), dataset.schema, dataset, solved))
+            verdicts.append(verify_written(replace(found, name=target.name), dataset.schema, dataset, solved))
 
     parts = parts_for(after.records, after.nodes)
-    with spread_tables(dataset, solved.recipe, tables, seed, parts) as spread:
+    with distributed_tables(dataset, solved.recipe, tables, seed, parts) as spread:
         target.write_tables(spread, check)
     return verdicts[-1]
 

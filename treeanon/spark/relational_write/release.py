@@ -18,11 +18,11 @@ from treeanon.io.relational.fresh_keys import Numbered, all_keys, blocks_of, cho
 from treeanon.io.relational.layout import Rows, lay_out
 from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
-from treeanon.spark.reading import Dataset, outline
+from treeanon.spark.reading import Dataset, without_hierarchies
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.records import on_disk, rows_of
+from treeanon.spark.records import batch_of, persisted
 from treeanon.spark.relational_write.laying import LOOKED_UP, Work
-from treeanon.spark.relational_write.numbers import Overview, different, numbers_of, overview, random_order
+from treeanon.spark.relational_write.numbers import Overview, count_distinct, numbers_of, overview, random_order
 from treeanon.spark.relational_write.parts import parted
 from treeanon.spark.writing import secret_of
 
@@ -36,7 +36,7 @@ _ROWS_A_CHUNK = 20_000
 
 
 @dataclass(frozen=True)
-class SpreadTables:
+class DistributedTables:
     """The tables of a release: what each is (without rows), and rows of CHUNKS for all of them."""
 
     tables: list[TableOut]
@@ -44,23 +44,23 @@ class SpreadTables:
 
 
 @contextmanager
-def spread_tables(
+def distributed_tables(
     dataset: Dataset, recipe: Recipe, schema: Schema, seed: int | None, parts: int
-) -> Iterator[SpreadTables]:
+) -> Iterator[DistributedTables]:
     """The tables of what is published of a dataset, by a resolved schema of tables; the workers hold them meanwhile."""
-    shared = outline(schema)
+    shared = without_hierarchies(schema)
     work = Work(needs_of(shared), kept_primary(shared), secret_of(seed), dataset.shared)
     with (
-        on_disk(parted(dataset, recipe, parts, work.secret)) as records,
-        on_disk(records.groupBy("part").applyInArrow(lambda part: work.survey(part), LOOKED_UP)) as surveyed,
+        persisted(parted(dataset, recipe, parts, work.secret)) as records,
+        persisted(records.groupBy("part").applyInArrow(lambda part: work.survey(part), LOOKED_UP)) as surveyed,
     ):
-        told = [pickle.loads(row["name"]) for row in surveyed.where("held < 0").select("name").collect()]
+        summaries = [pickle.loads(row["name"]) for row in surveyed.where("held < 0").select("name").collect()]
         looked_up = surveyed.where("held >= 0")
-        found = overview(told, different(looked_up, work.tables))
+        found = overview(summaries, count_distinct(looked_up, work.tables))
         numbers = numbers_of(looked_up).groupBy("part")
         made = records.groupBy("part").cogroup(numbers)
-        with on_disk(made.applyInArrow(lambda part, own: _chunks(part, own, work, found), CHUNKS)) as chunks:
-            yield SpreadTables(shapes(dataset.schema, dataset.classes, work, found), chunks)
+        with persisted(made.applyInArrow(lambda part, own: _chunks(part, own, work, found), CHUNKS)) as chunks:
+            yield DistributedTables(shapes(dataset.schema, dataset.classes, work, found), chunks)
 
 
 def shapes(schema: Schema, classes: Classes, work: Work, found: Overview) -> list[TableOut]:
@@ -92,10 +92,10 @@ def made_part(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) 
 
 def _chunks(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> pa.Table:
     """The tables of a part as rows of CHUNKS."""
-    batches = [rows_of(CHUNKS, [], [])]
+    batches = [batch_of(CHUNKS, [], [])]
     for held, table in enumerate(made_part(part, looked_up, work, found)):
         for batch in table.data.combine_chunks().to_batches(max_chunksize=_ROWS_A_CHUNK):
-            batches.append(rows_of(CHUNKS, [held], [_packed(batch)]))
+            batches.append(batch_of(CHUNKS, [held], [_packed(batch)]))
     return pa.Table.from_batches(batches)
 
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from treeanon.arrays import Longs
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models.model import Model
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.table import Column, Groups, Histogram
 from treeanon.verifier.models import Checked
 from treeanon.verifier.table import TableVerdict
@@ -27,11 +27,11 @@ from treeanon.verifier.table import TableVerdict
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TOLD = "model int, groups long, persons long, least long"
+_FAILURES = "model int, groups long, persons long, least long"
 
 
 @dataclass(frozen=True)
-class Print:
+class RowFingerprint:
     """A fingerprint of rows in any order: how many there are, and the sums of two hashes."""
 
     rows: int
@@ -39,14 +39,14 @@ class Print:
     second: int
 
 
-def print_of(frame: DataFrame, columns: int) -> Print:
+def fingerprint_of(frame: DataFrame, columns: int) -> RowFingerprint:
     """The fingerprint of rows with texts v0, v1, …"""
     from pyspark.sql import functions as f
 
     marked = [f.coalesce(f.concat(f.lit("="), f.col(f"v{i}")), f.lit("-")) for i in range(columns)]
     hashes = [f.xxhash64(f.lit(seed), *marked).cast("decimal(38,0)") for seed in ("one", "two")]
     found = frame.agg(f.count(f.lit(1)), *(f.sum(one) for one in hashes)).collect()[0]
-    return Print(found[0], int(found[1] or 0), int(found[2] or 0))
+    return RowFingerprint(found[0], int(found[1] or 0), int(found[2] or 0))
 
 
 def check_written(frame: DataFrame, columns: Sequence[Column], models: Sequence[Model]) -> tuple[TableVerdict, int]:
@@ -67,14 +67,16 @@ def check_written(frame: DataFrame, columns: Sequence[Column], models: Sequence[
     checked: dict[int, Checked] = {}
     by_size = {i: model for i, model in enumerate(models) if model.sensitive is None}
     if by_size:
-        checked |= _asked(map_batches(sizes.select("persons"), partial(_by_size, models=by_size), _TOLD), by_size, None)
+        checked |= _collected(
+            map_batches(sizes.select("persons"), partial(_by_size, models=by_size), _FAILURES), by_size, None
+        )
     found = [checked[i] for i in by_size]
     for column in sensitive:
         own = {i: model for i, model in enumerate(models) if model.sensitive is not None and _looks(model, column.name)}
         if own:
             others = [place[c.name] for c in sensitive if c.name != column.name]
-            told = _of_column(cells, [*quasi, *others], place[column.name], column, own)
-            found += _asked(told, own, column.name).values()
+            failing = _of_column(cells, [*quasi, *others], place[column.name], column, own)
+            found += _collected(failing, own, column.name).values()
     return TableVerdict(tuple(found), least, groups, persons or 0, persons or 0, time.perf_counter() - begun), int(
         squares or 0
     )
@@ -84,11 +86,11 @@ def _looks(model: Model, column: str) -> bool:
     return not model.sensitive or column in model.sensitive
 
 
-def _asked(told: DataFrame, models: dict[int, Model], column: str | None) -> dict[int, Checked]:
+def _collected(reports: DataFrame, models: dict[int, Model], column: str | None) -> dict[int, Checked]:
     """What came out for each model, of what the partitions tell."""
     from pyspark.sql import functions as f
 
-    summed = told.groupBy("model").agg(f.sum("groups"), f.sum("persons")).collect()
+    summed = reports.groupBy("model").agg(f.sum("groups"), f.sum("persons")).collect()
     failing = {row[0]: (row[1], row[2]) for row in summed}
     return {i: Checked(model.name, column, *failing.get(i, (0, 0))) for i, model in models.items()}
 
@@ -106,7 +108,7 @@ def _failing(groups: Groups, models: dict[int, Model]) -> pa.RecordBatch:
     for i, model in models.items():
         fails = ~model.holds(groups)
         rows.append((i, int(fails.sum()), int(groups.sizes[fails].sum()), 0))
-    return rows_of(_TOLD, *zip(*rows, strict=True))
+    return batch_of(_FAILURES, *zip(*rows, strict=True))
 
 
 def _of_column(cells: DataFrame, alike: list[str], value: str, column: Column, models: dict[int, Model]) -> DataFrame:
@@ -119,7 +121,7 @@ def _of_column(cells: DataFrame, alike: list[str], value: str, column: Column, m
     whole[_codes(counted.column(0), hierarchy)] = counted.column(1).to_numpy()
     together = cells.repartition(*alike).sortWithinPartitions(*alike).select(*alike, value, "persons")
     shared = cells.sparkSession.sparkContext.broadcast((column.name, hierarchy, whole, models))
-    return map_batches(together, partial(_by_values, shared=shared), _TOLD)
+    return map_batches(together, partial(_by_values, shared=shared), _FAILURES)
 
 
 def _by_values(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:

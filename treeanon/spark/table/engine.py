@@ -20,13 +20,13 @@ from treeanon.release.table_request import Publish, TableRequest, default_search
 from treeanon.release.table_search import largest_k, require
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job
-from treeanon.spark.records import on_disk
-from treeanon.spark.session import Telling, session
-from treeanon.spark.table.checking import check_written, print_of
+from treeanon.spark.records import persisted
+from treeanon.spark.session import Notifier, session
+from treeanon.spark.table.checking import check_written, fingerprint_of
 from treeanon.spark.table.inputs import Input, flat_format, input_of_files, input_of_frame
 from treeanon.spark.table.ranges import check_ranges, check_request, released, search_ranges
-from treeanon.spark.table.reading import Rows, read_spread
-from treeanon.spark.table.searching import Published, fits_driver, search_whole
+from treeanon.spark.table.reading import Rows, read_coded_rows
+from treeanon.spark.table.searching import PublishedRows, fits_driver, search_whole
 from treeanon.spark.table.writing import (
     frame_input,
     in_order,
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 _OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd")
 
 
-def is_of_rows(schema: Schema, asked: Mapping[str, Any]) -> bool:
+def is_of_rows(schema: Schema, arguments: Mapping[str, Any]) -> bool:
     """Whether what is asked for of a dataframe is a release of rows: by the search, or by the format of the schema."""
-    if asked.get("algorithm") is not None:
-        return asked["algorithm"] in FLAT_ALGORITHMS
-    return schema.input.is_flat and not any(asked.get(name) is not None for name in ("m", "n", "negative"))
+    if arguments.get("algorithm") is not None:
+        return arguments["algorithm"] in FLAT_ALGORITHMS
+    return schema.input.is_flat and not any(arguments.get(name) is not None for name in ("m", "n", "negative"))
 
 
 def table_request_of(
@@ -59,17 +59,17 @@ def table_request_of(
     algorithm: str | None = None,
     publish: Publish = "generalized",
     max_suppressed: int | float | str = 0,
-    **asked: Any,
+    **arguments: Any,
 ) -> TableRequest:
     """What is asked by names, as of `treeanon.release.anonymize_table`."""
-    of_models = {name: asked.pop(name) for name in _OF_MODELS if name in asked}
-    given = {name: value for name, value in asked.items() if value is not None}
+    of_models = {name: arguments.pop(name) for name in _OF_MODELS if name in arguments}
+    given = {name: value for name, value in arguments.items() if value is not None}
     found = (*models_of(l=l, **of_models), *models)
     name = algorithm or default_search(publish)
     return TableRequest(found, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
 
 
-def publish_table(job: Job, request: TableRequest, told: Telling) -> TableRelease:
+def publish_table(job: Job, request: TableRequest, notify: Notifier) -> TableRelease:
     """The release of a job's input that a request asks for, written as a folder of files and checked."""
     from treeanon.spark.engine import prepared
 
@@ -79,12 +79,12 @@ def publish_table(job: Job, request: TableRequest, told: Telling) -> TableReleas
     with prepared(session()) as spark:
         ending = ".tsv" if plain_name(job.target).endswith(".tsv") else f".{target_form}"
         target = Target(spark, job.target, ending, force=job.force)
-        told("reading")
+        notify("reading")
         given = input_of_files(spark, job.source, job.schema, form, job.delimiter)
         options = ReadOptions(job.on_error, job.strict)
-        rows = read_spread(given, options, job.seed, show_values=job.show_values)
-        with _made(rows, request, told, job.sample) as (rows, published):
-            return _written(spark, rows, published, request, target, target_form, told)
+        rows = read_coded_rows(given, options, job.seed, show_values=job.show_values)
+        with _made(rows, request, notify, job.sample) as (rows, published):
+            return _written(spark, rows, published, request, target, target_form, notify)
 
 
 def target_format(job: Job, form: str) -> str:
@@ -96,7 +96,7 @@ def target_format(job: Job, form: str) -> str:
 
 
 def publish_table_frame(
-    frame: DataFrame, schema: Schema, request: TableRequest, seed: int | None, told: Telling, most: int | None = None
+    frame: DataFrame, schema: Schema, request: TableRequest, seed: int | None, notify: Notifier, most: int | None = None
 ) -> tuple[DataFrame, TableRelease]:
     """The published rows of a dataframe, in random order, and what there is to tell of them.
 
@@ -107,34 +107,36 @@ def publish_table_frame(
     check_request(request, schema)
     with prepared(frame.sparkSession):
         given = input_of_frame(frame, schema)
-        with _made(read_spread(given, ReadOptions(), seed), request, told, most) as (rows, published):
+        with _made(read_coded_rows(given, ReadOptions(), seed), request, notify, most) as (rows, published):
             made = named(in_order(published, rows.rows), rows.columns).localCheckpoint()
-            release = _checked(frame_input(made, rows.columns), rows, published, request, "the release", told)
+            release = _checked(frame_input(made, rows.columns), rows, published, request, "the release", notify)
             return made, release
 
 
 @contextmanager
-def _made(rows: Rows, request: TableRequest, told: Telling, most: int | None) -> Iterator[tuple[Rows, Published]]:
+def _made(
+    rows: Rows, request: TableRequest, notify: Notifier, most: int | None
+) -> Iterator[tuple[Rows, PublishedRows]]:
     """The rows and those published, both kept on the disks of the workers for the time."""
-    with on_disk(rows.frame) as frame:
+    with persisted(rows.frame) as frame:
         rows = replace(rows, frame=frame)
         if fits_driver(rows, most):
-            told(f"searching in {rows.rows:,} rows")
-            published = search_whole(rows, request, told.progress)
-            with on_disk(published.frame) as found:
+            notify(f"searching in {rows.rows:,} rows")
+            published = search_whole(rows, request, notify.progress)
+            with persisted(published.frame) as found:
                 yield rows, replace(published, frame=found)
             return
         check_ranges(request, rows)
-        told(f"searching in ranges of {rows.rows:,} rows")
-        with on_disk(search_ranges(rows, request, most)) as found:
+        notify(f"searching in ranges of {rows.rows:,} rows")
+        with persisted(search_ranges(rows, request, most)) as found:
             yield rows, released(found, rows, request)
 
 
 def _written(
-    spark: Any, rows: Rows, published: Published, request: TableRequest, target: Target, form: str, told: Telling
+    spark: Any, rows: Rows, published: PublishedRows, request: TableRequest, target: Target, form: str, notify: Notifier
 ) -> TableRelease:
     """The release as it was written to a target, which appears as one."""
-    told("writing")
+    notify("writing")
     delimiter = "\t" if target.ending == ".tsv" else rows.report.delimiter or ","
     found: list[TableRelease] = []
 
@@ -144,31 +146,31 @@ def _written(
     def check(place: str) -> None:
         again = written_input(spark, place, rows.columns, form, delimiter)
         again = replace(again, lines=replace(again.lines, name=target.name, files={}))
-        found.append(_checked(again, rows, published, request, target.name, told))
+        found.append(_checked(again, rows, published, request, target.name, notify))
 
     target.write(write, check)
     return found[-1]
 
 
 def _checked(
-    again: Input, rows: Rows, published: Published, request: TableRequest, name: str, told: Telling
+    again: Input, rows: Rows, published: PublishedRows, request: TableRequest, name: str, notify: Notifier
 ) -> TableRelease:
     """The release, its verdict on what was written, read again; GuaranteeError unless that is what is published."""
-    told("checking what was written")
+    notify("checking what was written")
     release, width = published.release, len(rows.columns)
-    with on_disk(read_again(again, rows.columns)) as frame:
-        found = print_of(frame, width)
-        if found != print_of(published.frame, width):
+    with persisted(read_again(again, rows.columns)) as frame:
+        found = fingerprint_of(frame, width)
+        if found != fingerprint_of(published.frame, width):
             raise GuaranteeError(f"{name}: not published, for reading it again does not give the published rows")
         if found.rows + release.found.suppressed != rows.rows:
             raise GuaranteeError(f"{name}: not published, for rows are missing: please report it")
         models = tuple(dict.fromkeys((*request.models, *release.models)))
         verdict, squares = check_written(frame, rows.columns, models)
     require(verdict, models)
-    return _told(release, rows, verdict, squares)
+    return _final_release(release, rows, verdict, squares)
 
 
-def _told(release: TableRelease, rows: Rows, verdict: TableVerdict, squares: int) -> TableRelease:
+def _final_release(release: TableRelease, rows: Rows, verdict: TableVerdict, squares: int) -> TableRelease:
     """The release with what is known of it now that it is written; its table has only the values that occur."""
     counts = {
         "rows": rows.rows,

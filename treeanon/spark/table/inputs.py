@@ -31,7 +31,7 @@ from treeanon.io.sources import Source, plain_name
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT
 from treeanon.spark.lines import Lines, lines_of_files
-from treeanon.spark.reading import stretches
+from treeanon.spark.reading import blocks_of_batch
 from treeanon.spark.records import Batches
 from treeanon.spark.session import spark_failures
 
@@ -142,7 +142,7 @@ def _gathered(batches: Batches) -> Iterator[tuple[int, int, int, list[bytes]]]:
     """The lines of a partition by file and block, and how many of the same were before."""
     at, before, lines, size = (-1, -1), 0, list[bytes](), 0
     for batch in batches:
-        for file, start, texts in stretches(batch):
+        for file, start, texts in blocks_of_batch(batch):
             if lines and ((file, start) != at or len(lines) >= _LINES or size >= _BYTES):
                 yield *at, before, lines
                 before, lines, size = before + len(lines), [], 0

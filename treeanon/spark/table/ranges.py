@@ -31,9 +31,9 @@ from treeanon.release.table_request import TableRequest
 from treeanon.release.table_search import largest_k
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.reading import Rows, kinds_of
-from treeanon.spark.table.searching import Published, text_kinds
+from treeanon.spark.table.searching import PublishedRows, text_kinds
 from treeanon.table import Table
 from treeanon.verifier.table import TableVerdict
 
@@ -76,7 +76,7 @@ def _in_parts(search: FlatAlgorithm) -> bool:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _RangeReport:
     """What the search of a range tells: why there is no release, or how many rows it has and left out, and its losses.
 
     `steps` has how far each quasi column has gone up.
@@ -102,27 +102,31 @@ def search_ranges(rows: Rows, request: TableRequest, most: int | None) -> DataFr
         return ranged.groupBy("piece").applyInArrow(lambda table: _searched(table, shared), _kinds(rows))
 
 
-def released(found: DataFrame, rows: Rows, request: TableRequest) -> Published:
+def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRows:
     """The release that ranges make together; GuaranteeError if one of them has none."""
-    told: list[_Told] = [pickle.loads(row[0]) for row in found.where("told is not null").select("told").collect()]
-    problems = sorted({one.problem for one in told if one.problem})
+    reports: list[_RangeReport] = [
+        pickle.loads(row[0]) for row in found.where("told is not null").select("told").collect()
+    ]
+    problems = sorted({one.problem for one in reports if one.problem})
     if problems:
-        raise GuaranteeError(f"of {len(told):,} ranges of rows, searched apart, one has no release: {problems[0]}")
-    suppressed = sum(one.suppressed for one in told)
-    partition = Partition(request.algorithm, request.models, np.zeros(0, np.int64), suppressed, {"ranges": len(told)})
+        raise GuaranteeError(f"of {len(reports):,} ranges of rows, searched apart, one has no release: {problems[0]}")
+    suppressed = sum(one.suppressed for one in reports)
+    partition = Partition(
+        request.algorithm, request.models, np.zeros(0, np.int64), suppressed, {"ranges": len(reports)}
+    )
     # The verdict and the counts are those of what will be written.
     verdict = TableVerdict((), None, 0, 0, 0)
     release = TableRelease(
-        rows.table({name: [] for name in rows.coded}), request.models, partition, _together(told), verdict, {},
+        rows.table({name: [] for name in rows.coded}), request.models, partition, _combined(reports), verdict, {},
         dict(request.options), request.max_suppressed,
     )  # fmt: skip
     names = [kind.split()[0] for kind in text_kinds(len(rows.columns)).split(", ")]
-    return Published(found.where("told is null").select(*names), rows.columns, release, len(told))
+    return PublishedRows(found.where("told is null").select(*names), rows.columns, release, len(reports))
 
 
-def _together(told: Sequence[_Told]) -> FlatLosses:
+def _combined(reports: Sequence[_RangeReport]) -> FlatLosses:
     """The losses of all ranges; what depends on the groups of the whole is put in when these are counted."""
-    losses = [one.loss for one in told if one.loss is not None]
+    losses = [one.loss for one in reports if one.loss is not None]
     shares = np.array([loss.rows for loss in losses], np.float64) / sum(loss.rows for loss in losses)
 
     def mean(values: Iterable[float]) -> float:
@@ -138,7 +142,7 @@ def _together(told: Sequence[_Told]) -> FlatLosses:
         ncp_taxonomy=means("ncp_taxonomy"),
         ncp_set=means("ncp_set"),
         precision=mean(loss.precision for loss in losses),
-        height=int(np.max([one.steps for one in told], axis=0).sum()),
+        height=int(np.max([one.steps for one in reports], axis=0).sum()),
         rows=sum(loss.rows for loss in losses),
         suppressed=sum(loss.suppressed for loss in losses),
     )
@@ -176,7 +180,7 @@ def _numbered(batches: Batches, order: list[str], bounds: Keys, kinds: str) -> I
     """The rows, each with the number of its piece of the order."""
     for batch in batches:
         keys = _keys([batch.column(batch.schema.get_field_index(name)).to_numpy() for name in order])
-        yield rows_of(kinds, np.searchsorted(bounds, keys, side="right"), *batch.columns)
+        yield batch_of(kinds, np.searchsorted(bounds, keys, side="right"), *batch.columns)
 
 
 def _of_size(ranged: DataFrame, least: int) -> DataFrame:
@@ -210,20 +214,20 @@ def _searched(table: pa.Table, shared: Any) -> pa.Table:
         release = fulfill_table(replace(request, max_suppressed=allowed), own, seed=0)
         recoded, kept = release.found.recoded(own)
     except TreeanonError as problem:
-        return _with_told(rows, [], _Told(str(problem)))
+        return _with_report(rows, [], _RangeReport(str(problem)))
     known = iter(recoded.columns)
     values = [next(known).texts() if name[0] == "c" else table[name].take(kept) for name in rows.names]
     steps = tuple(height(Table((column,))) for column in recoded.quasi)
-    told = _Told("", len(own), len(own) - len(kept), release.loss, steps)
-    return _with_told(rows, [table["place"].take(kept), *values], told)
+    reports = _RangeReport("", len(own), len(own) - len(kept), release.loss, steps)
+    return _with_report(rows, [table["place"].take(kept), *values], reports)
 
 
-def _with_told(rows: Rows, values: list[Any], told: _Told) -> pa.Table:
+def _with_report(rows: Rows, values: list[Any], reports: _RangeReport) -> pa.Table:
     """Rows of texts, if there are any, and one more that has nothing but what is told."""
     kinds = _kinds(rows)
     width = len(rows.columns) + 1
-    last = rows_of(kinds, *([None] for _ in range(width)), [pickle.dumps(told)])
+    last = batch_of(kinds, *([None] for _ in range(width)), [pickle.dumps(reports)])
     if not values:
         return pa.Table.from_batches([last])
     plain = [one.combine_chunks() if isinstance(one, pa.ChunkedArray) else one for one in values]
-    return pa.Table.from_batches([rows_of(kinds, *plain, [None] * len(plain[0])), last])
+    return pa.Table.from_batches([batch_of(kinds, *plain, [None] * len(plain[0])), last])

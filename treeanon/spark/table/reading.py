@@ -27,8 +27,8 @@ from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.rows import read_rows
 from treeanon.io.options import ReadOptions
 from treeanon.schema import Schema
-from treeanon.spark.reading import Part, gathered, told_of
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.reading import PartitionReport, gather, report_rows
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.inputs import Input, Pieces
 from treeanon.table import Column, Table
 from treeanon.table.spellings import in_one_spelling
@@ -86,10 +86,10 @@ def kinds_of(names: list[str]) -> str:
     return ", ".join(["place long", *(f"{name} {'int' if name[0] == 'c' else 'string'}" for name in names)])
 
 
-def read_spread(given: Input, options: ReadOptions, seed: int | None, *, show_values: bool = False) -> Rows:
+def read_coded_rows(given: Input, options: ReadOptions, seed: int | None, *, show_values: bool = False) -> Rows:
     """The rows of an input, in codes; DataError for the first that is broken."""
     scan = partial(_scan, pieces=given.pieces, schema=given.schema, options=options)
-    table, builder, rows = gathered(given.lines, given.schema, scan)
+    table, builder, rows = gather(given.lines, given.schema, scan)
     builder.report.delimiter = given.delimiter
     schema, columns = _columns(given.schema, table, builder, show_values)
     secret = secrets.token_bytes(32) if seed is None else str(seed).encode()
@@ -102,7 +102,7 @@ def read_spread(given: Input, options: ReadOptions, seed: int | None, *, show_va
 
 def _scan(batches: Batches, pieces: Pieces, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """How often each coded column has each value, and what the partition tells of itself."""
-    part = Part(ReadReport())
+    part = PartitionReport(ReadReport())
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
     for piece in pieces.of(batches):
         builder = ForestBuilder(schema)
@@ -121,7 +121,7 @@ def _scan(batches: Batches, pieces: Pieces, schema: Schema, options: ReadOptions
             elif isinstance(known := published.spec.hierarchy, Hierarchy):
                 strange = {text: times for text, times in builder.held(index).items() if known.find(text) is None}
                 held[index].update(strange)
-    yield from told_of(part, held)
+    yield from report_rows(part, held)
 
 
 def _columns(
@@ -178,7 +178,7 @@ def _encode(batches: Batches, pieces: Pieces, options: ReadOptions, shared: Any)
         stream = hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * len(table))
         names = names_of(table.columns)
         values = [_values(column, spelling.get(i)) for i, column in enumerate(table.columns)]
-        yield rows_of(kinds_of(names), np.frombuffer(stream, np.int64), *values)
+        yield batch_of(kinds_of(names), np.frombuffer(stream, np.int64), *values)
 
 
 def _values(column: Column, spelling: Ints | None) -> Any:

@@ -19,20 +19,20 @@ from treeanon.kernels.table.groups import group_numbers
 from treeanon.progress import Progress
 from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.reading import Rows
 from treeanon.table import Column, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-MOST_CODES = 40_000_000
+MAX_CODES = 40_000_000
 """Up to so many codes (rows times quasi and sensitive columns), 160 MB, a table is searched in the driver as a whole;
 the searches need some times as much."""
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRows:
     """Published rows on the workers: `place` and a text v0, v1, … for every column; and how they were found.
 
     `release` tells of the search; its verdict is not that of what is written. `columns` are those published, `ranges`
@@ -47,15 +47,15 @@ class Published:
 
 def fits_driver(rows: Rows, most: int | None) -> bool:
     """Whether the driver can have a row of codes for every person; `most` is how many rows it is to have at most."""
-    return rows.rows <= (MOST_CODES // max(len(rows.coded), 1) if most is None else most)
+    return rows.rows <= (MAX_CODES // max(len(rows.coded), 1) if most is None else most)
 
 
-def search_whole(rows: Rows, request: TableRequest, progress: Progress | None = None) -> Published:
+def search_whole(rows: Rows, request: TableRequest, progress: Progress | None = None) -> PublishedRows:
     """The release that a search of all rows finds; GuaranteeError if there is none."""
     table = _table(rows)
     release = fulfill_table(request, table, seed=0, progress=progress)
     recoded, kept = release.found.recoded(table)
-    return Published(_mapped(rows, table, recoded, kept), rows.columns, release)
+    return PublishedRows(_mapped(rows, table, recoded, kept), rows.columns, release)
 
 
 def _table(rows: Rows) -> Table:
@@ -118,7 +118,7 @@ def _mapped(rows: Rows, table: Table, recoded: Table, kept: Longs) -> DataFrame:
     names, found = rows.coded, _entries(table, recoded, kept)
     quasi = [n for n, column in zip(names, table.columns, strict=True) if column.role == "quasi"]
     kinds = ", ".join(["low long, high long", *(f"{n} int" for n in names), *(f"p{n[1:]} int" for n in quasi)])
-    made = rows_of(kinds, found.low, found.high, *found.before, *found.after)
+    made = batch_of(kinds, found.low, found.high, *found.before, *found.after)
     entry = rows.frame.sparkSession.createDataFrame(pa.Table.from_batches([made]))
     frame, on = rows.frame, [f.col(f"row.{n}") == f.col(f"entry.{n}") for n in names]
     if found.is_split:
@@ -157,7 +157,7 @@ def _spelt(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         place, *columns = batch.columns
         texts = [_texts(known, column) for known, column in zip(values, columns, strict=True)]
-        yield rows_of(text_kinds(len(values)), place, *texts)
+        yield batch_of(text_kinds(len(values)), place, *texts)
 
 
 def _texts(known: pa.Array | None, column: pa.Array) -> pa.Array:

@@ -18,10 +18,10 @@ from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.options import ReadOptions
 from treeanon.release.table_release import released_schema
 from treeanon.schema import Schema
-from treeanon.spark.records import Batches, map_batches, rows_of
+from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.inputs import Input, Pieces, input_of_files, input_of_frame
 from treeanon.spark.table.reading import CODED
-from treeanon.spark.table.searching import Published, text_kinds
+from treeanon.spark.table.searching import PublishedRows, text_kinds
 from treeanon.table import Column
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _ROWS_A_FILE = 1_000_000
 _ROWS_A_TEXT = 10_000
 
 
-def in_order(published: Published, rows: int) -> DataFrame:
+def in_order(published: PublishedRows, rows: int) -> DataFrame:
     """The published rows in the order of their places, in so many partitions as there are to be files."""
     names = [f"v{i}" for i in range(len(published.columns))]
     parts = published.frame.repartition(max(-(-rows // _ROWS_A_FILE), 1), "place")
@@ -78,7 +78,7 @@ def _lines(batches: Batches, headers: list[str], delimiter: str) -> Iterator[pa.
             options = csv.WriteOptions(include_header=is_first, delimiter=delimiter, quoting_style="needed")
             csv.write_csv(some, written, options)
             is_first = False
-            yield rows_of("text string", [written.getvalue().decode().removesuffix("\n")])
+            yield batch_of("text string", [written.getvalue().decode().removesuffix("\n")])
 
 
 def read_again(given: Input, columns: tuple[Column, ...]) -> DataFrame:
@@ -117,4 +117,4 @@ def _again(batches: Batches, pieces: Pieces, shared: Any) -> Iterator[pa.RecordB
             # What cannot be read is not what was to be written, which the fingerprints tell.
             return
         kinds = text_kinds(len(table.columns)).removeprefix("place long, ")
-        yield rows_of(kinds, *(column.texts() for column in table.columns))
+        yield batch_of(kinds, *(column.texts() for column in table.columns))
