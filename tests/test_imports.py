@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parent.parent / "treeanon"
+from tests.support.paths import ROOT
+
+PACKAGE = ROOT / "treeanon"
 
 # Lowest first; a module may import its own layer and those before it.
 LAYERS = [

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.plugins import installed, make_package
 
+from tests.support.plugins import installed, make_package
 from treeanon.errors import UsageError
 from treeanon.plugins import Registry, plugins
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from tests.support.paths import ROOT
 from treeanon.cli.main import COMMANDS
 from treeanon.schema import Schema
 
-HOME = Path(__file__).resolve().parent.parent
-README = (HOME / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -25,7 +25,7 @@ def blocks(language: str) -> list[str]:
 
 def test_python_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("samples", "schemas"):
-        (tmp_path / name).symlink_to(HOME / name)
+        (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     scope: dict[str, object] = {}
     for code in blocks("python"):
@@ -39,7 +39,7 @@ def test_the_schema_example_is_valid(tmp_path: Path) -> None:
     (tmp_path / "hierarchies" / "hospital.csv").write_text("H1;general;*\nH2;general;*\n")
     schema = Schema.loads(text, folder=tmp_path)
     assert [c.name for c in schema.layout.classes] == ["age", "hospital", "disease"]
-    jsonschema.validate(tomllib.loads(text), json.loads((HOME / "schemas" / "treeanon.schema.json").read_text()))
+    jsonschema.validate(tomllib.loads(text), json.loads((ROOT / "schemas" / "treeanon.schema.json").read_text()))
 
 
 def test_the_two_commands_are_there() -> None:

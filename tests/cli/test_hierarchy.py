@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.support.paths import ROOT
 from treeanon.cli.main import exit_code, main
 from treeanon.errors import TreeanonError
 from treeanon.hierarchy import Hierarchy, read_hierarchy
 
-ROOT = Path(__file__).parents[2]
 DIAGNOSIS = str(ROOT / "schemas" / "hierarchies" / "diagnosis.csv")
 SCHEMA = str(ROOT / "schemas" / "hospital-json.toml")
 PATIENTS = str(ROOT / "samples" / "patients.ndjson")

@@ -7,16 +7,15 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import treeanon as ta
+from tests.support.paths import ROOT
 from treeanon.cli.main import exit_code, main
 from treeanon.errors import TreeanonError
 
-ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
 
 

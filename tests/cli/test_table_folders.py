@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from as_installed import ran
 
 import treeanon as ta
+from tests.support.as_installed import ran
 from treeanon.errors import DataError, TreeanonError, UsageError
 from treeanon.io.columns.read_table import read_table
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from explorers import hospital, rows_ground, start_of
 
 import treeanon as ta
+from tests.support.explorers import hospital, rows_ground, start_of
 from treeanon.explore.server import command_line, output_name
 from treeanon.explore.settings import ExploredData, Settings, ground_of
 from treeanon.release import SolutionFile

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from explorers import hospital, hospital_ground, looked, rows_ground, session_of, start_of
-from release_cases import WORD
 
 import treeanon as ta
+from tests.support.explorers import hospital, hospital_ground, looked, rows_ground, session_of, start_of
+from tests.support.hospital import WORD
 from treeanon.explore.session import CurveReady, Event, Finished, OutcomeReady, Problem, RiskReady, Session
 from treeanon.explore.settings import ground_of
 from treeanon.explore.snapshot import Point

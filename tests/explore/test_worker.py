@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import worker_tasks as tasks
 
+from tests.support import worker_tasks as tasks
 from treeanon.explore.worker import PATIENCE, Failed, Superseded, Worker
 
 

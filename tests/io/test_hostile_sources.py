@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from test_hostile_common import JSON, NDJSON, NUMBER, WORD, XML, a_schema, put, refused, trees
 
 import treeanon as ta
+from tests.support.hostile import JSON, NDJSON, NUMBER, WORD, XML, a_schema, no_canary, put, refused, trees
 from treeanon.errors import DataError, FileError, UsageError
 from treeanon.schema import Schema
 
@@ -254,3 +254,8 @@ def test_pseudonyms_of_raw_trees(way: str, key: str | None, tmp_path: Path, monk
         return
     ta.write(forest, tmp_path / "out.ndjson")
     assert WORD not in (tmp_path / "out.ndjson").read_text()
+
+
+def test_canaries_are_found() -> None:
+    with pytest.raises(AssertionError):
+        no_canary(f"value {WORD!r}")

@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from random import Random
 
 import numpy as np
-from strategies import properties
 
+from tests.support.paths import ROOT
+from tests.support.strategies import properties
 from treeanon.kernels.jsontext import array_items, repeats_a_key, value_end
 from treeanon.kernels.tree.forest import canonical, gather, group_by_record, hash_records
 
@@ -193,7 +193,7 @@ print("done")
 
 def test_without_compilation() -> None:
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    root = Path(__file__).parents[2]
+    root = ROOT
     done = subprocess.run([sys.executable, "-c", UNCOMPILED], env=environment, capture_output=True, text=True, cwd=root)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "done\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import chromium
 
 import treeanon as ta
+from tests.support.chromium import chromium
 from treeanon.hierarchy import Hierarchy
 from treeanon.previews.preview import preview_of
 from treeanon.report.page.page import page

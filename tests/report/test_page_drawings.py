@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from strategies import properties
 
+from tests.support.strategies import properties
 from treeanon.hierarchy import Hierarchy
 from treeanon.previews.model import Node, NodeChange, RecordChange
 from treeanon.report.page.elements import Element, text_of

@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
-from page_worlds import TOKEN, labels_of, random_forest, texts_of, tokens
-from strategies import properties
 
 import treeanon as ta
+from tests.support.page_worlds import TOKEN, labels_of, random_forest, texts_of, tokens
+from tests.support.paths import ROOT
+from tests.support.strategies import properties
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics import measure
 from treeanon.report.page.page import page
 from treeanon.verifier.tree import verify
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def check_only_published_values(rnd: Random) -> None:

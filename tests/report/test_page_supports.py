@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from page_worlds import random_forest
-from strategies import properties
-
 import treeanon as ta
+from tests.support.page_worlds import random_forest
+from tests.support.strategies import properties
 from treeanon.forest.forest import Label, Tree
 from treeanon.privacy import Guarantee
 from treeanon.report.page.supports import Support, relation_supports

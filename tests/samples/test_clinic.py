@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import treeanon as ta
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLES, SCHEMAS = ROOT / "samples", ROOT / "schemas"
 HIERARCHIES = SCHEMAS / "hierarchies"
 FOLDER, DATABASE = SAMPLES / "clinic", SAMPLES / "clinic.sqlite"

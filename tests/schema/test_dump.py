@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import datetime
 import tomllib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.paths import ROOT
 from treeanon.hierarchy import parse_builder
 from treeanon.schema import ClassSpec, FieldPath, InputSpec, RecordPath, Schema, Step, parse_path
 from treeanon.schema.dump import dump_schema, record_text
@@ -15,7 +15,7 @@ from treeanon.schema.model import DOCUMENTS, RELATIONAL, ROLES, TYPES
 from treeanon.schema.paths import parse_record
 from treeanon.schema.relational import resolve
 
-SHIPPED = Path(__file__).parents[2] / "schemas"
+SHIPPED = ROOT / "schemas"
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 DOTTED_NAMES = st.text('ab.[]= é\n\t\\\x00\x7f"', min_size=1, max_size=5)
 XML_NAMES = st.from_regex(r"(h:|xml:)?[a-zé_][a-z0-9_.-]{0,4}", fullmatch=True)

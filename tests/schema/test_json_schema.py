@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from test_load import BROKEN, SHIPPED
 
+from tests.schema.test_load import BROKEN, SHIPPED
 from treeanon.hierarchy import BUILDERS
 from treeanon.schema.load import CLASS_KEYS, INPUT_KEYS, TOP_KEYS
 from treeanon.schema.model import FORMATS, ON_UNKNOWN, ROLES, TYPES

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.paths import ROOT
 from treeanon.errors import FileError, SchemaError
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.schema import Schema
 from treeanon.schema.relational import is_settled
 from treeanon.schema.toml_lines import find_places
 
-SHIPPED = Path(__file__).parents[2] / "schemas"
+SHIPPED = ROOT / "schemas"
 
 
 def told(text: str, folder: Path = SHIPPED) -> list[str]:

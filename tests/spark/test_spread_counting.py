@@ -8,10 +8,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from release_cases import folder_of, write_persons
-from slow_guarantee import groups
 
 import treeanon as ta
+from tests.reference.guarantee import groups
+from tests.support.hospital import folder_of, write_persons
 from treeanon.errors import UsageError
 from treeanon.kernels.verify.distributed import count_pairs, fits, set_of_words
 from treeanon.privacy import Guarantee

@@ -1,0 +1,259 @@
+"""Releases by Spark: true to their solution, safe by brute force, the same however the records are partitioned."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import treeanon as ta
+from tests.reference.guarantee import holds, largest_k
+from tests.reference.trees import multiset
+from tests.support.hospital import WORD, folder_of, is_truth, slow_release, write_persons
+from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, UsageError
+from treeanon.io.options import ReadOptions
+from treeanon.spark.engine import anonymize_frame, kept, request_of
+from treeanon.spark.frames import lines_of_frame
+from treeanon.spark.interface import DistributedRelease, Job, engine_named
+from treeanon.spark.lines import LINES, lines_of_files
+from treeanon.spark.reading import read_dataset
+from treeanon.spark.solving import solve
+
+KNOWN = ["sex", "hospital", "diagnosis"]
+
+
+class Case:
+    """Persons in a folder, and their schema."""
+
+    def __init__(self, path: Path, seed: int, count: int = 40, *extra: str) -> None:
+        self.folder = folder_of(path, *extra)
+        self.schema = ta.Schema.load(self.folder / "s.toml")
+        self.source = write_persons(self.folder / "p.ndjson", seed, count)
+        self.forest = ta.read(self.source, self.schema)
+
+    def job(self, **more: Any) -> Job:
+        return Job(str(self.source), self.schema, str(self.folder / "out"), **more)
+
+
+def publish(
+    case: Case, *, k: int = 3, sample: int | None = None, notify: Any = None, **asked: Any
+) -> DistributedRelease:
+    job = case.job(force=True, sample=sample)
+    return engine_named("spark").publish(job, request_of(k=k, seed=1, **asked), notify)
+
+
+def solved_in(spark: Any, case: Case, partitions: int, sample: int | None = None, **asked: Any) -> Any:
+    lines = lines_of_files(spark, str(case.source), "ndjson")
+    lines = replace(lines, frame=lines.frame.repartition(partitions))
+    with kept(read_dataset(lines, case.schema, ReadOptions())) as dataset:
+        return solve(dataset, request_of(seed=1, **asked), lambda _: None, sample)
+
+
+@pytest.mark.parametrize(
+    ("seed", "asked"),
+    [
+        (1, {"k": 3, "m": 2, "n": 1}),
+        (2, {"k": 4, "m": 1, "n": 0, "sample": 10}),
+        (3, {"k": 3, "m": 2, "n": 1, "sample": 8}),
+        (4, {"k": 2, "m": 3, "n": 2, "sample": 12}),
+        (5, {"k": 5, "m": 2, "n": 1, "sample": 15, "recoding": "subtree"}),
+        (6, {"k": 3, "m": 2, "n": 1, "sample": 14, "algorithm": "gcs"}),
+    ],
+)
+def test_releases_are_safe_and_what_their_solution_makes(
+    spark: Any, tmp_path: Path, seed: int, asked: dict[str, Any]
+) -> None:
+    case = Case(tmp_path / "c", seed)
+    published = publish(case, **asked)
+    written = ta.read(case.folder / "out", case.schema)
+    slow = slow_release(case.forest, published.solution)
+    assert multiset(written.records()) == multiset(slow)
+    m, n = asked["m"], asked["n"]
+    assert holds(slow, asked["k"], m, n, known=KNOWN)
+    assert published.verdict.largest_k == largest_k(slow, m, n, known=KNOWN)
+    local = ta.verify(written, k=asked["k"], m=m, n=n)
+    assert local.holds and local.largest_k == published.verdict.largest_k
+    own = published.solution.apply(case.forest)
+    from treeanon.metrics import measure
+
+    losses = measure(case.forest, own)
+    assert published.loss.value_loss == pytest.approx(losses.value_loss)
+    assert published.loss.relations_kept == pytest.approx(losses.relations_kept)
+    assert published.loss.rpd == pytest.approx(losses.rpd)
+    assert (published.loss.before, published.loss.after) == (losses.before, losses.after)
+
+
+def test_a_collection_that_fits_the_sample_loses_what_it_loses_locally(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 7, 60)
+    local = ta.anonymize(case.forest, k=3, seed=1)
+    assert is_truth(case.forest, local)
+    assert publish(case).loss.value_loss == pytest.approx(local.loss.value_loss, rel=0.05)
+
+
+@pytest.mark.parametrize("sample", [None, 12])
+def test_partitions_do_not_matter(spark: Any, tmp_path: Path, sample: int | None) -> None:
+    case = Case(tmp_path / "c", 8)
+    found = [solved_in(spark, case, partitions, sample, k=3) for partitions in (1, 3, 7)]
+    assert len({str(one.solution.as_dict()) for one in found}) == 1
+    assert len({str(one.loss) for one in found}) == 1
+
+
+def test_empty_partitions_skew_and_a_huge_record(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 9, 10)
+    huge = {"sex": f"{WORD}-F", "visits": [{"hospital": f"{WORD}-H0"}] * 2_000, "note": "x" * 200_000}
+    lines = case.source.read_text() + (json.dumps(huge) + "\n") * 6
+    case.source.write_text(lines)
+    case.forest = ta.read(case.source, case.schema)
+    solved = solved_in(spark, case, 20, 12, k=3)
+    assert holds(slow_release(case.forest, solved.solution), 3, 2, 1, known=KNOWN)
+
+
+def test_forms_and_dataframes_hold_the_same(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 10)
+    job = case.job(force=True, target_format="trees")
+    request = request_of(k=3, seed=1)
+    engine_named("spark").publish(job, request)
+    trees = ta.read(case.folder / "out", case.schema, format="trees")
+    assert sorted(path.name for path in (case.folder / "out").iterdir()) == ["part-00001.trees.jsonl"]
+    frame = spark.read.json(str(case.source))
+    rows, published = anonymize_frame(frame, case.schema, request)
+    nested = case.folder / "nested.parquet"
+    frame.write.parquet(str(nested))
+    out = case.folder / "again.parquet"
+    engine_named("spark").publish(Job(str(nested), case.schema, str(out)), request)
+    assert published.loss.value_loss == pytest.approx(ta.anonymize(case.forest, k=3, seed=1).loss.value_loss)
+    for number, found in enumerate((rows, spark.read.parquet(str(out)))):
+        plain = case.folder / f"{number}.ndjson"
+        plain.write_bytes(b"".join(bytes(row["line"]) + b"\n" for row in lines_of_frame(found).frame.collect()))
+        assert ta.read(plain, case.schema) == trees
+
+
+def test_anonymize_takes_a_dataframe(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 11)
+    frame = spark.read.json(str(case.source))
+    rows = ta.anonymize(frame, schema=case.schema, k=3, seed=1)
+    assert rows.count() == 40
+    assert set(rows.columns) == {"sex", "visits", "treeanon:moved"}
+
+
+def test_what_is_wrong_is_named_without_a_value(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 12)
+    lines = case.source.read_text().splitlines()
+    lines[16] = '{"sex": "' + WORD
+    case.source.write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"p\.ndjson, line 17: is not valid JSON") as caught:
+        publish(case)
+    assert WORD not in str(caught.value)
+    assert not (case.folder / "out").exists()
+    skipped = engine_named("spark").publish(case.job(on_error="skip"), request_of(k=3))
+    assert (skipped.counts["skipped_records"], skipped.counts["records"]) == (1, 39)
+    lines[16] = json.dumps({"sex": "F", "visits": [{"hospital": f"{WORD}-unknown"}]})
+    case.source.write_text("\n".join(lines))
+    with pytest.raises(HierarchyError, match="does not know 1 distinct values") as unknown:
+        publish(case)
+    assert WORD not in str(unknown.value)
+
+
+def test_what_cannot_be_is_refused(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 13)
+    with pytest.raises(UsageError, match="miracle"):
+        publish(case, algorithm="miracle")
+    with pytest.raises(UsageError, match="max_suppressed"):
+        publish(case, max_suppressed=2)
+    with pytest.raises(UsageError, match="negative"):
+        publish(case, negative="sex")
+    with pytest.raises(GuaranteeError, match="fewer than k"):
+        publish(case, k=41)
+    with pytest.raises(FileError, match="no such file"):
+        engine_named("spark").publish(replace(case.job(), source=str(case.folder / "none")), request_of(k=3))
+    publish(case)
+    before = sorted(path.read_bytes() for path in (case.folder / "out").iterdir())
+    with pytest.raises(FileError, match="exists already"):
+        engine_named("spark").publish(case.job(), request_of(k=3))
+    assert sorted(path.read_bytes() for path in (case.folder / "out").iterdir()) == before
+
+
+def test_nothing_is_left_where_writing_fails(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case(tmp_path / "c", 14)
+
+    def lost(*_: object, **__: object) -> None:
+        raise GuaranteeError("not what was to be published")
+
+    monkeypatch.setattr("treeanon.spark.engine.verified", lost)
+    before = sorted(path.name for path in case.folder.iterdir())
+    with pytest.raises(GuaranteeError, match="not what"):
+        publish(case)
+    assert sorted(path.name for path in case.folder.iterdir()) == before
+
+
+def workers_of(spark: Any) -> list[int]:
+    """The Python workers: what the daemon below the Java process has started."""
+    java = int(spark._jvm.java.lang.ProcessHandle.current().pid())
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(status.parent.name)] = int(fields[1])
+    daemons = [pid for pid, parent in parents.items() if parent == java]
+    return [pid for pid, parent in parents.items() if parent in daemons]
+
+
+def test_a_worker_that_dies_while_reading_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "c")
+    schema = ta.Schema.load(folder / "s.toml")
+    source = write_persons(folder / "p.ndjson", 21, 60)
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    place = str(marks)
+
+    def dying(batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        mark = Path(place) / f"{context.stageId()}-{context.partitionId()}"
+        yield from batches
+        if not mark.exists() and len(list(Path(place).iterdir())) < 4:
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    found = []
+    for deadly in (False, True):
+        lines = lines_of_files(spark, str(source), "ndjson")
+        frame = lines.frame.repartition(3)
+        lines = replace(lines, frame=frame.mapInArrow(dying, LINES) if deadly else frame)
+        with kept(read_dataset(lines, schema, ReadOptions())) as dataset:
+            assert dataset.records == 60
+            solved = solve(dataset, request_of(k=3, seed=1), lambda _: None, 20)
+            found.append((solved.solution.as_dict(), solved.prints, solved.loss))
+    assert len(list(marks.iterdir())) == 4
+    assert found[0] == found[1]
+
+
+def test_workers_killed_while_writing_publish_nothing_twice(spark: Any, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "c")
+    schema = ta.Schema.load(folder / "s.toml")
+    source = write_persons(folder / "p.ndjson", 22, 60)
+    killed = []
+
+    def notify(words: str) -> None:
+        if words in ("writing", "checking what was written"):
+            for pid in workers_of(spark):
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+    releases = []
+    for tell in (None, notify):
+        job = Job(str(source), schema, str(folder / "out"), force=True)
+        engine_named("spark").publish(job, request_of(k=3, seed=1), tell)
+        releases.append(multiset(ta.read(folder / "out", schema).records()))
+    assert killed
+    assert releases[0] == releases[1]
+    assert sorted(path.name for path in folder.iterdir() if path.name.startswith(".")) == []

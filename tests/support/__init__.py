@@ -1,0 +1,1 @@
+"""What tests share: generators of data, fixtures, and ways to run the program."""
