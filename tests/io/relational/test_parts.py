@@ -27,7 +27,7 @@ from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.write_folder import delimiter_of, file_names, package_of
 from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
-from treeanon.spark.reading import outline
+from treeanon.spark.reading import without_hierarchies
 from treeanon.spark.records import rows_of
 from treeanon.spark.relational_write.laying import PartSummary, Work
 from treeanon.spark.relational_write.numbers import overview
@@ -77,7 +77,7 @@ def numbers_slowly(looked_up: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 def tables_of_parts(forest: Forest, rnd: Random, parts: int) -> tuple[list[TableOut], dict[str, list[pa.Table]]]:
     """The tables as the workers make them: what they are, and the rows that each part has."""
     schema = with_hierarchies(forest)
-    plain = outline(schema)
+    plain = without_hierarchies(schema)
     work = Work(needs_of(plain), kept_primary(plain), b"secret", SimpleNamespace(value=schema))
     given = in_parts(forest, rnd, parts)
     rows = [row for part in given.values() for row in work.survey(part).to_pylist()]
