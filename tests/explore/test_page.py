@@ -17,9 +17,8 @@ from tests.support.hospital import WORD
 from treeanon.errors import UsageError
 from treeanon.explore.page import page
 from treeanon.explore.parts import PARTS, chart, numbers, parts_of
-from treeanon.explore.session import Finished, Problem
+from treeanon.explore.session import Finished, Point, Problem, ks_around
 from treeanon.explore.settings import Settings, ground_of, searches_of, settings_of
-from treeanon.explore.snapshot import Point, ks_around
 
 HOSTILE = [
     "<script>document.title='run'</script>",

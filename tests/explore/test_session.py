@@ -13,9 +13,8 @@ import pytest
 import treeanon as ta
 from tests.support.explorers import hospital, hospital_ground, looked, rows_ground, session_of, start_of
 from tests.support.hospital import WORD
-from treeanon.explore.session import CurveReady, Event, Finished, OutcomeReady, Problem, RiskReady, Session
+from treeanon.explore.session import CurveReady, Event, Finished, OutcomeReady, Point, Problem, RiskReady, Session
 from treeanon.explore.settings import ground_of
-from treeanon.explore.snapshot import Point
 from treeanon.previews.model import RecordChange, RowChange
 
 

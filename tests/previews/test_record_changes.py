@@ -17,9 +17,8 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR
 from treeanon.metrics.values import label_parents
-from treeanon.previews.changes import matched, record_change, record_changes
+from treeanon.previews.changes import Recipe, Record, matched, record_change, record_changes
 from treeanon.previews.model import Node, RecordChange
-from treeanon.previews.replay import Recipe, Record
 from treeanon.previews.scores import forest_scores
 from treeanon.privacy import Guarantee
 

@@ -26,10 +26,9 @@ from treeanon.schema import Schema
 from treeanon.spark.engine import prepared, request_of
 from treeanon.spark.interface import Job, engine_named
 from treeanon.spark.recipe import Recipe
-from treeanon.spark.relational_write import release as relations
-from treeanon.spark.relational_write.laying import Work
+from treeanon.spark.relational_write import tables as relations
 from treeanon.spark.relational_write.publishing import TablesTarget
-from treeanon.spark.relational_write.release import distributed_tables
+from treeanon.spark.relational_write.tables import Work, distributed_tables
 
 K = 4
 

@@ -19,9 +19,8 @@ from tests.support.hospital import WORD, folder_of, is_truth, slow_release, writ
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, UsageError
 from treeanon.io.options import ReadOptions
 from treeanon.spark.engine import anonymize_frame, kept, request_of
-from treeanon.spark.frames import lines_of_frame
 from treeanon.spark.interface import DistributedRelease, Job, engine_named
-from treeanon.spark.lines import LINES, lines_of_files
+from treeanon.spark.lines import LINES, lines_of_files, lines_of_frame
 from treeanon.spark.reading import read_dataset
 from treeanon.spark.solving import solve
 
@@ -185,7 +184,7 @@ def test_nothing_is_left_where_writing_fails(spark: Any, tmp_path: Path, monkeyp
     def lost(*_: object, **__: object) -> None:
         raise GuaranteeError("not what was to be published")
 
-    monkeypatch.setattr("treeanon.spark.engine.verified", lost)
+    monkeypatch.setattr("treeanon.spark.engine.verify_written", lost)
     before = sorted(path.name for path in case.folder.iterdir())
     with pytest.raises(GuaranteeError, match="not what"):
         publish(case)

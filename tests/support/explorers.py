@@ -20,9 +20,8 @@ import treeanon as ta
 from tests.support.hospital import folder_of, write_persons
 from treeanon.explore.access import Access
 from treeanon.explore.server import listening, server_of
-from treeanon.explore.session import Event, Finished, Session
+from treeanon.explore.session import Choice, Event, Finished, Session
 from treeanon.explore.settings import ExploredData, Settings, default_settings, ground_of
-from treeanon.explore.snapshot import Choice
 
 
 def hospital(folder: Path, persons: int = 60, *extra: str) -> Path:

@@ -160,7 +160,7 @@ def _of_rows(
 
 def _tell(found: Risk, report: ReadReport | None, schema: Schema, m: int, *, quiet: bool, as_json: bool) -> None:
     """Prints the risk; and what it does not speak of, on standard error."""
-    from treeanon.report.risk_text import risk_text
+    from treeanon.report.text import risk_text
 
     others = [spec.name for spec in schema.classes if spec.published and spec.role != "quasi"]
     unnamed = {} if report is None else report.dropped.paths()

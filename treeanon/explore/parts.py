@@ -8,18 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from treeanon.explore.session import CurveReady, Event, OutcomeReady, Problem, RiskReady
+from treeanon.explore.session import CurveReady, Event, Outcome, OutcomeReady, Point, Problem, RiskReady
 from treeanon.explore.settings import LARGEST_K, ExploredData
-from treeanon.explore.snapshot import Outcome, Point
 from treeanon.forest import Forest
 from treeanon.metrics import Losses
 from treeanon.metrics.table import FlatLosses
 from treeanon.release import PermutedRelease, Release, TableRelease
-from treeanon.report.page.elements import Content, Element, el, text_of
+from treeanon.report.page.elements import Content, Element, el, percent, scrolled, text_of
 from treeanon.report.page.page import internal_sections
-from treeanon.report.page.parts import percent, scrolled
-from treeanon.report.page.risks import NOT_ALIKE, risks
-from treeanon.report.page.statement import as_they_are, guarantees, statement
+from treeanon.report.page.statement import NOT_ALIKE, as_they_are, guarantees, risks, statement
 
 WIDE, HIGH = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40

@@ -32,9 +32,8 @@ from treeanon.errors import FileError, UsageError
 from treeanon.explore.access import ADDRESS, Access, Guard
 from treeanon.explore.page import page
 from treeanon.explore.parts import parts_of
-from treeanon.explore.session import Event, Finished, Problem, Session
+from treeanon.explore.session import Choice, Event, Finished, Problem, Session
 from treeanon.explore.settings import QUICK, ExploredData, Settings, settings_of
-from treeanon.explore.snapshot import Choice
 from treeanon.io.relational.urls import is_database, shown
 from treeanon.report.page.elements import style
 

@@ -16,8 +16,7 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.kernels.tree.forest import depths, drop_nodes, move_disassociated
 from treeanon.metrics.values import label_losses, released_as
-from treeanon.previews.changes import MOVED
-from treeanon.previews.replay import GONE, Recipe
+from treeanon.previews.changes import GONE, MOVED, Recipe
 from treeanon.release import Release
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)

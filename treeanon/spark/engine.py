@@ -14,9 +14,8 @@ from treeanon.release.table_request import TableRequest
 from treeanon.release.tree_request import Request
 from treeanon.schema import Schema
 from treeanon.spark.forms import FORMS, TABLES, Form, InputForm, source_form, target_form
-from treeanon.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.spark.interface import DistributedRelease, Job, Notify
-from treeanon.spark.lines import Lines
+from treeanon.spark.lines import Lines, frame_of_lines, lines_of_frame
 from treeanon.spark.reading import Dataset, read_dataset
 from treeanon.spark.records import persisted
 from treeanon.spark.relational_read.reading import lines_of_frames

@@ -13,9 +13,8 @@ from treeanon.io.reading import input_format
 from treeanon.io.registry import format_of_name
 from treeanon.schema import Schema
 from treeanon.schema.model import FLAT, RELATIONAL
-from treeanon.spark.frames import frame_of_lines, lines_of_frame
 from treeanon.spark.interface import Job
-from treeanon.spark.lines import Lines, lines_of_files
+from treeanon.spark.lines import Lines, frame_of_lines, lines_of_files, lines_of_frame
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.session import spark_failures
 from treeanon.spark.xml_files import ranges_of_files, save_documents

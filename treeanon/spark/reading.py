@@ -46,7 +46,7 @@ from treeanon.spark.records import (
     to_forest,
 )
 from treeanon.spark.session import spark_failures
-from treeanon.spark.xml_pieces import few_at_once, read_pieces
+from treeanon.spark.xml_files import few_at_once, read_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,11 +25,21 @@ from treeanon.progress import Progress
 from treeanon.release.tree import plain_solution, search
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema import Schema
-from treeanon.spark.counting import Fingerprints, Supports, count_distinct, count_supports
+from treeanon.spark.counting import (
+    HAD,
+    HELD,
+    Fingerprints,
+    Supports,
+    Tally,
+    cost_of,
+    count_distinct,
+    count_supports,
+    losses_of,
+    tally,
+)
 from treeanon.spark.finer import finer_labels
 from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
-from treeanon.spark.losses import HAD, HELD, Tally, cost_of, losses_of, tally
 from treeanon.spark.reading import Dataset, broadcast_schema, encode
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.records import forests_of, to_batch

@@ -19,7 +19,7 @@ from treeanon.forest import Forest, ForestBuilder
 from treeanon.io.documents import xml_ranges
 from treeanon.io.documents.xml_ranges import WHOLE, ranges_of
 from treeanon.io.options import ReadOptions
-from treeanon.spark.xml_pieces import Piece, read_pieces
+from treeanon.spark.xml_files import Piece, read_pieces
 
 
 def in_ranges(path: Path, schema: ta.Schema, least: int, options: ReadOptions | None = None) -> tuple[Forest, int]:

@@ -29,10 +29,7 @@ from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import without_hierarchies
 from treeanon.spark.records import rows_of
-from treeanon.spark.relational_write.laying import PartSummary, Work
-from treeanon.spark.relational_write.numbers import overview
-from treeanon.spark.relational_write.parts import PARTS
-from treeanon.spark.relational_write.release import made_part, shapes
+from treeanon.spark.relational_write.tables import PARTS, PartSummary, Work, made_part, overview, shapes
 
 
 def with_hierarchies(forest: Forest) -> Schema:

@@ -1,11 +1,15 @@
 """Elements of a page: whatever text goes in comes out as visible text, never as markup or as something unseen.
 
 The style of pages, and of drawings wherever they are shown.
+
+Parts of pages: sections, tables, bars and matrices, in one form everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TypeAlias
@@ -89,3 +93,125 @@ def style() -> str:
     False
     """
     return (resources.files(__package__) / "style.css").read_text(encoding="utf-8")
+
+
+Cell = str | Element | int | float | None
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page with its heading; `key` is its name in links."""
+
+    key: str
+    title: str
+    content: Sequence[Content]
+
+    def element(self) -> Element:
+        """The section as an element."""
+        heading = el("h2", self.title, id=f"h-{self.key}")
+        return el("section", heading, self.content, id=self.key, aria_labelledby=f"h-{self.key}")
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "person"), counted(2000, "person")
+    ('1 person', '2,000 persons')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """A share in percent: never 0 or 100 for what is not.
+
+    >>> percent(0.9999), percent(0.5), percent(0.0001), percent(0)
+    ('>99.9 %', '50.0 %', '<0.1 %', '0.0 %')
+    """
+    if 0.9995 <= share < 1:
+        return ">99.9 %"
+    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
+
+
+_NUMBER = re.compile("[<>]?[0-9][0-9.,]*( %)?( of [0-9,]+)?")
+
+
+def _is_number(content: Cell) -> bool:
+    """Whether a cell holds a number, which stands to the right."""
+    return isinstance(content, (int, float)) or (isinstance(content, str) and bool(_NUMBER.fullmatch(content)))
+
+
+def _told(content: Cell) -> str | Element | None:
+    if isinstance(content, (int, float)):
+        return f"{content:,}" if isinstance(content, int) else f"{content:.3f}"
+    return content
+
+
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Element:
+    """A table whose first column names the rows, in a region that scrolls where there is no room."""
+    found = list(rows)
+    # A head stands over its numbers, also where a word stands in place of one.
+    numbers = [at > 0 and 2 * sum(_is_number(row[at]) for row in found) > len(found) for at in range(len(heads))]
+    head = [
+        el("th", one, scope="col", class_="number" if wide else None) for one, wide in zip(heads, numbers, strict=True)
+    ]
+    body = [el("tr", el("th", _told(row[0]), scope="row"), [_cell(one) for one in row[1:]]) for row in found]
+    return scrolled(caption, el("table", el("caption", caption), el("thead", el("tr", head)), el("tbody", body)))
+
+
+def _cell(content: Cell) -> Element:
+    return el("td", _told(content), class_="number" if _is_number(content) else None)
+
+
+def scrolled(name: str, content: Element, kind: str = "scroll") -> Element:
+    """The content in a region of its own that scrolls, also by keyboard."""
+    return el("div", content, class_=kind, role="region", aria_label=name, tabindex=0)
+
+
+def bar(share: float) -> Element:
+    """A share as a bar; the number must stand beside it."""
+    wide = round(100 * min(max(share, 0.0), 1.0))
+    return el(
+        "svg",
+        el("rect", x=0, y=0, width=100, height=10, rx=2, class_="rail"),
+        el("rect", x=0, y=0, width=wide, height=10, rx=2, class_="fill") if wide else None,
+        width=100, height=10, viewBox="0 0 100 10", class_="bar", aria_hidden="true",
+    )  # fmt: skip
+
+
+def matrix(
+    caption: str, corner: str, rows: Sequence[str], columns: Sequence[str], cells: Mapping[tuple[int, int], Shaded]
+) -> Element:
+    """Numbers by row and column, each shaded as much as it asks for; where there is none the cell is empty."""
+    head = el("tr", el("th", corner, scope="col"), [el("th", name, scope="col", class_="number") for name in columns])
+    body = []
+    for i, name in enumerate(rows):
+        found = [cells.get((i, j)) for j in range(len(columns))]
+        body.append(el("tr", el("th", name, scope="row"), [_shaded(one) for one in found]))
+    inner = el("table", el("caption", caption), el("thead", head), el("tbody", body), class_="matrix")
+    return scrolled(caption, inner)
+
+
+@dataclass(frozen=True)
+class Shaded:
+    """A text for a cell of a matrix, and how dark the cell is, from 0 to 1."""
+
+    text: str
+    shade: float
+    note: str = ""
+
+
+def _shaded(one: Shaded | None) -> Element:
+    if one is None:
+        return el("td", class_="none")
+    step = 0 if one.shade <= 0 else min(1 + int(one.shade * 9), 9)
+    return el("td", one.text, el("small", one.note) if one.note else None, class_=f"number heat{step}")
+
+
+def tiles(facts: Iterable[tuple[str, str]]) -> Element:
+    """A few numbers to see first, each with what it is."""
+    return el("dl", [el("div", el("dt", name), el("dd", number)) for name, number in facts], class_="tiles")
+
+
+def more(summary: str, *content: Content, opened: bool = False) -> Element:
+    """What can be folded away."""
+    return el("details", el("summary", summary), content, open="open" if opened else None)

@@ -16,16 +16,16 @@ from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRe
 from treeanon.release.solution_file import version
 from treeanon.release.tree_release import unprotected_classes
 from treeanon.report.page import internal, public, rows
-from treeanon.report.page.elements import Element, el, style, text_of
-from treeanon.report.page.parts import Section, counted, percent, tiles
-from treeanon.report.page.risks import NOT_ALIKE, risks
+from treeanon.report.page.elements import Element, Section, counted, el, percent, style, text_of, tiles
 from treeanon.report.page.statement import (
+    NOT_ALIKE,
     AnyRelease,
     Audience,
     as_they_are,
     banner,
     guarantees,
     left_out,
+    risks,
     statement,
     verdicts,
 )

@@ -15,10 +15,21 @@ import numpy as np
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics import relation_counts
-from treeanon.previews.replay import Record
-from treeanon.report.page.elements import Content, Element, el, value
+from treeanon.previews.changes import Record
+from treeanon.report.page.elements import (
+    Cell,
+    Content,
+    Element,
+    Section,
+    Shaded,
+    counted,
+    el,
+    matrix,
+    scrolled,
+    table,
+    value,
+)
 from treeanon.report.page.hierarchies import held_by_class, held_in, hierarchy_svg, published_alone
-from treeanon.report.page.parts import Cell, Section, Shaded, counted, matrix, scrolled, table
 from treeanon.report.page.statement import AnyVerdict
 from treeanon.report.page.trees import tree_svg
 from treeanon.report.preview_cells import cut

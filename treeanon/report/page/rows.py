@@ -7,9 +7,20 @@ from collections.abc import Mapping, Sequence
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.permuted import PermutedLosses
 from treeanon.previews.model import RowChange
-from treeanon.report.page.elements import Content, Element, el, value
+from treeanon.report.page.elements import (
+    Cell,
+    Content,
+    Element,
+    Section,
+    bar,
+    counted,
+    el,
+    percent,
+    scrolled,
+    table,
+    value,
+)
 from treeanon.report.page.hierarchies import DrawnHierarchy, held_in, hierarchy_svg
-from treeanon.report.page.parts import Cell, Section, bar, counted, percent, scrolled, table
 from treeanon.report.preview_text import SIGNS
 from treeanon.table import Table
 

@@ -17,8 +17,7 @@ from treeanon.io.relational.moved_tables import NODE, account_moved
 from treeanon.io.relational.plan import MOVED_TABLE, Stop
 from treeanon.io.relational.unaccounted import Accounting, Numbering
 from treeanon.spark.relational_read.columns import ColumnSummary
-from treeanon.spark.relational_read.keys import equal
-from treeanon.spark.relational_read.loading import Loaded, filled, united
+from treeanon.spark.relational_read.loading import Loaded, equal, filled, united
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

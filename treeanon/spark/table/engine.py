@@ -1,39 +1,50 @@
-"""Publishes tables by Spark: reads, searches, writes aside, checks what was written, commits."""
+"""Publishes tables by Spark: reads, searches, writes aside, checks what was written, commits.
+
+Writes published rows as files of their own order, and reads them again as anybody would.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
 
 from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
-from treeanon.errors import GuaranteeError
+from treeanon.errors import GuaranteeError, TreeanonError
+from treeanon.hierarchy import Flat
+from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.options import ReadOptions
 from treeanon.io.sources import plain_name
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import Asked, models_of
 from treeanon.release import TableRelease
+from treeanon.release.table_release import released_schema
 from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
 from treeanon.release.table_search import largest_k, require
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job
-from treeanon.spark.records import persisted
+from treeanon.spark.records import Batches, batch_of, map_batches, persisted
 from treeanon.spark.session import Notifier, session
 from treeanon.spark.table.checking import check_written, fingerprint_of
-from treeanon.spark.table.inputs import Input, flat_format, input_of_files, input_of_frame
-from treeanon.spark.table.ranges import check_ranges, check_request, released, search_ranges
-from treeanon.spark.table.reading import Rows, read_coded_rows
-from treeanon.spark.table.searching import PublishedRows, fits_driver, search_whole
-from treeanon.spark.table.writing import (
-    frame_input,
-    in_order,
-    named,
-    read_again,
-    save,
-    written_input,
+from treeanon.spark.table.inputs import Input, Pieces, flat_format, input_of_files, input_of_frame
+from treeanon.spark.table.reading import CODED, Rows, read_coded_rows
+from treeanon.spark.table.searching import (
+    PublishedRows,
+    check_ranges,
+    check_request,
+    fits_driver,
+    released,
+    search_ranges,
+    search_whole,
+    text_kinds,
 )
 from treeanon.spark.writing import Target
 from treeanon.table import Column, Table
@@ -41,6 +52,100 @@ from treeanon.verifier.table import TableVerdict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_ROWS_A_FILE = 1_000_000
+_ROWS_A_TEXT = 10_000
+
+
+def in_order(published: PublishedRows, rows: int) -> DataFrame:
+    """The published rows in the order of their places, in so many partitions as there are to be files."""
+    names = [f"v{i}" for i in range(len(published.columns))]
+    parts = published.frame.repartition(max(-(-rows // _ROWS_A_FILE), 1), "place")
+    return parts.sortWithinPartitions("place", *names).select(*names)
+
+
+def named(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
+    """The rows with the columns' own names."""
+    return frame.toDF(*(column.header for column in columns))
+
+
+def save(frame: DataFrame, columns: tuple[Column, ...], form: str, delimiter: str, place: str) -> None:
+    """Writes ordered rows to a folder."""
+    if form == "parquet":
+        named(frame, columns).write.parquet(place)
+        return
+    if _holds_line_end(frame):
+        raise GuaranteeError(
+            "a value of the release holds a line end, at which Spark cuts files: publish it as Parquet (--to parquet)"
+        )
+    headers = [column.header for column in columns]
+    lines = map_batches(frame, partial(_lines, headers=headers, delimiter=delimiter), "text string")
+    lines.write.option("lineSep", "\n").text(place)
+
+
+def _holds_line_end(frame: DataFrame) -> bool:
+    from functools import reduce
+
+    from pyspark.sql import functions as f
+
+    return bool(frame.where(reduce(lambda a, b: a | b, (f.col(n).rlike("[\\n\\r]") for n in frame.columns))).head(1))
+
+
+def _lines(batches: Batches, headers: list[str], delimiter: str) -> Iterator[pa.RecordBatch]:
+    """The text of a file: a header, if there is a row, and the rows."""
+    is_first = True
+    for batch in batches:
+        for at in range(0, len(batch), _ROWS_A_TEXT):
+            some = pa.Table.from_batches([batch.slice(at, _ROWS_A_TEXT)]).rename_columns(headers)
+            if len(headers) == 1:
+                # A line with nothing in it would be no row.
+                some = pa.table({headers[0]: pc.fill_null(some.column(0), "")})
+            written = io.BytesIO()
+            options = csv.WriteOptions(include_header=is_first, delimiter=delimiter, quoting_style="needed")
+            csv.write_csv(some, written, options)
+            is_first = False
+            yield batch_of("text string", [written.getvalue().decode().removesuffix("\n")])
+
+
+def read_again(given: Input, columns: tuple[Column, ...]) -> DataFrame:
+    """The texts v0, v1, … of what was written, read by the reader of releases with the columns' own hierarchies."""
+    shared = given.lines.frame.sparkSession.sparkContext.broadcast(given.schema)
+    work = partial(_again, pieces=given.pieces, shared=shared)
+    return map_batches(given.lines.frame, work, text_kinds(len(columns)).removeprefix("place long, "))
+
+
+def written_input(spark: Any, place: str, columns: tuple[Column, ...], form: str, delimiter: str) -> Input:
+    """What was written to a place, to be read."""
+    return input_of_files(spark, place, _schema(columns, form), form, delimiter if form == "csv" else "")
+
+
+def frame_input(frame: DataFrame, columns: tuple[Column, ...]) -> Input:
+    """A published dataframe, to be read."""
+    return input_of_frame(frame, _schema(columns, "csv"), "the release")
+
+
+def _schema(columns: tuple[Column, ...], form: str) -> Schema:
+    """The schema of what was written: coded columns have their hierarchies, the others any values."""
+    schema = released_schema(columns, form)
+    classes = (
+        spec if column.role in CODED else replace(spec, hierarchy=Flat())
+        for spec, column in zip(schema.classes, columns, strict=True)
+    )
+    return replace(schema, classes=tuple(classes))
+
+
+def _again(batches: Batches, pieces: Pieces, shared: Any) -> Iterator[pa.RecordBatch]:
+    schema = shared.value
+    for piece in pieces.of(batches):
+        try:
+            table = table_of_rows(piece.open(), schema, ReadOptions(), published=True)
+        except TreeanonError:
+            # What cannot be read is not what was to be written, which the fingerprints tell.
+            return
+        kinds = text_kinds(len(table.columns)).removeprefix("place long, ")
+        yield batch_of(kinds, *(column.texts() for column in table.columns))
+
 
 _OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd")
 

@@ -1,0 +1,322 @@
+"""Published records as tables with fresh keys, made of parts by the workers and written as files of each table.
+
+Published records in random parts of a collection, each of which one worker lays out in the rows of its tables.
+
+One part of a release laid out in rows of tables, and what it tells of itself before rows can be numbered.
+
+Numbers for the rows of all parts: those that are one have one number, those of a part lie in a range of their own.
+
+The range of a part tells nothing beyond what the tables tell: which rows are a person's can be seen by their keys, and
+the parts are random.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.arrays import Longs
+from treeanon.forest import Classes, Forest
+from treeanon.io.relational.arrow_tables import Agreed, TableOut, agreement, tables_out
+from treeanon.io.relational.fresh_keys import Numbered, all_keys, blocks_of, choose_keys, moved_from
+from treeanon.io.relational.key_constraints import Needs
+from treeanon.io.relational.layout import Rows, lay_out
+from treeanon.io.relational.lookup_contents import contents
+from treeanon.io.relational.plan import MOVED_TABLE
+from treeanon.io.relational.writing import kept_primary, needs_of
+from treeanon.kernels.tree.forest import hash_records
+from treeanon.schema import Schema
+from treeanon.spark.reading import Dataset, classes_of, without_hierarchies
+from treeanon.spark.recipe import Recipe
+from treeanon.spark.records import BLOCKS, FINGERPRINT, Batches, batch_of, block_forest, map_batches, persisted
+from treeanon.spark.writing import random_places, secret_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+PARTS = f"{BLOCKS}, part int, place binary"
+"""The type of a row of some records of a part, each with its place there."""
+
+_RECORDS = 250_000
+_NODES = 8_000_000
+
+
+def parts_for(records: int, nodes: int) -> int:
+    """How many parts there are to be of so many records: what a worker can lay out at once.
+
+    >>> parts_for(10, 50), parts_for(1_000_000, 5_000_000), parts_for(10, 80_000_000)
+    (1, 4, 10)
+    """
+    return max(-(-records // _RECORDS), -(-nodes // _NODES), 1)
+
+
+def parted(dataset: Dataset, recipe: Recipe, parts: int, secret: bytes) -> DataFrame:
+    """The published records in so many parts, by random places that are the same for every attempt at a task."""
+    work = partial(_split, broadcast=recipe.broadcast(dataset), parts=parts, secret=secret)
+    return map_batches(dataset.frame, work, PARTS).repartition(parts, "part")
+
+
+def _split(batches: Batches, broadcast: Any, parts: int, secret: bytes) -> Iterator[pa.RecordBatch]:
+    for number, after in enumerate(broadcast.after(batches)):
+        places = random_places(secret, number, len(after))
+        part = (places % np.uint64(parts)).astype(np.int32)
+        order = np.argsort(part, kind="stable")
+        ends = np.flatnonzero(np.diff(part[order], append=parts)) + 1
+        blocks = [order[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+        forests = [after.take(block) for block in blocks]
+        yield batch_of(
+            PARTS,
+            [forest.offsets.tobytes() for forest in forests],
+            [forest.parent.tobytes() for forest in forests],
+            [forest.label.tobytes() for forest in forests],
+            [part[block[0]] for block in blocks],
+            [places[block].tobytes() for block in blocks],
+        )
+
+
+def part_forest(table: pa.Table, schema: Schema, classes: Classes) -> Forest:
+    """The records of a part, in the order of their places, however its rows have come together."""
+    batches = [(batch, row) for batch in table.to_batches() for row in range(batch.num_rows)]
+    forests = [block_forest(batch, row, schema, classes) for batch, row in batches]
+    places = np.concatenate([np.frombuffer(batch.column(4)[row].as_buffer(), np.uint64) for batch, row in batches])
+    starts = np.cumsum([0, *(forest.nodes for forest in forests)])
+    offsets = [forest.offsets[1:] + start for forest, start in zip(forests, starts, strict=False)]
+    whole = Forest(
+        schema,
+        classes,
+        np.concatenate([[0], *offsets]),
+        np.concatenate([forest.parent for forest in forests]),
+        np.concatenate([forest.label for forest in forests]),
+    )
+    prints = hash_records(whole.offsets, whole.parent, whole.label, FINGERPRINT)
+    return whole.take(np.lexsort((prints, places)))
+
+
+LOOKED_UP = "part int, held int, row int, name binary"
+"""A row of a part that is one with equal rows of other parts: its table, its place there, and a secret name for what it
+holds; or (table -1) what the part tells of itself."""
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """What a part tells of itself: how many rows of each table are its own, and what it can agree upon."""
+
+    part: int
+    own: Mapping[str, int]
+    agreed: Agreed
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that the workers need to make tables of parts; `shared` is the schema of the records."""
+
+    needs: Needs
+    primary: Mapping[str, tuple[str, ...]]
+    secret: bytes
+    shared: Any
+
+    @cached_property
+    def tables(self) -> list[str]:
+        """The tables that rows are laid out in."""
+        return list(dict.fromkeys(stop.table for stop in self.needs.plan.stops))
+
+    def laid_out(self, part: pa.Table) -> tuple[Forest, Rows]:
+        """The records of a part, and their rows."""
+        schema = self.shared.value
+        forest = part_forest(part, schema, classes_of(schema))
+        return forest, lay_out(forest, self.needs)
+
+    def name(self, stop: int, held: bytes) -> bytes:
+        """A name for what a looked-up row holds, of which nobody else can make anything, nor of the order of names."""
+        key = hashlib.sha256(self.secret).digest()
+        return hashlib.blake2b(b"%d " % stop + held, key=key, digest_size=16).digest()
+
+    def survey(self, part: pa.Table) -> pa.Table:
+        """The looked-up rows of a part, and what it tells of itself, as rows of LOOKED_UP."""
+        number = part.column("part")[0].as_py()
+        forest, rows = self.laid_out(part)
+        plan = self.needs.plan
+        blocks = blocks_of(plan, rows)
+        own = {table: max(block.stop for block in blocks[table].values()) for table in self.tables}
+        batches = []
+        for stop, found in contents(self.needs, rows).items():
+            table = plan.stops[stop].table
+            own[table] -= len(found.rows)
+            names = [self.name(stop, held.tobytes()) for held in found.held]
+            places = (found.rows + blocks[table][stop].start).astype(np.int32)
+            same = (np.full(len(names), value, np.int32) for value in (number, self.tables.index(table)))
+            batches.append(batch_of(LOOKED_UP, *same, places, names))
+        for table in self.tables:
+            moved = [rows.moved[container] for container in moved_from(plan, rows, table)]
+            own[MOVED_TABLE + table] = sum(len(nodes.row) for nodes in moved)
+        keyed = all_keys(self.needs, rows, self.primary, lambda _, count: np.arange(1, count + 1))
+        summaries = PartSummary(number, own, agreement(forest, plan, rows, keyed))
+        batches.append(batch_of(LOOKED_UP, [number], [-1], [-1], [pickle.dumps(summaries)]))
+        return pa.Table.from_batches(batches)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What all parts agree upon, and for each the number of the last row, of each table, that comes before its own."""
+
+    agreed: Agreed
+    before: Mapping[int, Mapping[str, int]]
+
+
+def overview(summaries: Sequence[PartSummary], merged: Mapping[str, int]) -> Overview:
+    """The overview of what the parts tell; of each table `merged` rows are no part's own, and come first."""
+    agreed = reduce(Agreed.with_part, (part.agreed for part in summaries))
+    last = {table: merged.get(table, 0) for part in summaries for table in part.own}
+    before = {}
+    for part in sorted(summaries, key=lambda part: part.part):
+        before[part.part] = dict(last)
+        for table, rows in part.own.items():
+            last[table] += rows
+    return Overview(agreed, before)
+
+
+def numbers_of(looked_up: DataFrame) -> DataFrame:
+    """The number of every looked-up row of every part, and whether it is this one's to write it.
+
+    Rows of one name have one number, in the order of names, which are secret.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as f
+
+    names = looked_up.groupBy("held", "name").agg(f.min("part").alias("first"))
+    order = Window.partitionBy("held").orderBy("name")
+    numbered = names.withColumn("number", f.row_number().over(order).cast("long"))
+    is_mine = (f.col("first") == f.col("part")).alias("mine")
+    return looked_up.join(numbered, ["held", "name"]).select("part", "held", "row", "number", is_mine)
+
+
+def count_distinct(looked_up: DataFrame, tables: Sequence[str]) -> dict[str, int]:
+    """How many looked-up rows of each table there are, equal ones counted once."""
+    counts = looked_up.select("held", "name").distinct().groupBy("held").count().collect()
+    return {tables[row["held"]]: int(row["count"]) for row in counts}
+
+
+def random_order(secret: bytes, part: int, table: str, count: int) -> Longs:
+    """The numbers below a count in a random order that is the same for every attempt."""
+    digest = hashlib.shake_256(b"%s order %d %s" % (secret, part, table.encode())).digest(8 * count)
+    return np.argsort(np.frombuffer(digest, np.uint64), kind="stable").astype(np.int64)
+
+
+CHUNKS = "held int, rows binary"
+"""Some rows of a table, by its number, as a stream of Arrow."""
+
+_ROWS_A_CHUNK = 20_000
+
+
+@dataclass(frozen=True)
+class DistributedTables:
+    """The tables of a release: what each is (without rows), and rows of CHUNKS for all of them."""
+
+    tables: list[TableOut]
+    frame: DataFrame
+
+
+@contextmanager
+def distributed_tables(
+    dataset: Dataset, recipe: Recipe, schema: Schema, seed: int | None, parts: int
+) -> Iterator[DistributedTables]:
+    """The tables of what is published of a dataset, by a resolved schema of tables; the workers hold them meanwhile."""
+    shared = without_hierarchies(schema)
+    work = Work(needs_of(shared), kept_primary(shared), secret_of(seed), dataset.shared)
+    with (
+        persisted(parted(dataset, recipe, parts, work.secret)) as records,
+        persisted(records.groupBy("part").applyInArrow(lambda part: work.survey(part), LOOKED_UP)) as surveyed,
+    ):
+        summaries = [pickle.loads(row["name"]) for row in surveyed.where("held < 0").select("name").collect()]
+        looked_up = surveyed.where("held >= 0")
+        found = overview(summaries, count_distinct(looked_up, work.tables))
+        numbers = numbers_of(looked_up).groupBy("part")
+        made = records.groupBy("part").cogroup(numbers)
+        with persisted(made.applyInArrow(lambda part, own: _chunks(part, own, work, found), CHUNKS)) as chunks:
+            yield DistributedTables(shapes(dataset.schema, dataset.classes, work, found), chunks)
+
+
+def shapes(schema: Schema, classes: Classes, work: Work, found: Overview) -> list[TableOut]:
+    """The tables as they are, but without rows."""
+    nothing = np.empty(0, np.int32)
+    forest = Forest(schema, classes, np.zeros(1, np.int64), nothing, nothing)
+    return _made(forest, lay_out(forest, work.needs), work, found, lambda _, count: np.zeros(count, np.int64))
+
+
+def _made(forest: Forest, rows: Rows, work: Work, found: Overview, numbered: Numbered) -> list[TableOut]:
+    keyed = all_keys(work.needs, rows, work.primary, numbered)
+    choose_keys(work.needs.plan, keyed, found.agreed.whole, found.agreed.moved)
+    return tables_out(forest, work.needs.plan, rows, keyed, numbered, found.agreed)
+
+
+def made_part(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> Iterator[TableOut]:
+    """The tables of a part, without the looked-up rows that others write."""
+    number = part.column("part")[0].as_py()
+    forest, rows = work.laid_out(part)
+    numbers = _Numbers(work, number, found.before[number], looked_up, blocks_of(work.needs.plan, rows))
+    for table in _made(forest, rows, work, found, numbers.numbered):
+        if table.name in numbers.others:
+            # Rows are in the order of their numbers.
+            others = numbers.others[table.name][np.argsort(numbers.serial[table.name])]
+            yield replace(table, data=table.data.filter(pa.array(~others)))
+        else:
+            yield table
+
+
+def _chunks(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> pa.Table:
+    """The tables of a part as rows of CHUNKS."""
+    batches = [batch_of(CHUNKS, [], [])]
+    for held, table in enumerate(made_part(part, looked_up, work, found)):
+        for batch in table.data.combine_chunks().to_batches(max_chunksize=_ROWS_A_CHUNK):
+            batches.append(batch_of(CHUNKS, [held], [_packed(batch)]))
+    return pa.Table.from_batches(batches)
+
+
+def _packed(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+class _Numbers:
+    """The numbers of a part's rows; `others` tells for each table which of them other parts write."""
+
+    def __init__(
+        self,
+        work: Work,
+        part: int,
+        before: Mapping[str, int],
+        looked_up: pa.Table,
+        blocks: Mapping[str, Mapping[int, slice]],
+    ) -> None:
+        self.work, self.part, self.before = work, part, before
+        self.serial: dict[str, Longs] = {}
+        self.others: dict[str, np.ndarray] = {}
+        columns = {name: looked_up.column(name).to_numpy() for name in ("held", "row", "number", "mine")}
+        for held, table in enumerate(work.tables):
+            size = max(block.stop for block in blocks[table].values())
+            here = columns["held"] == held
+            row, number = columns["row"][here], columns["number"][here]
+            serial, others = np.zeros(size, np.int64), np.zeros(size, bool)
+            serial[row], others[row] = number, ~columns["mine"][here].astype(bool)
+            own = serial == 0
+            serial[own] = self.own(table, int(np.count_nonzero(own)))
+            self.serial[table], self.others[table] = serial, others
+
+    def own(self, table: str, count: int) -> Longs:
+        """Numbers that no other part has."""
+        return random_order(self.work.secret, self.part, table, count) + self.before[table] + 1
+
+    def numbered(self, table: str, count: int) -> Longs:
+        """The numbers of the rows of a table."""
+        return self.serial[table] if table in self.serial else self.own(table, count)
