@@ -31,7 +31,7 @@ from treeanon.release import SolutionFile
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow obvious search as the default."""
     taken = ("recoding", "objective", "weights", "effort", "max_suppressed")
-    monkeypatch.setitem(ALGORITHMS, "maximal", Algorithm("maximal", "stand_in_search", "", taken, COMMON))
+    monkeypatch.setitem(ALGORITHMS, "maximal", Algorithm("maximal", "tests.support.stand_in_search", "", taken, COMMON))
 
 
 @pytest.fixture(autouse=True)
@@ -235,7 +235,7 @@ def test_a_search_that_finds_nothing(
     def nothing(*given: Any, **options: Any) -> Any:
         raise GuaranteeError("no cut holds")
 
-    monkeypatch.setattr("stand_in_search.search", nothing)
+    monkeypatch.setattr("tests.support.stand_in_search.search", nothing)
     before = files(place)
     assert run("in.ndjson -s s.toml -k 3 -o o.ndjson", monkeypatch) == 1
     assert "error: no cut holds" in capsys.readouterr().err and files(place) == before

@@ -42,7 +42,7 @@ NAMES = ["o.ndjson", "o.json", "o.xml", "o.trees.jsonl", "o.ndjson.gz", "o.xml.z
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that needs no other part of the package, as the default too."""
     taken = ("recoding", "objective", "weights", "effort", "max_suppressed")
-    known = Algorithm("stand-in", "stand_in_search", "", taken, COMMON, completable=True)
+    known = Algorithm("stand-in", "tests.support.stand_in_search", "", taken, COMMON, completable=True)
     monkeypatch.setitem(ALGORITHMS, "stand-in", known)
     monkeypatch.setitem(ALGORITHMS, "maximal", replace(known, name="maximal"))
     stand_in_search.CALLS.clear()
