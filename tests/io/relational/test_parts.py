@@ -28,7 +28,7 @@ from treeanon.io.relational.write_folder import delimiter_of, file_names, packag
 from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import without_hierarchies
-from treeanon.spark.records import rows_of
+from treeanon.spark.records import batch_of
 from treeanon.spark.relational_write.tables import PARTS, PartSummary, Work, made_part, overview, shapes
 
 
@@ -55,7 +55,7 @@ def in_parts(forest: Forest, rnd: Random, parts: int) -> dict[int, pa.Table]:
 def _row(forest: Forest, part: int, rnd: Random) -> pa.RecordBatch:
     places = np.array([rnd.getrandbits(64) for _ in range(len(forest))], np.uint64)
     columns = (forest.offsets, forest.parent, forest.label)
-    return rows_of(PARTS, *([column.tobytes()] for column in columns), [part], [places.tobytes()])
+    return batch_of(PARTS, *([column.tobytes()] for column in columns), [part], [places.tobytes()])
 
 
 def numbers_slowly(looked_up: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
