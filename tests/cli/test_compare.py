@@ -241,7 +241,7 @@ SETS = {'["1","4"]': {"1", "4"}, '["2",null]': {"2", None}, "2 … 3 or missing"
 STANDS_FOR = {**HELD, **RANGES, **SETS}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.sampled_from([*LEAVES, "low", "high", None]), min_size=1, max_size=6),
     st.lists(st.sampled_from(list(STANDS_FOR)), min_size=1, max_size=6),

@@ -113,13 +113,12 @@ def assert_twins(builder, values):
     assert fast.parent.tolist() == slow.parent.tolist()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(interval_builders(), st.data())
 def test_intervals(builder, data):
     assert_twins(builder, mixed(data.draw, builder, st.one_of(numbers, texts), runs))
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6).map(repr), min_size=60, max_size=90), st.booleans())
 def test_intervals_of_floats_with_many_digits(values, closed):
     bound = 10**6 if closed else None
@@ -169,7 +168,7 @@ date_builders = st.lists(st.sampled_from(names), min_size=1, unique=True).map(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(date_builders, st.data())
 def test_dates(builder, data):
     assert_twins(builder, mixed(data.draw, builder, st.one_of(dates, times, odd_dates, texts), day_runs))
@@ -192,7 +191,7 @@ def test_prefixes(keep, values):
     assert_twins(Prefix(keep), values)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.integers(2, 4), st.booleans(), st.data())
 def test_groups(fanout, numeric, data):
     single = st.one_of(whole, decimals, st.just("1e400"), st.just("-0.0")) if numeric else st.one_of(numbers, texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -42,7 +42,7 @@ def _is_well_formed(path):
     return True
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(elements(), st.booleans())
 def test_the_schema_loads_and_reads_its_input(root, whole):
     with tempfile.TemporaryDirectory() as folder:

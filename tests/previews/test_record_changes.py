@@ -134,7 +134,7 @@ def world(seed: int) -> tuple[ta.Forest, Any]:
     return forest, of(solution(cut, pairs, withheld), forest, kept)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32))
 def test_the_replay_ends_in_what_was_released_and_fates_agree_with_it(seed: int):
     forest, release = world(seed)
@@ -186,7 +186,7 @@ def lines(parents: dict[int, int], node: int) -> list[int]:
     return out
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(0, 2**32))
 def test_matching_puts_every_published_node_behind_an_original_that_it_stands_for(seed: int):
     rnd = Random(seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import models as slow
@@ -102,7 +102,6 @@ def grounds(hierarchy: Hierarchy, everybody: list[slow.Row]) -> dict[tuple[Any, 
     return found
 
 
-@settings(deadline=None)  # the first call may compile kernels
 @given(worlds(several=True), SHARES, st.booleans())
 def test_closeness_agrees_with_the_work_of_moving_mass(world: Any, t: Fraction, doubles: bool) -> None:
     hierarchy, rows = world
@@ -152,7 +151,6 @@ def all_models(k: int, p: int, c: Fraction, share: Fraction) -> list[Model]:
     ]
 
 
-@settings(deadline=None)
 @given(
     worlds(),
     SIZES,

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import treeanon as ta
-from tests.support.strategies import FOLDER, Case, Field, _type_and_hierarchy, released
+from tests.support.paths import FOLDER
+from tests.support.strategies import Case, Field, released, type_and_hierarchy
 from tests.support.strategies import make_records as make_records
 from treeanon.errors import SchemaError, UsageError
 from treeanon.io.relational.writing import plan_of
@@ -152,7 +153,7 @@ def draw_schema(rnd: Random, files: str = "") -> Release:
             followed = {link.key: None for _, way, _, _ in explorer.found for link in way}
             lines.append(f"key = {json.dumps(list(map(str, followed)), ensure_ascii=False)}")
         for number, (path, _, _, _) in enumerate(explorer.found):
-            kind, hierarchy, values, free = _type_and_hierarchy(rnd, FOLDER)
+            kind, hierarchy, values, free = type_and_hierarchy(rnd)
             name = f"class {number}"
             lines += ["[[class]]", f"name = {json.dumps(name)}", f"path = {json.dumps(path, ensure_ascii=False)}"]
             lines += [f'type = "{kind}"', *([f"hierarchy = {hierarchy}"] if hierarchy else [])]

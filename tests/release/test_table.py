@@ -97,7 +97,7 @@ BY_GROUPS = sorted(name for name, one in FLAT_ALGORITHMS.items() if not one.free
 FREEFORM = sorted(name for name, one in FLAT_ALGORITHMS.items() if one.freeform)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(ASKED)), st.sampled_from(BY_GROUPS))
 def test_what_is_written_holds_what_was_asked(tmp_path_factory, seed, kind, algorithm):
     rnd = Random(seed)
@@ -140,7 +140,7 @@ def possible(table: ta.Table, rows: list[tuple[str, ...]]) -> nx.Graph:
     return graph
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from(FREEFORM))
 def test_everybody_can_be_behind_k_rows_of_a_freeform_release(tmp_path_factory, seed, algorithm):
     """Each pair of person and row that counts is in a perfect matching: leave both out, and the others still match."""
@@ -324,7 +324,7 @@ def test_a_solution_protects_what_the_schema_calls_sensitive(tmp_path):
 
 
 @pytest.mark.parametrize("style", ["ranges", "sets"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_texts_of_ranges_and_sets_mean_what_they_stand_for(style, data):
     odd = [

@@ -17,7 +17,8 @@ from lxml import etree
 import treeanon as ta
 from tests.reference import guarantee as slow_guarantee
 from tests.reference.trees import multiset
-from tests.support.strategies import FOLDER, parents_of, properties
+from tests.support.paths import FOLDER
+from tests.support.strategies import parents_of, properties
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness
 from treeanon.release import DocumentsRelease, Request, TableRequest, documents_of, table_documents

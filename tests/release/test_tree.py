@@ -16,7 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
@@ -24,7 +24,7 @@ from tests.reference.trees import multiset
 from tests.support import stand_in_search
 from tests.support.hospital import DISEASES, HOSPITALS, WORD, folder_of, is_truth, slow_release, write_persons
 from tests.support.paths import ROOT
-from tests.support.strategies import released
+from tests.support.strategies import examples, released
 from treeanon.algorithms.tree.registry import ALGORITHMS, COMMON, Algorithm
 from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.errors import FileError, GuaranteeError, TreeanonError, UsageError
@@ -85,7 +85,7 @@ def test_a_release_holds_and_is_what_its_solution_says(forest: ta.Forest, releas
 
 
 @pytest.mark.parametrize("attacker", ["independent", "joint"])
-@settings(settings.get_profile("treeanon"), max_examples=15)
+@examples(15)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(1, 3), st.integers(0, 2))
 def test_truth(tmp_path_factory: pytest.TempPathFactory, attacker: Any, seed: int, k: int, m: int, n: int) -> None:
     forest = a_forest(folder_of(tmp_path_factory.getbasetemp() / "truth"), seed, 12)
@@ -350,7 +350,7 @@ def test_the_form_and_the_file_have_the_same_keys() -> None:
     assert set(FORM["$defs"]["guarantee"]["properties"]) == set(signature(Guarantee).parameters)
 
 
-@settings(settings.get_profile("treeanon"), max_examples=60)
+@examples(60)
 @given(st.randoms(use_true_random=False))
 def test_solutions_there_and_back(rnd: Random) -> None:
     pairs = tuple((("a", f"v{rnd.random()}"), ("b", '"\\\u2028')) for _ in range(rnd.randrange(3)))
@@ -480,7 +480,7 @@ def test_what_is_not_there_is_not_told_of(tmp_path: Path) -> None:
     assert ta.apply(Solution(Guarantee(40), "x", {"*": ("*",)}), forest).unprotected() == {}
 
 
-@settings(settings.get_profile("treeanon"), max_examples=40)
+@examples(40)
 @given(st.randoms(use_true_random=False))
 def test_any_trees_can_be_written_and_checked(tmp_path_factory: pytest.TempPathFactory, rnd: Random) -> None:
     """Whatever cut and disassociations made them; the guarantee asks for nothing here."""

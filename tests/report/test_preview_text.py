@@ -134,7 +134,7 @@ def test_long_values_are_not_looked_at_whole():
     assert cut("\u0301" * 10**6, 20).startswith("\\u0301\\u0301")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 2**32), st.sampled_from([20, 40, 63, 64, 80, 133]))
 def test_every_line_fits_and_every_node_is_told(seed: int, width: int):
     forest, release = world(seed)

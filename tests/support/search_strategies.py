@@ -7,7 +7,7 @@ from random import Random
 
 import treeanon as ta
 from tests.reference import trees as slow
-from tests.support.strategies import FOLDER
+from tests.support.paths import FOLDER, new_path
 
 
 def random_schema(rnd: Random) -> tuple[ta.Schema, dict[str, str]]:
@@ -19,11 +19,11 @@ def random_schema(rnd: Random) -> tuple[ta.Schema, dict[str, str]]:
         parents: dict[str, str] = {}
         for j in range(rnd.randint(1, 5)):
             parents[f"{name}v{j}"] = rnd.choice([f"{name}*", *parents])
-        file = f"search-{name}-{rnd.randrange(10**9)}.json"
-        (FOLDER / file).write_text(json.dumps(parents))
+        file = new_path(f"search-{name}", ".json")
+        file.write_text(json.dumps(parents))
         under = rnd.choice(["/", *list(roles)[-2:]])
         roles[name] = rnd.choice(["quasi"] * 6 + ["keep", "sensitive"])
-        text += f'[[class]]\nname = "{name}"\nunder = "{under}"\nhierarchy = "{file}"\nrole = "{roles[name]}"\n'
+        text += f'[[class]]\nname = "{name}"\nunder = "{under}"\nhierarchy = "{file.name}"\nrole = "{roles[name]}"\n'
     return ta.Schema.loads(text, folder=FOLDER), roles
 
 

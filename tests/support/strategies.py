@@ -6,10 +6,8 @@ Everything is drawn from a `random.Random`, which hypothesis controls: `properti
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,29 +17,30 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference.trees import Tree
+from tests.support.paths import FOLDER, new_path
 from treeanon.errors import SchemaError
 
 Check = Callable[[Random], None]
 
-# Whole documents shrink too slowly: a failing example is reported as it was found.
-settings.register_profile(
-    "treeanon",
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
+
+def examples(number: int, profile: str = "default") -> settings:
+    """Settings for so many examples of whole documents; these shrink too slowly: a failing one is reported as found."""
+    phases = [Phase.explicit, Phase.reuse, Phase.generate]
+    return settings(
+        settings.get_profile(profile), max_examples=number, phases=phases, suppress_health_check=list(HealthCheck)
+    )
 
 
-def properties(check: Check, examples: int = 200, many: int = 3000) -> tuple[Callable[[], None], Callable[[], None]]:
-    """A test of the check, and a slow test with thousands of examples."""
+def properties(check: Check, few: int = 200, many: int = 3000) -> tuple[Callable[[], None], Callable[[], None]]:
+    """A test of the check with few examples, the same ones always, and a slow one with many random ones."""
 
-    @settings(settings.get_profile("treeanon"), max_examples=examples)
+    @examples(few)
     @given(st.randoms(use_true_random=False))
     def quick(rnd: Random) -> None:
         check(rnd)
 
     @pytest.mark.slow
-    @settings(settings.get_profile("treeanon"), max_examples=many)
+    @examples(many, "thorough")
     @given(st.randoms(use_true_random=False))
     def thorough(rnd: Random) -> None:
         check(rnd)
@@ -163,7 +162,7 @@ NUMBERS = ("1", "0", "-3", "2.5", "1e-7", "1e300", "1234567890123456789012345678
 WITHOUT_FILE = {"none": None, "flat": "{ flat = true }", "groups": "{ groups = 2 }", "prefix": "{ prefix = [2, 1] }"}
 
 
-def _type_and_hierarchy(rnd: Random, folder: Path) -> tuple[str, str | None, tuple[str, ...], bool]:
+def type_and_hierarchy(rnd: Random) -> tuple[str, str | None, tuple[str, ...], bool]:
     kind = rnd.choice(["none", "none", "flat", "groups", "prefix", "intervals", "number", "dates", "tree", "csv"])
     if kind == "intervals":
         ages = tuple(str(rnd.randint(0, 99)) for _ in range(5))
@@ -179,14 +178,14 @@ def _type_and_hierarchy(rnd: Random, folder: Path) -> tuple[str, str | None, tup
     if kind == "tree":
         nodes = list(dict.fromkeys(v for v in values if v != "*")) or ["x"]
         parents = {v: (nodes[rnd.randrange(i)] if i and rnd.random() < 0.6 else "*") for i, v in enumerate(nodes)}
-        name = f"h{rnd.randrange(10**9)}.json"
-        (folder / name).write_text(json.dumps({**parents, "another leaf": "*"}))
-        return "text", json.dumps(name), tuple(nodes), False
+        file = new_path("hierarchy", ".json")
+        file.write_text(json.dumps({**parents, "another leaf": "*"}))
+        return "text", json.dumps(file.name), tuple(nodes), False
     if kind == "csv":
         leaves = [f"leaf{i}" for i in range(4)]
-        name = f"h{rnd.randrange(10**9)}.csv"
-        (folder / name).write_text("".join(f"{leaf};group {i // 2};any\n" for i, leaf in enumerate(leaves)))
-        return "text", json.dumps(name), (*leaves, "group 0", "any"), False
+        file = new_path("hierarchy", ".csv")
+        file.write_text("".join(f"{leaf};group {i // 2};any\n" for i, leaf in enumerate(leaves)))
+        return "text", json.dumps(file.name), (*leaves, "group 0", "any"), False
     return "text", WITHOUT_FILE[kind], values, True
 
 
@@ -295,10 +294,6 @@ def toml_text(format: str, record: str | None, fields: list[Field], *, paths: bo
     return "\n".join(lines) + "\n"
 
 
-_FOLDER = tempfile.TemporaryDirectory(prefix="treeanon-tests-")
-FOLDER = Path(_FOLDER.name)
-"""A folder for hierarchies and documents of random tests."""
-
 RECORDS = {"json": ("patients[]", "data.'a b'.patients[]", "[]"), "xml": ("patients/patient", "a/h:b/record")}
 
 
@@ -317,7 +312,7 @@ def make_case(rnd: Random, format: str, *, depth: int = 3, whole_file: bool = Fa
         rnd.shuffle(maker.places)
         fields = []
         for number, (hops, attribute) in enumerate(maker.places[: rnd.randint(2, 12)]):
-            kind, hierarchy, values, free = _type_and_hierarchy(rnd, FOLDER)
+            kind, hierarchy, values, free = type_and_hierarchy(rnd)
             role = rnd.choice(["quasi", "quasi", "quasi", "quasi", "sensitive", "keep", "identifier", "drop"])
             name = rnd.choice([f"class{number}", f"klass <{number}>", f"Größe {number}"])
             fields.append(Field(name, hops, attribute, role, kind, None, hierarchy, values, free))

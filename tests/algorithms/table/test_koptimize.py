@@ -47,7 +47,7 @@ def check_release(table, found, label=None):
         assert flat.classification(released, label, found.suppressed) == pytest.approx(share)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(slow.tables(min_rows=1, max_rows=9), st.integers(1, 4), st.one_of(st.none(), st.integers(0, 4)))
 def test_dm_equals_brute_force(table, k, most):
     limit = len(table) if most is None else most
@@ -63,7 +63,7 @@ def test_dm_equals_brute_force(table, k, most):
     check_release(table, found)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(slow.tables(min_rows=1, max_rows=9), st.integers(1, 4), st.one_of(st.none(), st.integers(0, 4)), st.data())
 def test_cm_equals_brute_force(table, k, most, data):
     if len(table) < k:
@@ -157,7 +157,7 @@ def test_a_search_that_runs_to_its_end_prunes():
     assert found.counts["cost"] == slow.best_cut(table, 6, lambda rows: slow.dm(rows, 6, len(table)), len(table))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(slow.tables(min_rows=4, max_rows=10), st.integers(2, 3), st.booleans())
 def test_the_enumeration_alone_is_exact(table, k, is_cm):
     labels = ["yes" if i % 3 else "no" for i in range(len(table))]

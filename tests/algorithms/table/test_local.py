@@ -7,7 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.lattice import Row, World
@@ -58,7 +58,6 @@ def right(world: World, problem: Problem, found: Partition) -> float:
     return loss + out * width
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_a_release_holds_and_loses_no_less_than_the_best_there_is(rnd: Random) -> None:
     _, world = random_problem(rnd)
@@ -76,7 +75,6 @@ def test_a_release_holds_and_loses_no_less_than_the_best_there_is(rnd: Random) -
     assert right(world, problem, found) >= least - 1e-9
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_releases_of_larger_tables_hold(rnd: Random) -> None:
     rnd = Random(rnd.getrandbits(32))

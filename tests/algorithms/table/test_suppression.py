@@ -210,7 +210,7 @@ def test_persons_with_several_rows_are_counted_once():
         k_anonymous(cell_suppression, table, 2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=4), st.integers(2, 4))
 def test_forest_keeps_its_bound(table, k):
     if len(table) < k:
@@ -225,7 +225,7 @@ def test_forest_keeps_its_bound(table, k):
     assert found.counts["merged"] == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=5))
 def test_matching_keeps_its_bound(table):
     found = k_anonymous(cell_suppression, table, 2)
@@ -236,7 +236,7 @@ def test_matching_keeps_its_bound(table):
     assert best <= found.counts["cells"] <= (1.5 if max(values) <= 2 else 2) * best
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=6, paths=TWO))
 def test_matching_keeps_one_and_a_half_where_columns_have_two_values(table):
     rows = [tuple(text or "a" for text in row) for row in table.rows()]
@@ -264,7 +264,7 @@ def test_one_two_factor_weighs_the_least():
         assert sum(map(weight, parts)) == min(sum(map(weight, p)) for p in small)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.integers(2, 7), st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.95]), st.booleans())
 def test_decomposed_trees_are_small_and_share_no_edge(k, seed, bias, is_shuffled):
     rnd = Random(seed)

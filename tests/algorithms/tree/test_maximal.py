@@ -69,20 +69,20 @@ def release_is_safe_and_true(seed: int) -> None:
     assert found.kept is None or len(forest) - len(found.kept) <= options["max_suppressed"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 10**9))
 def test_release_is_safe_and_true(seed: int) -> None:
     release_is_safe_and_true(seed)
 
 
 @pytest.mark.slow
-@settings(max_examples=4000, deadline=None)
+@settings(settings.get_profile("thorough"), max_examples=4000)
 @given(st.integers(0, 10**9))
 def test_release_is_safe_and_true_at_length(seed: int) -> None:
     release_is_safe_and_true(seed)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**9))
 def test_completed_cuts_of_the_paper_are_safe_and_no_coarser(seed: int) -> None:
     rnd = Random(seed)
@@ -127,7 +127,7 @@ def test_never_above_the_published_search_on_the_sample(k: int, m: int, n: int) 
         assert rpd(by_rpd.forest) <= losses.rpd
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10**9))
 def test_never_above_the_published_search_on_small_forests(seed: int) -> None:
     rnd = Random(seed)
@@ -224,7 +224,7 @@ def test_effort_in_seconds_ends() -> None:
     assert search(forest, Guarantee(5), effort="0.2s").forest.nodes
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 10**9))
 def test_record_sets_are_sets(seed: int) -> None:
     rnd = Random(seed)

@@ -163,7 +163,7 @@ def releases(rnd: Random) -> None:
     assert np.array_equal(found.forest.label, again.forest.label)
 
 
-test_releases, test_releases_slow = properties(releases, examples=150)
+test_releases, test_releases_slow = properties(releases, few=150)
 
 
 def guarantees(rnd: Random) -> None:
@@ -180,7 +180,7 @@ def guarantees(rnd: Random) -> None:
     assert slow_guarantee.holds(records, k, 3, 2, attacker="joint", known=known, negative=negative)
 
 
-test_guarantees, test_guarantees_slow = properties(guarantees, examples=60)
+test_guarantees, test_guarantees_slow = properties(guarantees, few=60)
 
 
 def slow_kept(slots: Tree, nodes: Tree, labels: Any, forest: ta.Forest) -> float:
@@ -240,7 +240,7 @@ def matching(rnd: Random) -> None:
         assert kept == slow_kept(slots, nodes, labels, forest)
 
 
-test_matching, test_matching_slow = properties(matching, examples=150)
+test_matching, test_matching_slow = properties(matching, few=150)
 
 
 # --- by hand ---------------------------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def wide_lists(rnd: Random) -> None:
     assert unmerged >= len(records) * min(diseases)
 
 
-test_wide_lists, test_wide_lists_slow = properties(wide_lists, examples=5, many=100)
+test_wide_lists, test_wide_lists_slow = properties(wide_lists, few=5, many=100)
 
 
 def test_more_records_than_a_block() -> None:

@@ -13,9 +13,9 @@ import treeanon as ta
 from tests.reference import tree_searches as slow_searches
 from tests.reference import trees as slow
 from tests.reference.guarantee import holds
-from tests.support.paths import ROOT
+from tests.support.paths import FOLDER, ROOT
 from tests.support.search_strategies import random_forest
-from tests.support.strategies import FOLDER, parents_of, properties
+from tests.support.strategies import parents_of, properties
 from treeanon.algorithms.tree import acs, gcs, ocs
 from treeanon.algorithms.tree.candidates import Candidates
 from treeanon.algorithms.tree.solution import Found

@@ -218,7 +218,7 @@ TEXTS = ["x", "", " ", "a,b;c\td|e", 'q"q', '"', "line\nend", "\r", "\r\n", "ü"
 NAMES = ["a", "b c", "x,y", "d.e", 'q"', "größe", "l;m", "treeanon_id"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.randoms(use_true_random=False), st.sampled_from(ENDINGS), st.sampled_from(ENDINGS))
 def test_round_trip(rnd: Random, first: str, second: str) -> None:
     names = rnd.sample(NAMES, rnd.randint(1, 4))

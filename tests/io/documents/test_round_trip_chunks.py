@@ -10,7 +10,8 @@ from lxml import etree
 
 import treeanon as ta
 from tests.reference.documents import JsonDocuments, XmlDocuments, tag_of
-from tests.support.strategies import FOLDER, make_case, make_records, properties, released
+from tests.support.paths import FOLDER
+from tests.support.strategies import make_case, make_records, properties, released
 from treeanon.errors import DataError
 from treeanon.io import writing
 from treeanon.io.documents import json_document, trees_file, xml_document

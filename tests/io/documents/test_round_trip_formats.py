@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -15,7 +14,8 @@ from lxml import etree
 
 import treeanon as ta
 from tests.reference.trees import multiset
-from tests.support.strategies import FOLDER, NOT_XML, Case, make_case, make_records, properties, released, shuffled
+from tests.support.paths import new_path
+from tests.support.strategies import NOT_XML, Case, make_case, make_records, properties, released, shuffled
 from treeanon.errors import DataError
 
 FORMATS = ["json", "ndjson", "xml"]
@@ -23,7 +23,7 @@ ENDINGS = {"json": ".json", "ndjson": ".ndjson", "xml": ".xml", "trees": ".trees
 
 
 def fresh(ending: str) -> Path:
-    return FOLDER / f"out-{secrets.token_hex(6)}{ending}"
+    return new_path("out", ending)
 
 
 def round_trip(forest: ta.Forest, target: Path, format: str, schema: ta.Schema, given: str | None = None) -> None:

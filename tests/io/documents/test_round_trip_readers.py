@@ -8,7 +8,8 @@ from lxml import etree
 
 import treeanon as ta
 from tests.reference.documents import JsonDocuments, XmlDocuments, json_text, tag_of
-from tests.support.strategies import FOLDER, make_case, properties
+from tests.support.paths import FOLDER
+from tests.support.strategies import make_case, properties
 
 
 def json_equals_the_obvious_reader(rnd: Random, *, by_path: bool = False) -> None:

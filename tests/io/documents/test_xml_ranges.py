@@ -13,7 +13,8 @@ import treeanon as ta
 from tests.io.documents.test_hostile_xml import BROKEN, TEXT
 from tests.reference.documents import XmlDocuments, tag_of
 from tests.support.hostile import XML
-from tests.support.strategies import FOLDER, make_case, properties
+from tests.support.paths import FOLDER
+from tests.support.strategies import make_case, properties
 from treeanon.errors import DataError
 from treeanon.forest import Forest, ForestBuilder
 from treeanon.io.documents import xml_ranges

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import secrets
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +17,8 @@ import pyarrow as pa
 import treeanon as ta
 from tests.reference.relational_releases import check_package, draw_release
 from tests.reference.trees import multiset
-from tests.support.strategies import FOLDER, properties
+from tests.support.paths import FOLDER, new_path
+from tests.support.strategies import properties
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.write_rows import write_rows
@@ -110,7 +110,7 @@ def check_parts(rnd: Random) -> None:
     files = rnd.choice(["csv", "tsv", "parquet"])
     found, forest = draw_release(rnd, files, rnd.choice([1, 6, 15]))
     tables, rows = tables_of_parts(forest, rnd, rnd.choice([1, 2, 3, 5]))
-    place = FOLDER / f"parts-{secrets.token_hex(6)}"
+    place = new_path("parts", "")
     at_once = FOLDER / f"{place.name}-at-once"
     try:
         write(tables, rows, files, place)

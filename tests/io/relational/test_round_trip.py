@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import zipfile
 from pathlib import Path
@@ -11,14 +10,15 @@ from unittest.mock import patch
 
 import treeanon as ta
 from tests.reference.relational_releases import check_package, check_sqlite, draw_release
-from tests.support.strategies import FOLDER, properties
+from tests.support.paths import new_path
+from tests.support.strategies import properties
 from treeanon.io.relational import layout as released_rows
 
 KINDS = ["sqlite", "csv", "tsv", "parquet", "zip"]
 
 
 def fresh(ending: str) -> Path:
-    return FOLDER / f"tables-{secrets.token_hex(6)}{ending}"
+    return new_path("tables", ending)
 
 
 def check_files(path: Path, kind: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import queries as slow
@@ -32,7 +32,6 @@ def worlds(draw, secret=None):
     return table, np.array(groups, np.int64)
 
 
-@settings(deadline=None)
 @given(worlds(), st.sampled_from(STYLES), st.data())
 def test_generalized_releases_equal_the_twin(world, style, data):
     table, groups = world
@@ -46,7 +45,6 @@ def test_generalized_releases_equal_the_twin(world, style, data):
     assert found.mean == pytest.approx(sum(found.divergences.values()) / len(found.divergences))
 
 
-@settings(deadline=None)
 @given(worlds(secret=True), st.data())
 def test_permuted_releases_equal_the_twin(world, data):
     table, groups = world
@@ -57,7 +55,6 @@ def test_permuted_releases_equal_the_twin(world, data):
     assert found == pytest.approx(slow.permuted(table, groups.tolist(), level), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(worlds(), st.data())
 def test_what_is_published_as_it_is_answers_exactly(world, data):
     table, _ = world

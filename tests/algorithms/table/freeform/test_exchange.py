@@ -53,7 +53,7 @@ def edges_of(found: Freeform) -> list[list[int]]:
     return found.graph.edges.tolist()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.randoms(use_true_random=False))
 def test_graphs_are_regular_cost_what_is_said_and_no_more_than_groupings(rnd: Random) -> None:
     rnd = Random(rnd.getrandbits(32))
