@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
-from treeanon.algorithms.tree.registry import ALGORITHMS, DEFAULT
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
@@ -71,14 +71,14 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
     """
     named: dict[str, Any] = {} if algorithm is None else {"algorithm": algorithm}
     if isinstance(data, Forest):
-        if algorithm in FLAT_ALGORITHMS:
+        if algorithm in TABLE_ALGORITHMS:
             raise UsageError(f"{algorithm} is a search of tables: anonymize(forest.flatten(), …), a row a person")
         return anonymize_forest(data, **named, **asked)
     if schema is not None and (is_dataframe(data) or are_dataframes(data)):
         return engine_named("spark").publish_frame(data, schema, {**named, **asked})
-    if algorithm in ALGORITHMS:
+    if algorithm in TREE_ALGORITHMS:
         raise UsageError(
-            f"{algorithm} is a search of trees: read the input with treeanon.read; the default is {DEFAULT}"
+            f"{algorithm} is a search of trees: read the input with treeanon.read; the default is {TREE_DEFAULT}"
         )
     if isinstance(data, Table):
         return anonymize_table(data, **named, **asked)

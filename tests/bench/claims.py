@@ -24,7 +24,7 @@ from treeanon.algorithms.table.onedim.orders import hilbert_order
 from treeanon.algorithms.table.onedim.points import Points
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.table.result import Found
 from treeanon.bench.invented import census
 from treeanon.kernels.table.onedim import cut_groups
@@ -45,7 +45,7 @@ Search = Callable[[Problem], Found]
 
 def search(name: str, **options: Any) -> Search:
     """A search by name, with options."""
-    return lambda problem: flat_algorithm_named(name).search(problem, **options)
+    return lambda problem: table_algorithm_named(name).search(problem, **options)
 
 
 def even_hilbert(problem: Problem) -> Partition:

@@ -32,7 +32,7 @@ from treeanon.algorithms.table.freeform.blocks import prices_of
 from treeanon.algorithms.table.freeform.exchange import Classes
 from treeanon.algorithms.table.freeform.exchange_parts import least_cost
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.bench.invented import census
 from treeanon.metrics.table import gcp
 from treeanon.metrics.table.ncp import Form
@@ -199,7 +199,7 @@ def local_recoding(data: Path, yard: float) -> Lines:
     for d, k, theirs, _, ms, _ in rows:
         table = by_columns[int(d)]
         problem = Problem(table, (KAnonymity(int(k)),), 0)
-        seconds, found = warm(lambda p=problem: flat_algorithm_named("local").search(p))
+        seconds, found = warm(lambda p=problem: table_algorithm_named("local").search(p))
         released, _ = found.recoded(table)
         assert len(released) == len(table)
         assert all(one.holds for one in check(released, problem.models))
@@ -245,7 +245,7 @@ def _against_groupings(table: ta.Table, searches: tuple[tuple[str, dict[str, Any
     for k in (5, 10, 20):
         cells, losses, best = [], [], np.inf
         for name, asked in searches:
-            search = flat_algorithm_named(name)
+            search = table_algorithm_named(name)
             problem = Problem(table, (KAnonymity(k),), 0)
             start = time.perf_counter()
             found = search.search(problem, **asked)
@@ -269,8 +269,8 @@ def freeform_bound(data: Path, yard: float) -> Lines:
     for rows, k in ((1_000, 3), (1_000, 5)):
         table = adult(data, 7).take(np.arange(rows))
         problem = Problem(table, (KAnonymity(k),), 0)
-        groups = flat_algorithm_named("onedim").search(problem, **own).counts["gcp"]
-        found = flat_algorithm_named("freeform").search(problem, **own, seconds=25.0)
+        groups = table_algorithm_named("onedim").search(problem, **own).counts["gcp"]
+        found = table_algorithm_named("freeform").search(problem, **own, seconds=25.0)
         prices = prices_of(table, "set", "sets")
         tuples = Classes.of_rows(prices).tuples(prices, found.graph.edges)
         least = least_cost(tuples, 60.0) / (rows * len(table.quasi))

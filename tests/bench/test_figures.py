@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from treeanon.algorithms.parameters import Parameter
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS, FlatAlgorithm
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, TableAlgorithm
 from treeanon.bench import run as bench
 from treeanon.bench.figures import FIGURES, LABELS, LOSSES, Figure, Line, Setting
 from treeanon.bench.invented import census
@@ -26,7 +27,7 @@ from treeanon.metrics.table.il import (
 )
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 
-SEARCH = FLAT_ALGORITHMS["datafly"].search
+SEARCH = TABLE_ALGORITHMS["datafly"].search
 SMALL = Setting(quasi=2, k=5, l=2)
 
 
@@ -46,12 +47,16 @@ def searched(monkeypatch):
         group = (place // 4).astype(np.int64)
         return Partition("mine", (FrequencyDiversity(1.5),), np.minimum(group, len(place) // 4 - 1))
 
-    class Mine(FlatAlgorithm):
+    class Mine(TableAlgorithm):
         @property
         def search(self):
             return search
 
-    monkeypatch.setitem(FLAT_ALGORITHMS, "mine", Mine("mine", "", "", ("odd", "max_loss")))
+    monkeypatch.setitem(
+        TABLE_ALGORITHMS.built_in,
+        "mine",
+        Mine("mine", "", "", (Parameter("odd", "flag", ""), Parameter("max_loss", "float", ""))),
+    )
     return asked
 
 
@@ -101,7 +106,7 @@ def test_a_search_that_takes_too_long_is_ended():
 
 def test_divergences_are_those_of_the_library(searched):
     table = census(200, 2, quasi=2)
-    group = FLAT_ALGORITHMS["mine"].search(Problem(table, ())).group
+    group = TABLE_ALGORITHMS["mine"].search(Problem(table, ())).group
     setting = replace(SMALL, l=1)
     found = one(Line("P", "mine", "l", (), "permuted"), "level", (1, 2), "divergence", setting)
     assert found.lines["P"] == pytest.approx([permuted_query_loss(table, group, i).mean for i in (1, 2)])
@@ -131,7 +136,7 @@ def test_diversity_is_measured_on_the_release(searched):
     found = one(line, "max_loss", (0.5,), "privacy", Setting("synthetic", quasi=1))
     problem = searched[-1]
     assert problem.models == (FrequencyDiversity(1),)
-    released = FLAT_ALGORITHMS["mine"].search(problem).recoded(problem.table)[0]
+    released = TABLE_ALGORITHMS["mine"].search(problem).recoded(problem.table)[0]
     groups = {}
     for row in released.rows():
         groups.setdefault(row[0], []).append(row[1])

@@ -27,7 +27,7 @@ import tree_data as data
 from results import put
 
 import treeanon as ta
-from treeanon.algorithms.tree.registry import algorithm_named
+from treeanon.algorithms.tree.registry import tree_algorithm_named
 from treeanon.metrics.measure import measure
 from treeanon.metrics.path_distance import rpda
 from treeanon.privacy import Guarantee
@@ -72,7 +72,7 @@ def worked(task: Result) -> Result:
     """What one search, and the check of what it found, has taken and lost."""
     forest = data.load(Path(task["forest"]))
     guarantee = Guarantee(*task["guarantee"])
-    search = algorithm_named(task["algorithm"]).search
+    search = tree_algorithm_named(task["algorithm"]).search
     few = Guarantee(min(guarantee.k, 3), min(guarantee.m, 3), guarantee.n)
     verify(search(forest[:WARM], few, **task["options"]).forest, few, patterns=False)
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here

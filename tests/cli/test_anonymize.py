@@ -18,7 +18,7 @@ import treeanon as ta
 from tests.reference.trees import multiset
 from tests.support.hospital import WORD, folder_of, slow_release, write_persons
 from tests.support.paths import ROOT
-from treeanon.algorithms.tree.registry import ALGORITHMS, COMMON, Algorithm
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.cli import checks
 from treeanon.cli import main as command_line
 from treeanon.errors import GuaranteeError
@@ -30,8 +30,8 @@ from treeanon.release import SolutionFile
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow obvious search as the default."""
-    taken = ("recoding", "objective", "weights", "effort", "max_suppressed")
-    monkeypatch.setitem(ALGORITHMS, "maximal", Algorithm("maximal", "tests.support.stand_in_search", "", taken, COMMON))
+    real = TREE_ALGORITHMS["maximal"]
+    monkeypatch.setitem(TREE_ALGORITHMS.built_in, "maximal", replace(real, module="tests.support.stand_in_search"))
 
 
 @pytest.fixture(autouse=True)
@@ -182,9 +182,9 @@ CASES: dict[str, tuple[int, str]] = {
     "in.ndjson -s s.toml -k 3 -o o.ndjson -a magic": (2, "algorithm"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson -a gcs --effort 3": (
         2,
-        "'gcs' has no option 'effort'; it has: g, closed, scope",
+        "'gcs' has no parameter 'effort'; its parameters: g, closed, scope",
     ),
-    "in.ndjson -s s.toml -k 3 -o o.ndjson --g 3": (2, "'maximal' has no option 'g'"),
+    "in.ndjson -s s.toml -k 3 -o o.ndjson --g 3": (2, "'maximal' has no parameter 'g'"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --complete": (2, "cannot be completed"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --negative date": (2, "there is no class 'date'; there is: sex, hospital"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --negative note": (2, "the role of class 'note' is not quasi"),
@@ -266,7 +266,7 @@ def test_the_help_knows_what_the_guarantee_knows() -> None:
 
 def test_through_pipes(place: Path) -> None:
     """Standard input to standard output, by a real search."""
-    name = next(a.name for a in ALGORITHMS.values() if find_spec(a.module) is not None)
+    name = next(a.name for a in TREE_ALGORITHMS.values() if find_spec(a.module) is not None)
     line = [sys.executable, "-m", "treeanon", "anonymize", "-", "-s", "s.toml", "-k", "3", "-o", "-", "-a", name]
     with (place / "in.ndjson").open("rb") as stdin:
         done = subprocess.run(line, stdin=stdin, capture_output=True, cwd=place)

@@ -12,8 +12,7 @@ from random import Random
 import pytest
 
 from tests.support.as_installed import ran
-from treeanon.algorithms.table.options import OPTIONS
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 
 SCHEMA = """
 version = 1
@@ -115,7 +114,7 @@ OWN = {
 """Searches that cannot do what the others do with the same request."""
 
 
-@pytest.mark.parametrize("algorithm", sorted(FLAT_ALGORITHMS))
+@pytest.mark.parametrize("algorithm", sorted(TABLE_ALGORITHMS))
 def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorithm: str) -> None:
     out = folder / "out.parquet"
     said = run(
@@ -125,7 +124,7 @@ def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorit
     told = json.loads(said[said.index("{\n") :])
     assert told["verification"]["holds"]
     assert told["algorithm"].startswith(algorithm.split("-")[0]) or algorithm in told["algorithm"]
-    if FLAT_ALGORITHMS[algorithm].freeform:
+    if TABLE_ALGORITHMS[algorithm].freeform:
         against = ("--original", folder / "people.csv")
         run("verify", out, "-s", folder / "s.toml", *against, "-k", 3, "--ignore-unnamed")
         run("verify", out, "-s", folder / "s.toml", *against, "-k", 299, "--ignore-unnamed", code=1)
@@ -135,11 +134,10 @@ def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorit
 
 def test_every_option_of_a_search_is_one_of_the_command_line(run: Run) -> None:
     known = run("anonymize", "--help")
-    for algorithm in FLAT_ALGORITHMS.values():
-        for name in algorithm.options:
+    for algorithm in TABLE_ALGORITHMS.values():
+        for name in (parameter.name for parameter in algorithm.parameters):
             flag = {"weights": "--weight"}.get(name, "--" + name.replace("_", "-"))
             assert flag in known, (algorithm.name, name)
-    assert set(OPTIONS) <= {name for one in FLAT_ALGORITHMS.values() for name in one.options}
 
 
 def test_records_become_rows_when_asked(folder: Path, run: Run) -> None:
@@ -175,7 +173,7 @@ def test_wrong_usage_is_told_and_leaves_nothing(folder: Path, run: Run) -> None:
         (("-k", 5, "--l", 2, "-a", "optimal", "-m", 2), "of trees", 2),
         (("-k", 5, "--l", 2, "-m", 2, "--preference", "minimum_suppression"), "only searches of tables", 2),
         (("-k", 5, "--l", 2, "-m", 2, "--t", "0.5"), "for tables|of trees", 2),
-        (("-k", 5, "--l", 2, "-a", "datafly", "--loss", "gcp"), "no option 'loss'", 2),
+        (("-k", 5, "--l", 2, "-a", "datafly", "--loss", "gcp"), "no parameter 'loss'", 2),
         (("-k", 500, "--l", 2), "fewer than k", 1),
         (("-k", 5, "--l", 9), "", 1),
     ):

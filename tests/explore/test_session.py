@@ -134,7 +134,7 @@ def test_a_search_that_cannot_do_it_says_so(tmp_path: Path) -> None:
     with session_of(ground_of(forest, 60)) as session:
         assert session.ground.of_role("sensitive") == ("secret",)
         (problem, _) = looked(session, start_of(session.ground, algorithm="gcs"))
-        assert isinstance(problem, Problem) and "does not know of l-diversity" in problem.message
+        assert isinstance(problem, Problem) and "does not offer l-diversity" in problem.message
         good = looked(session, start_of(session.ground, k=2))
         assert isinstance(good[0], OutcomeReady) and good[-1] == Finished(True)
 

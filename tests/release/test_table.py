@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treeanon as ta
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.table.result import Recoding
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
@@ -93,8 +93,8 @@ ASKED = {
 }
 
 
-BY_GROUPS = sorted(name for name, one in FLAT_ALGORITHMS.items() if not one.freeform)
-FREEFORM = sorted(name for name, one in FLAT_ALGORITHMS.items() if one.freeform)
+BY_GROUPS = sorted(name for name, one in TABLE_ALGORITHMS.items() if not one.freeform)
+FREEFORM = sorted(name for name, one in TABLE_ALGORITHMS.items() if one.freeform)
 
 
 @settings(max_examples=60)
@@ -215,7 +215,7 @@ def test_wrong_requests_say_what_is_right():
         ({"p": 2}, "needs k"),
         ({"k": 3, "l": 1, "algorithm": "magic"}, "there is: optimal"),
         ({"k": 3, "l": 1, "algorithm": "maximal"}, "search of trees"),
-        ({"k": 3, "l": 1, "algorithm": "datafly", "loss": "gcp"}, "no option 'loss'"),
+        ({"k": 3, "l": 1, "algorithm": "datafly", "loss": "gcp"}, "no parameter 'loss'"),
         ({"k": 3, "l": 1, "max_suppressed": "many"}, "number of persons"),
     ):
         with pytest.raises(UsageError, match=words):

@@ -25,7 +25,7 @@ from tests.support import stand_in_search
 from tests.support.hospital import DISEASES, HOSPITALS, WORD, folder_of, is_truth, slow_release, write_persons
 from tests.support.paths import ROOT
 from tests.support.strategies import examples, released
-from treeanon.algorithms.tree.registry import ALGORITHMS, COMMON, Algorithm
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.errors import FileError, GuaranteeError, TreeanonError, UsageError
 from treeanon.privacy import Guarantee
@@ -41,10 +41,11 @@ NAMES = ["o.ndjson", "o.json", "o.xml", "o.trees.jsonl", "o.ndjson.gz", "o.xml.z
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that needs no other part of the package, as the default too."""
-    taken = ("recoding", "objective", "weights", "effort", "max_suppressed")
-    known = Algorithm("stand-in", "tests.support.stand_in_search", "", taken, COMMON, completable=True)
-    monkeypatch.setitem(ALGORITHMS, "stand-in", known)
-    monkeypatch.setitem(ALGORITHMS, "maximal", replace(known, name="maximal"))
+    known = replace(
+        TREE_ALGORITHMS["maximal"], name="stand-in", module="tests.support.stand_in_search", completable=True
+    )
+    monkeypatch.setitem(TREE_ALGORITHMS.built_in, "stand-in", known)
+    monkeypatch.setitem(TREE_ALGORITHMS.built_in, "maximal", replace(known, name="maximal"))
     stand_in_search.CALLS.clear()
 
 
@@ -117,15 +118,15 @@ def test_classes_that_are_published_as_they_are(tmp_path: Path) -> None:
         ({"k": 2, "attacker": "other"}, UsageError, "attacker must be one of independent, joint"),
         ({"k": 2, "negative": ["dignosis"]}, UsageError, "there is no class 'dignosis'; there is: sex, hospital"),
         ({"k": 2, "weights": {"age": 2}}, UsageError, "a weight: there is no class 'age'"),
-        ({"k": 2, "algorithm": "magic"}, UsageError, "there is no algorithm 'magic'; there is: maximal, acs"),
+        ({"k": 2, "algorithm": "magic"}, UsageError, "unknown algorithm 'magic'; choose from maximal, acs"),
         (
             {"k": 2, "algorithm": "gcs", "effort": 1},
             UsageError,
-            "'gcs' has no option 'effort'; it has: g, closed, scope",
+            "'gcs' has no parameter 'effort'; its parameters: g, closed, scope",
         ),
-        ({"k": 2, "algorithm": "gcs", "max_suppressed": 1}, UsageError, "has no option 'max_suppressed'"),
+        ({"k": 2, "algorithm": "gcs", "max_suppressed": 1}, UsageError, "has no parameter 'max_suppressed'"),
         ({"k": 2, "algorithm": "miracle", "complete": True}, UsageError, "cannot be completed"),
-        ({"k": 2, "color": 1}, UsageError, "has no option 'color'"),
+        ({"k": 2, "color": 1}, UsageError, "has no parameter 'color'"),
         ({"k": 2, "max_suppressed": "many"}, UsageError, "a share such as"),
         ({"k": 2, "max_loss": 2}, UsageError, "max_loss must be"),
     ],
@@ -489,18 +490,6 @@ def test_any_trees_can_be_written_and_checked(tmp_path_factory: pytest.TempPathF
     guarantee = Guarantee(1, m=rnd.randint(1, 4), n=rnd.randint(0, 3), attacker=rnd.choice(["independent", "joint"]))
     release = Release(forest, Solution(guarantee, "x", {}), None, None, {})  # type: ignore[arg-type]
     assert release.write(folder / rnd.choice(NAMES[:-1]), force=True).holds
-
-
-# --- the registry ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["maximal", "acs", "gcs", "ocs", "miracle"])
-def test_searches_take_what_the_registry_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    algorithm = ALGORITHMS[name]
-    takes = set(signature(algorithm.search).parameters) - {"forest", "guarantee"}
-    assert takes - {"start"} == {*algorithm.options, *algorithm.common}
-    assert algorithm.help
 
 
 def test_public_names() -> None:

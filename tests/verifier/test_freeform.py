@@ -13,8 +13,8 @@ from tests.reference.freeform import compatible, in_matchings, perfect_matchings
 from tests.reference.onedim import random_table
 from tests.support.strategies import properties
 from treeanon.algorithms.table.freeform import greedy
-from treeanon.algorithms.table.options import STYLES
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import STYLES
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import KAnonymity

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.table.result import Found
 from treeanon.arrays import Longs
 from treeanon.bench.figures import Line, Measure, Setting
@@ -97,13 +97,13 @@ def _models(line: Line, setting: Setting) -> tuple[Model, ...]:
 
 def _searched(line: Line, setting: Setting, table: Table) -> tuple[float, Found]:
     """The seconds of a search, and what it found."""
-    algorithm = FLAT_ALGORITHMS.get(line.algorithm)
+    algorithm = TABLE_ALGORITHMS.get(line.algorithm)
     if algorithm is None:
         raise UsageError(f"left out: there is no algorithm {line.algorithm!r} here")
     options: dict[str, Any] = dict(line.options)
     if line.privacy == "loss":
         options["max_loss"] = setting.max_loss
-    algorithm.check(options)
+    options = algorithm.checked(options)
     problem = Problem(table, _models(line, setting))
     search = algorithm.search
     started = time.perf_counter()

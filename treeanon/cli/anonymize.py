@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.algorithms.table.registry import FLAT_DEFAULT, flat_algorithm_named
+from treeanon.algorithms.table.registry import TABLE_DEFAULT, table_algorithm_named
 from treeanon.cli.anonymize_spark import EngineAsked, anonymize_spark, engine_options
 from treeanon.cli.checks import (
     check_folder,
@@ -291,9 +291,9 @@ def _asked_of_trees(asked: Asked) -> Request | None:
 
 def _of_rows(asked: Asked, rest: Request | None) -> dict[str, Any]:
     """The options of the search of the table: without those that it does not take, where that of trees has them."""
-    takes = flat_algorithm_named(asked.algorithm or FLAT_DEFAULT).options
+    search = table_algorithm_named(asked.algorithm or TABLE_DEFAULT)
     # The effort is that of the search of trees, which takes longer, where there is one.
-    left = [name for name in SHARED if rest is not None and (name == "effort" or name not in takes)]
+    left = [name for name in SHARED if rest is not None and (name == "effort" or not search.takes(name))]
     return {name: None if name in left else value for name, value in asked.options.items()}
 
 

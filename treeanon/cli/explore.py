@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
-from treeanon.algorithms.tree.registry import ALGORITHMS
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.cli.checks import tell_of_compiling
 from treeanon.cli.options import reduce_option, schema_option
 from treeanon.cli.printing import say
@@ -33,7 +33,11 @@ SAMPLE = 1000
 @click.option("-n", type=click.IntRange(0), metavar="N", help="Relations between them they may know.  [default: 1]")
 @click.option("--l", "l", type=click.IntRange(1), metavar="N", help="Diversity in sensitive classes.  [default: 2]")
 @click.option(
-    "--algorithm", "-a", type=click.Choice([*ALGORITHMS, *FLAT_ALGORITHMS]), metavar="NAME", help="The first search."
+    "--algorithm",
+    "-a",
+    type=click.Choice([*TREE_ALGORITHMS, *TABLE_ALGORITHMS]),
+    metavar="NAME",
+    help="The first search.",
 )
 @reduce_option
 @click.option(
@@ -108,7 +112,7 @@ def _read(
     from treeanon.schema.model import FLAT
 
     rows = input_format(source, schema, reading["format"]).name in FLAT and all(one is None for one in trees)
-    if algorithm in FLAT_ALGORITHMS or reductions or (algorithm is None and rows):
+    if algorithm in TABLE_ALGORITHMS or reductions or (algorithm is None and rows):
         return read_as_table(source, schema, reductions, reading, quiet=quiet)
     return read_records(source, schema, reading, quiet=quiet)
 

@@ -7,8 +7,12 @@ from typing import Any
 
 import click
 
-from treeanon.algorithms.table.options import OPTIONS, FlatOption
+from treeanon.algorithms.algorithm import merged_parameters
+from treeanon.algorithms.parameters import Parameter
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.cli.options import F
+
+OPTIONS = merged_parameters(TABLE_ALGORITHMS.built_in.values())
 
 
 def search_options(*taken: str) -> Callable[[F], F]:
@@ -23,17 +27,15 @@ def search_options(*taken: str) -> Callable[[F], F]:
     return add
 
 
-def _search_option(option: FlatOption) -> Callable[[F], F]:
-    takers = ", ".join(_takers(option.name))
-    text = f"{takers}: {option.help}." if takers else f"{option.help}."
+def _search_option(option: Parameter) -> Callable[[F], F]:
+    flag = "--" + option.name.replace("_", "-")
+    text = f"{', '.join(_takers(option.name))}: {option.help}"
     if option.kind == "flag":
-        return click.option(option.flag, option.name, is_flag=True, default=None, help=text)
-    kinds: dict[str, Any] = {"choice": click.Choice(option.choices), "whole": int, "number": float, "text": str}
-    metavar = {"choice": None, "whole": "N", "number": "X", "text": "TEXT"}[option.kind]
-    return click.option(option.flag, option.name, type=kinds[option.kind], metavar=option.metavar or metavar, help=text)
+        return click.option(flag, option.name, is_flag=True, default=None, help=text)
+    kinds: dict[str, Any] = {"choice": click.Choice(option.choices), "int": int, "float": float}
+    metavar = {"choice": None, "int": "N", "float": "X"}.get(option.kind, "CLASSES")
+    return click.option(flag, option.name, type=kinds.get(option.kind, str), metavar=metavar, help=text)
 
 
 def _takers(name: str) -> list[str]:
-    from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
-
-    return [algorithm.name for algorithm in FLAT_ALGORITHMS.values() if name in algorithm.options]
+    return [algorithm.name for algorithm in TABLE_ALGORITHMS.built_in.values() if algorithm.takes(name)]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import click
 
-from treeanon.algorithms.table.options import OPTIONS
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS, FLAT_DEFAULT, PERMUTED_DEFAULT, flat_algorithm_named
-from treeanon.algorithms.tree.registry import ALGORITHMS, CLOSED, DEFAULT, OBJECTIVES, RECODINGS, SCOPES
+from treeanon.algorithms.algorithm import merged_parameters
+from treeanon.algorithms.table.registry import PERMUTED_DEFAULT, TABLE_ALGORITHMS, TABLE_DEFAULT, table_algorithm_named
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.cli.html_page import PageAsked
 from treeanon.cli.options import MODEL_PARAMETERS, Sectioned, model_options, reduce_option
-from treeanon.cli.params import search_options
+from treeanon.cli.params import OPTIONS, search_options
 from treeanon.cli.reading import Reading
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Asked:
 
         given, trees = self.options, self.trees
         if self.algorithm is not None:
-            return self.algorithm in FLAT_ALGORITHMS
+            return self.algorithm in TABLE_ALGORITHMS
         if asks_for_table(given) or given["reduced"] or given["publish"] or given["release"] == "documents":
             return True
         of_trees = trees["m"] is not None or trees["n"] is not None or trees["negative"]
@@ -73,7 +73,7 @@ class Asked:
         models = models_of_options(self.k, given)
         publish: Publish = "permuted" if given.get("publish") == "permuted" else "generalized"
         algorithm = self.algorithm or default_search(publish)
-        if "effort" in own and "effort" in flat_algorithm_named(algorithm).options:
+        if "effort" in own and table_algorithm_named(algorithm).takes("effort"):
             own["effort"] = _whole_effort(own["effort"])
         bare = unprotected_by(given["l"])
         return TableRequest(models, algorithm, self.max_suppressed, own, unprotected=bare, publish=publish)
@@ -131,6 +131,11 @@ _TAKEN = (*SHARED, "seed", "max_suppressed")
 """Options of searches of tables that the command has anyhow."""
 
 
+_CHOICES = {
+    name: click.Choice(one.choices) for name, one in merged_parameters(TREE_ALGORITHMS.built_in.values()).items()
+}
+
+
 class Releasing(Sectioned):
     """A command that makes a release: its options by what they are about, then the searches."""
 
@@ -152,11 +157,11 @@ class Releasing(Sectioned):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options, then the searches."""
         super().format_options(ctx, formatter)
-        with formatter.section(f"Searches of trees (-a; {DEFAULT} unless named)"):
-            formatter.write_dl([(one.name, one.help) for one in ALGORITHMS.values()])
-        defaults = f"{FLAT_DEFAULT} unless named; for --publish permuted {PERMUTED_DEFAULT}"
+        with formatter.section(f"Searches of trees (-a; {TREE_DEFAULT} unless named)"):
+            formatter.write_dl([(one.name, one.summary) for one in TREE_ALGORITHMS.values()])
+        defaults = f"{TABLE_DEFAULT} unless named; for --publish permuted {PERMUTED_DEFAULT}"
         with formatter.section(f"Searches of tables (-a; {defaults})"):
-            formatter.write_dl([(one.name, one.help) for one in FLAT_ALGORITHMS.values()])
+            formatter.write_dl([(one.name, one.summary) for one in TABLE_ALGORITHMS.values()])
 
 
 def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, float] | None:
@@ -191,12 +196,12 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option(
         "--algorithm",
         "-a",
-        type=click.Choice([*ALGORITHMS, *FLAT_ALGORITHMS]),
+        type=click.Choice([*TREE_ALGORITHMS, *TABLE_ALGORITHMS]),
         metavar="NAME",
         help="How the release is found: one of the searches below.",
     ),
-    click.option("--recoding", type=click.Choice(RECODINGS), help="sibling: let frequent values out of a general one."),
-    click.option("--objective", type=click.Choice(OBJECTIVES), help="What the search makes as small as it can."),
+    click.option("--recoding", type=_CHOICES["recoding"], help="sibling: let frequent values out of a general one."),
+    click.option("--objective", type=_CHOICES["objective"], help="What the search makes as small as it can."),
     click.option(
         "--weight",
         "weights",
@@ -207,8 +212,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     ),
     click.option("--effort", metavar="N|Ns", help="How long to search: 1 is usual, 2 twice as long; 30s: for so long."),
     click.option("--g", "g", type=int, metavar="N", help="gcs, ocs: cuts to keep in each step."),
-    click.option("--closed", type=click.Choice(CLOSED), help="acs, gcs, ocs: what is not tried again."),
-    click.option("--scope", type=click.Choice(SCOPES), help="acs, gcs, ocs: where RPDa counts the nodes of a level."),
+    click.option("--closed", type=_CHOICES["closed"], help="acs, gcs, ocs: what is not tried again."),
+    click.option("--scope", type=_CHOICES["scope"], help="acs, gcs, ocs: where RPDa counts the nodes of a level."),
     click.option("--complete", is_flag=True, help="acs, gcs, ocs: carry the cut on to a maximal one."),
     reduce_option,
     click.option(
@@ -274,7 +279,7 @@ def trees_asked(asked: Asked) -> Request:
         raise click.UsageError("Missing option '-k': the number of persons that nobody can be told apart among.")
     least, diversity = _diversity(asked.options)
     return asked.records(
-        least, diversity, algorithm=asked.algorithm or DEFAULT, max_suppressed=asked.max_suppressed,
+        least, diversity, algorithm=asked.algorithm or TREE_DEFAULT, max_suppressed=asked.max_suppressed,
         max_loss=asked.options["max_loss"],
     )  # fmt: skip
 
@@ -287,5 +292,5 @@ def _diversity(given: Mapping[str, Any]) -> tuple[int | None, Any]:
     others = [name for name, value in given.items() if value and name not in mine]
     if others or given["release"] != "table":
         names = ", ".join("--" + name.replace("_", "-") for name in (others or ["release"]))
-        raise click.UsageError(f"{names}: only searches of tables have that; they are: {', '.join(FLAT_ALGORITHMS)}")
+        raise click.UsageError(f"{names}: only searches of tables have that; they are: {', '.join(TABLE_ALGORITHMS)}")
     return given["l"], given["diversity"]

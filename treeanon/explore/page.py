@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
-from treeanon.algorithms.tree.registry import ALGORITHMS
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.explore.settings import (
     EFFORTS,
     LARGEST_K,
@@ -131,7 +131,7 @@ def _algorithms(kind: Kind, now: str) -> Element:
 
 
 def _takes(kind: Kind, name: str, option: str) -> bool:
-    return Settings(kind, algorithm=name).takes(option) and name in {**ALGORITHMS, **FLAT_ALGORITHMS}
+    return Settings(kind, algorithm=name).takes(option) and name in {**TREE_ALGORITHMS, **TABLE_ALGORITHMS}
 
 
 def _weights(ground: ExploredData, start: Settings) -> Element:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS, FLAT_DEFAULT, flat_algorithm_named
-from treeanon.algorithms.tree.registry import ALGORITHMS, DEFAULT, algorithm_named
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, TABLE_DEFAULT, table_algorithm_named
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT, tree_algorithm_named
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
@@ -49,7 +49,7 @@ class Settings:
     n: int = 1
     attacker: Attacker = "independent"
     l: int | None = None  # noqa: E741 - its name in the literature
-    algorithm: str = DEFAULT
+    algorithm: str = TREE_DEFAULT
     weights: tuple[tuple[str, float], ...] = ()
     max_suppressed: str = "0"
     effort: str = QUICK
@@ -66,12 +66,12 @@ class Settings:
         """Whether the search has a use for an option."""
         if self.kind == "table":
             # Its number of walks is another thing than the effort of trees, and is quick as it is.
-            return option == "max_suppressed" or (option == "weights" and option in self._flat.options)
-        return option in algorithm_named(self.algorithm).options
+            return option == "max_suppressed" or (option == "weights" and self._flat.takes(option))
+        return tree_algorithm_named(self.algorithm).takes(option)
 
     @property
     def _flat(self) -> Any:
-        return flat_algorithm_named(self.algorithm)
+        return table_algorithm_named(self.algorithm)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -115,8 +115,8 @@ def searches_of(kind: Kind) -> dict[str, str]:
     'maximal'
     """
     if kind == "trees":
-        return {one.name: one.help for one in ALGORITHMS.values()}
-    return {one.name: one.help for one in FLAT_ALGORITHMS.values() if not one.needs}
+        return {one.name: one.summary for one in TREE_ALGORITHMS.values()}
+    return {one.name: one.summary for one in TABLE_ALGORITHMS.values() if not one.needs}
 
 
 def default_settings(kind: Kind, *, sensitive: bool, **given: Any) -> Settings:
@@ -126,7 +126,7 @@ def default_settings(kind: Kind, *, sensitive: bool, **given: Any) -> Settings:
     2
     """
     named = {name: value for name, value in given.items() if value is not None}
-    named.setdefault("algorithm", DEFAULT if kind == "trees" else FLAT_DEFAULT)
+    named.setdefault("algorithm", TREE_DEFAULT if kind == "trees" else TABLE_DEFAULT)
     if sensitive:
         named.setdefault("l", 2)
     return Settings(kind, **named)
@@ -157,7 +157,7 @@ def settings_of(fields: Mapping[str, str], kind: Kind, classes: tuple[str, ...],
         n=_whole(fields, "n", "1") if trees else 1,
         attacker=attacker if trees else "independent",
         l=_whole(fields, "l", "2") if sensitive else None,
-        algorithm=fields.get("algorithm", DEFAULT if trees else FLAT_DEFAULT),
+        algorithm=fields.get("algorithm", TREE_DEFAULT if trees else TABLE_DEFAULT),
         weights=weights,
         max_suppressed=fields.get("max_suppressed", "0"),
         effort=effort,

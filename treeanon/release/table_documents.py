@@ -249,12 +249,12 @@ def _check_request(request: TableRequest, rest: Rest, table: Table) -> None:
     if request.search.freeform:
         raise UsageError(f"{request.algorithm} makes no groups of rows alike, which documents are checked for")
     style = request.options.get("style", request.search.style)
-    if "style" in request.search.options and any(style_of(column, style) != "hierarchy" for column in table.quasi):
+    if request.search.takes("style") and any(style_of(column, style) != "hierarchy" for column in table.quasi):
         raise _no_nodes(request)
 
 
 def _no_nodes(request: TableRequest) -> UsageError:
-    if "style" in request.search.options:
+    if request.search.takes("style"):
         what = "ask for nodes of the hierarchies (--style hierarchy)"
     else:
         what = "choose a search of the table that publishes nodes of the hierarchies (-a)"

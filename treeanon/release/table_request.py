@@ -9,11 +9,11 @@ from typing import Any, Literal
 from treeanon.algorithms.table.freeform.result import refuse_sensitive
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import (
-    FLAT_ALGORITHMS,
-    FLAT_DEFAULT,
     PERMUTED_DEFAULT,
-    FlatAlgorithm,
-    flat_algorithm_named,
+    TABLE_ALGORITHMS,
+    TABLE_DEFAULT,
+    TableAlgorithm,
+    table_algorithm_named,
 )
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
@@ -37,7 +37,7 @@ class TableRequest:
     """
 
     models: tuple[Model, ...]
-    algorithm: str = FLAT_DEFAULT
+    algorithm: str = TABLE_DEFAULT
     max_suppressed: int | float | str = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     unprotected: bool | tuple[str, ...] = False
@@ -46,11 +46,11 @@ class TableRequest:
     def __post_init__(self) -> None:
         if not self.models:
             raise UsageError("give k, the number of persons that nobody can be told apart among, or another model")
-        self.search.check(self.options)
+        object.__setattr__(self, "options", self.search.checked(self.options))
         if self.publish not in PUBLISH:
             raise UsageError(f"groups are published as {' or '.join(PUBLISH)}")
         if self.publish == "permuted" and not self.search.groups:
-            able = ", ".join(one.name for one in FLAT_ALGORITHMS.values() if one.groups)
+            able = ", ".join(one.name for one in TABLE_ALGORITHMS.values() if one.groups)
             raise UsageError(
                 f"algorithm {self.algorithm!r} forms no groups to be published as permutations of a sensitive column;"
                 f" these do: {able}"
@@ -60,9 +60,9 @@ class TableRequest:
         persons(self.max_suppressed, 10**9)
 
     @property
-    def search(self) -> FlatAlgorithm:
+    def search(self) -> TableAlgorithm:
         """The search that is asked for."""
-        return flat_algorithm_named(self.algorithm)
+        return table_algorithm_named(self.algorithm)
 
     def check(self, schema: Schema) -> None:
         """UsageError if the schema has not the classes that the models need, or sensitive ones that none speaks of."""
@@ -119,7 +119,7 @@ def default_search(publish: Publish = "generalized") -> str:
     >>> default_search("permuted")
     'mondrian'
     """
-    return PERMUTED_DEFAULT if publish == "permuted" else FLAT_DEFAULT
+    return PERMUTED_DEFAULT if publish == "permuted" else TABLE_DEFAULT
 
 
 def unprotected_by(l: Asked | None) -> bool | tuple[str, ...]:  # noqa: E741 - its name in the literature

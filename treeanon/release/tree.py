@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from treeanon.algorithms.tree.registry import DEFAULT, algorithm_named
+from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
 from treeanon.algorithms.tree.solution import Found, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
@@ -70,7 +70,7 @@ def anonymize(
     l: int | None = None,  # noqa: E741 - its name in the literature
     diversity: Diversity = "distinct",
     negative: str | Sequence[str] = (),
-    algorithm: str = DEFAULT,
+    algorithm: str = TREE_DEFAULT,
     recoding: Literal["sibling", "subtree"] | None = None,
     objective: Literal["loss", "rpd", "rpda"] | None = None,
     weights: Mapping[str, float] | None = None,
@@ -150,13 +150,13 @@ def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Pro
     common = {"seed": request.seed, "jobs": request.jobs, "progress": progress}
     if left_out := persons(request.max_suppressed, len(forest)):
         given["max_suppressed"] = left_out
-    own = {name: value for name, value in given.items() if name in algorithm.options}
-    found = algorithm.search(forest, guarantee, **own, **algorithm.offered(**common))
+    own = {name: value for name, value in given.items() if algorithm.takes(name)}
+    found = algorithm.search(forest, guarantee, **own, **algorithm.received(**common))
     if not request.complete:
         return found
-    finishing = algorithm_named(DEFAULT)
-    rest = {name: value for name, value in given.items() if name in finishing.options}
-    done = finishing.search(forest, guarantee, **rest, start=found.solution, **finishing.offered(**common))
+    finishing = tree_algorithm_named(TREE_DEFAULT)
+    rest = {name: value for name, value in given.items() if finishing.takes(name)}
+    done = finishing.search(forest, guarantee, **rest, start=found.solution, **finishing.received(**common))
     options = {**found.solution.options, **rest, "complete": True}
     return replace(done, solution=replace(done.solution, algorithm=algorithm.name, options=options))
 

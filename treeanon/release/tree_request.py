@@ -9,7 +9,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
-from treeanon.algorithms.tree.registry import DEFAULT, Algorithm, algorithm_named
+from treeanon.algorithms.tree.registry import TREE_DEFAULT, TreeAlgorithm, tree_algorithm_named
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee
 from treeanon.schema import Schema
@@ -31,7 +31,7 @@ class Request:
     5
     >>> Request(k=5, algorithm="gcs", options={"effort": 4})
     Traceback (most recent call last):
-    treeanon.errors.UsageError: algorithm 'gcs' has no option 'effort'; it has: g, closed, scope
+    treeanon.errors.UsageError: algorithm 'gcs' has no parameter 'effort'; its parameters: g, closed, scope
     """
 
     k: int | None = None
@@ -41,7 +41,7 @@ class Request:
     l: int | None = None  # noqa: E741 - its name in the literature
     diversity: Diversity = "distinct"
     negative: tuple[str, ...] = ()
-    algorithm: str = DEFAULT
+    algorithm: str = TREE_DEFAULT
     complete: bool = False
     max_suppressed: int | float | str = 0
     max_loss: float | None = None
@@ -60,21 +60,23 @@ class Request:
             raise UsageError(
                 f"algorithm {self.algorithm!r} cannot be completed; its results are complete or have no cut"
             )
+        carried = {}
         if self.complete:
-            finishing = algorithm_named(DEFAULT).options
-            options = {name: value for name, value in options.items() if name not in finishing}
-        algorithm.check(options)
+            finishing = tree_algorithm_named(TREE_DEFAULT)
+            carried = finishing.checked({name: value for name, value in options.items() if finishing.takes(name)})
+            options = {name: value for name, value in options.items() if name not in carried}
+        object.__setattr__(self, "options", algorithm.checked(options) | carried)
         wanted = {"l-diversity": self.l is not None and self.l > 1, "negative knowledge": bool(self.negative)}
-        algorithm.check_extensions(name for name, is_wanted in wanted.items() if is_wanted)
+        algorithm.check_guarantees(name for name, is_wanted in wanted.items() if is_wanted)
         if persons(self.max_suppressed, 10**9):
             # A completed cut is carried on for all persons.
-            algorithm.check(["max_suppressed"])
+            algorithm.check_names(["max_suppressed"])
         _ = self.guarantee
 
     @property
-    def search(self) -> Algorithm:
+    def search(self) -> TreeAlgorithm:
         """The search that is asked for."""
-        return algorithm_named(self.algorithm)
+        return tree_algorithm_named(self.algorithm)
 
     @property
     def guarantee(self) -> Guarantee:

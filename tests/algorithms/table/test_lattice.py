@@ -10,7 +10,7 @@ from tests.support.strategies import properties
 from tests.support.table_worlds import CASES, VECTORS, random_problem, vector_problem
 from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.table.rollup import Rollup
 from treeanon.algorithms.table.solution import FlatSolution
 from treeanon.errors import GuaranteeError, UsageError
@@ -93,7 +93,7 @@ def test_suppression_of_the_chapter() -> None:
 
 @pytest.mark.parametrize("algorithm", ["optimal", "samarati", "incognito", "datafly"])
 def test_odd_tables(algorithm: str) -> None:
-    search = flat_algorithm_named(algorithm).search
+    search = table_algorithm_named(algorithm).search
     letters = Hierarchy.flat("ab")
 
     def table(*texts: str | None, hierarchy: Hierarchy = letters) -> Table:

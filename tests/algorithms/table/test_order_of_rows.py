@@ -10,11 +10,11 @@ import pytest
 
 import treeanon as ta
 from tests.reference.onedim import random_table
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.hierarchy import Hierarchy
 from treeanon.table import Table
 
-NAMES = sorted(name for name, algorithm in FLAT_ALGORITHMS.items() if algorithm.freeform)
+NAMES = sorted(name for name, algorithm in TABLE_ALGORITHMS.items() if algorithm.freeform)
 GROUPS = ["hilbert", "idistance", "local", "mondrian", "onedim", "suppress-cells", "topdown"]
 
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from treeanon.algorithms.table.group_checker import Judge
 from treeanon.algorithms.table.local_models import EASE, Asked, settled, walk_asking
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.suppression import one_row_each
 from treeanon.algorithms.table.tuples import Tuples
 from treeanon.arrays import Floats, Ints, Longs

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.recoding import recoded_groups
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Longs
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table

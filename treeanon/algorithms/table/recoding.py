@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.options import STYLES, Style
+from treeanon.algorithms.table.registry import STYLES, Style
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.metrics.table.ncp import lowest_common

@@ -1,199 +1,345 @@
-"""The searches of tables by name: where each lives, what it does in a line, and which options it takes.
+"""The searches of tables: where each lives, what it does, from which paper, and its parameters.
 
-A new search is a module with a function `search(problem, *, …) -> Found`, and one entry here; what its options are is
-said in `options.py`.
+A new search is a module with a function `search(problem, *, …) -> Result`, and one entry here, or in another package
+one entry point of the group `treeanon.algorithms`.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from treeanon.errors import UsageError
+from treeanon.algorithms import papers
+from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
+from treeanon.algorithms.parameters import Parameter
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.table.options import Style
     from treeanon.algorithms.table.result import Found
+
+Style = Literal["auto", "hierarchy", "ranges", "sets"]
+STYLES: tuple[Style, ...] = ("auto", "hierarchy", "ranges", "sets")
+
+EVERY_MODEL = ("k-anonymity", "every model of sensitive classes")
+
+COMMON_PARAMETERS = (
+    Parameter("k", "int", "Minimum group size; other models have parameters of their own.", minimum=1),
+    Parameter("publish", "choice", "How groups are published.", "generalized", ("generalized", "permuted")),
+    Parameter("max_suppressed", "int", "Persons that may be left out.", 0, minimum=0, shared=True),
+    Parameter("seed", "int", "Seed of the random choices, for results that can be repeated.", minimum=0),
+)
+"""What every request of tables may say, whatever the search, beside the parameters of privacy models."""
 
 
 @dataclass(frozen=True)
-class FlatAlgorithm:
-    """One search of a table, and the options that it takes; those `preset` tell it from others of its module.
+class TableAlgorithm(Algorithm):
+    """A search of a table: `search(problem, *, …) -> Result`.
 
-    `needs` are those that must be given. `groups` says that what it finds is a `Partition` by models of a sensitive
-    column too, which can be published as permutations; `reaches` that the models of what it finds are stronger than
-    those that it was asked for. `style` is how values are published if nobody says;
-    `freeform` that rows hide behind tuples which each stand for k of them, not in groups of rows that look alike.
-    `by_row` is of others that say of each row what becomes of it: rows that are alike may fare differently.
+    `groups` says that what it finds is a `Partition` by models of a sensitive column too, which can be published as
+    permutations; `reaches` that the models of what it finds are stronger than those that it was asked for. `style` is
+    how values are published if nobody says; `freeform` that rows hide behind tuples which each stand for k of them, not
+    in groups of rows that look alike. `by_row` is of others that say of each row what becomes of it: rows that are
+    alike may fare differently. `in_parts` says that parts of a very large table may be searched apart.
     """
 
-    name: str
-    module: str
-    help: str
-    options: tuple[str, ...] = ()
-    preset: Mapping[str, Any] = field(default_factory=dict)
-    needs: tuple[str, ...] = ()
+    kind: ClassVar[str] = "tables"
+
+    guarantees: tuple[str, ...] = EVERY_MODEL
     groups: bool = False
     reaches: bool = False
     style: Style = "auto"
     freeform: bool = False
     by_row: bool = False
+    in_parts: bool = False
+
+    @property
+    def search(self) -> Callable[..., Found]:
+        """Import the module of the search and return its function."""
+        found: Callable[..., Found] = super().search
+        return found
 
     @property
     def of_rows(self) -> bool:
         """Whether rows that are alike may fare differently, so that it matters in which order they come."""
         return self.groups or self.freeform or self.by_row
 
-    @property
-    def search(self) -> Callable[..., Found]:
-        """The function; its module is loaded when this is asked for."""
-        found: Callable[..., Found] = importlib.import_module(self.module).search
-        return partial(found, **self.preset) if self.preset else found
 
-    def check(self, options: Iterable[str]) -> None:
-        """UsageError for an option that the search does not take, or cannot do without."""
-        given = set(options)
-        for name in sorted(given - set(self.options)):
-            own = ", ".join(self.options) or "none of its own"
-            raise UsageError(f"algorithm {self.name!r} has no option {name!r}; it has: {own}")
-        for name in self.needs:
-            if name not in given:
-                flag = "--" + name.replace("_", "-")
-                raise UsageError(f"algorithm {self.name!r} needs the option {name!r} ({flag}; see the help)")
+_TABLE = "treeanon.algorithms.table."
+
+_WEIGHTS = Parameter("weights", "weights", "Relative weights of columns (default 1).", shared=True)
+_PREFERENCE = Parameter(
+    "preference", "choice", "Which of the k-minimal vectors is taken.", "minimum_absolute_distance",
+    ("minimum_absolute_distance", "minimum_relative_distance", "maximum_distribution", "minimum_suppression"),
+)  # fmt: skip
+_STYLE = Parameter("style", "choice", "How values of a group are published.", "auto", STYLES)
+_FORM = Parameter("form", "choice", "Form of NCP whose mean is minimized.", "taxonomy", ("taxonomy", "set"))
+_ORDERS = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")
+_ORDER = Parameter("order", "choice", "Order of the rows that is cut into groups.", "best", _ORDERS)
+_COLUMNS = Parameter("columns", "classes", "Columns to sort by first (order user).")
+_SECONDS = Parameter("seconds", "float", "Time limit; the best result found until then is taken.", 60.0, minimum=0)
+_MAX_LOSS = Parameter(
+    "max_loss", "float", "Largest GCP that is allowed.", minimum=0, maximum=1, required=True, shared=True
+)
 
 
-_FLAT = "treeanon.algorithms.table."
-_BLOCKS = "order", "block"
+def _method(default: str, *choices: str) -> Parameter:
+    return Parameter("method", "choice", "How groups are formed.", default, choices)
 
-FLAT_ALGORITHMS: dict[str, FlatAlgorithm] = {
-    algorithm.name: algorithm
-    for algorithm in (
-        FlatAlgorithm(
-            "optimal", _FLAT + "optimal", "finds the vector with the least loss, by bounds", ("loss", "weights")
-        ),
-        FlatAlgorithm(
-            "samarati",
-            _FLAT + "samarati",
-            "searches heights by halves, finds all k-minimal vectors",
-            ("preference", "weights", "matrix"),
-        ),
-        FlatAlgorithm(
-            "incognito",
-            _FLAT + "incognito",
-            "goes through subsets of the columns, finds all k-minimal vectors",
-            ("preference", "weights"),
-        ),
-        FlatAlgorithm(
-            "local",
-            _FLAT + "local",
-            "releases the cheapest classes of the lattice first, each with nodes of its own",
-            ("effort", "style"),
-            groups=True,
-            style="hierarchy",
-        ),
-        FlatAlgorithm("datafly", _FLAT + "datafly", "generalizes the column with the most values until it holds"),
-        FlatAlgorithm(
-            "koptimize",
-            _FLAT + "koptimize",
-            "cuts ordered columns into intervals at the least cost, or the least found in a time",
-            ("metric", "label", "seconds"),
-        ),
-        FlatAlgorithm("suppress-tuples", _FLAT + "tuple_suppression", "leaves out the rows that fail, alters none"),
-        FlatAlgorithm("suppress-columns", _FLAT + "attribute_suppression", "suppresses as few columns as possible"),
-        FlatAlgorithm(
-            "suppress-cells", _FLAT + "cell_suppression", "suppresses few single values", ("method",), by_row=True
-        ),
-        FlatAlgorithm(
-            "mondrian",
-            _FLAT + "mondrian",
-            "cuts groups of rows in two along one column, again and again",
-            ("mode", "split", "style"),
-            groups=True,
-        ),
-        FlatAlgorithm(
-            "topdown",
-            _FLAT + "topdown",
-            "splits groups between two rows that are far apart",
-            ("style",),
-            groups=True,
-        ),
-        FlatAlgorithm(
-            "freeform",
-            _FLAT + "freeform.exchange",
-            "exchanges what tuples cover that each stand for k rows, from the best grouping on",
-            ("form", "style", "order", "seconds"),
-            freeform=True,
-        ),
-        FlatAlgorithm("anatomy", _FLAT + "anatomy", "puts rows with different sensitive values together", groups=True),
-        FlatAlgorithm(
-            "onedim-l",
-            _FLAT + "onedim.l_diversity",
-            "puts rows in an order and takes groups of different sensitive values from it",
-            ("order", "columns", "method", "form", "style", "look_back", "window"),
-            groups=True,
-        ),
-        FlatAlgorithm(
-            "onedim-dual",
-            _FLAT + "onedim.dual",
-            "finds the most privacy for which no more is lost than what is allowed",
-            ("max_loss", "order", "columns", "method", "primal", "form", "style"),
-            needs=("max_loss",),
-            groups=True,
-            reaches=True,
-        ),
-        FlatAlgorithm(
-            "onedim",
-            _FLAT + "onedim.k_anonymity",
-            "puts rows in an order and cuts it best into groups of k and more",
-            ("order", "columns", "form", "style"),
-            by_row=True,
-        ),
-        *(
-            FlatAlgorithm(
-                f"{order}-fast" if fast else order,
-                _FLAT + "onedim.k_anonymity",
-                f"onedim {way}" + (", cut where that is short" if fast else ""),
-                (option, "style") if fast else (option, "form", "style"),
-                {"order": order, "fast": fast},
-                by_row=True,
-            )
-            for order, way, option in (
-                ("hilbert", "along a Hilbert curve", "bits"),
-                ("idistance", "by distances from centers", "centers"),
-            )
-            for fast in (False, True)
-        ),
-        *(
-            FlatAlgorithm(name, _FLAT + f"freeform.{module}", way, ("form", "style", *options), preset, freeform=True)
-            for name, module, way, options, preset in (
-                ("freeform-greedy", "greedy", "lets every tuple cover one more row in each round", _BLOCKS, {}),
-                ("freeform-sort", "sort_greedy", "the same, by the cheapest pair of all", _BLOCKS, {}),
-                ("freeform-hungarian", "hungarian", "the same, by a best assignment in each round", _BLOCKS, {}),
-                ("freeform-optimal", "optimal", "covers rows at the least loss, if there are few", ("seconds",), {}),
-                ("freeform-nh", "ring", "cuts an order and makes a ring of each group", ("order",), {"grouped": True}),
-                ("ring", "ring", "lets every tuple cover a row and the next ones of an order", ("order",), {}),
-            )
+
+def _lattice_searches() -> Iterable[TableAlgorithm]:
+    """Searches that generalize every column to one level."""
+    yield TableAlgorithm(
+        "optimal",
+        _TABLE + "optimal",
+        "finds the generalization with the least loss, by branch and bound",
+        (
+            Parameter("loss", "choice", "What is minimized.", "gcp", ("height", "gcp", "gcp_set", "precision")),
+            _WEIGHTS,
         ),
     )
-}
+    yield TableAlgorithm(
+        "samarati",
+        _TABLE + "samarati",
+        "binary search over heights of the lattice; finds all k-minimal vectors",
+        (_PREFERENCE, _WEIGHTS, Parameter("matrix", "flag", "Build the matrix of distance vectors, as published.")),
+        paper=papers.SAMARATI,
+        section="Sections 4 and 5",
+    )
+    yield TableAlgorithm(
+        "incognito",
+        _TABLE + "incognito",
+        "searches subsets of the columns by size; finds all k-minimal vectors",
+        (_PREFERENCE, _WEIGHTS),
+        paper=papers.INCOGNITO,
+    )
+    yield TableAlgorithm(
+        "datafly",
+        _TABLE + "datafly",
+        "generalizes the column with the most values until it holds",
+        paper=papers.DATAFLY,
+    )
 
-FLAT_DEFAULT = "local"
+
+def _suppressing_searches() -> Iterable[TableAlgorithm]:
+    """Searches that suppress rows, columns or cells and generalize nothing."""
+    yield TableAlgorithm(
+        "suppress-tuples",
+        _TABLE + "tuple_suppression",
+        "leaves out the rows that fail, alters none",
+        paper=papers.THEORY,
+        section="TS",
+    )
+    yield TableAlgorithm(
+        "suppress-columns",
+        _TABLE + "attribute_suppression",
+        "suppresses as few columns as possible",
+        paper=papers.THEORY,
+        section="AS",
+    )
+    yield TableAlgorithm(
+        "suppress-cells",
+        _TABLE + "cell_suppression",
+        "suppresses few single values",
+        (_method("auto", "auto", "forest", "matching"),),
+        paper=papers.CELLS,
+        by_row=True,
+    )
+
+
+def _grouping_searches() -> Iterable[TableAlgorithm]:
+    """Searches that form groups of rows, each published with values of its own."""
+    yield TableAlgorithm(
+        "local",
+        _TABLE + "local",
+        "releases the cheapest groups of the lattice first, each with nodes of its own",
+        (
+            Parameter("effort", "int", "Number of walks, of which the best is taken.", minimum=0, shared=True),
+            replace(_STYLE, default="hierarchy"),
+        ),
+        groups=True,
+        style="hierarchy",
+        in_parts=True,
+    )
+    yield TableAlgorithm(
+        "koptimize",
+        _TABLE + "koptimize",
+        "cuts ordered columns into intervals at the least cost",
+        (
+            Parameter("metric", "choice", "Cost: discernibility or classification metric.", "dm", ("dm", "cm")),
+            Parameter("label", "class", "Target column of the classification metric (cm)."),
+            _SECONDS,
+        ),
+        paper=papers.K_OPTIMIZE,
+    )
+    yield TableAlgorithm(
+        "mondrian",
+        _TABLE + "mondrian",
+        "cuts groups of rows in two along one column, again and again",
+        (
+            Parameter("mode", "choice", "relaxed: equal values may be divided.", "strict", ("strict", "relaxed")),
+            Parameter("split", "choice", "Where groups are cut.", "median", ("median", "ncp")),
+            _STYLE,
+        ),
+        paper=papers.MONDRIAN,
+        groups=True,
+        in_parts=True,
+    )
+    yield TableAlgorithm(
+        "topdown",
+        _TABLE + "topdown",
+        "splits groups between two rows that are far apart",
+        (_STYLE,),
+        paper=papers.TOP_DOWN,
+        groups=True,
+        in_parts=True,
+    )
+    yield TableAlgorithm(
+        "anatomy",
+        _TABLE + "anatomy",
+        "puts rows with different sensitive values together",
+        paper=papers.ANATOMY,
+        guarantees=("frequency l-diversity", "k-anonymity beside it"),
+        groups=True,
+        in_parts=True,
+    )
+
+
+def _ordering_searches() -> Iterable[TableAlgorithm]:
+    """Searches that put rows in an order and cut it into groups."""
+    k_anonymity = TableAlgorithm(
+        "onedim",
+        _TABLE + "onedim.k_anonymity",
+        "puts rows in an order and cuts it at the least loss into groups of k and more",
+        (_ORDER, _COLUMNS, _FORM, _STYLE),
+        paper=papers.ONEDIM,
+        section="Sections 3 and 4",
+        guarantees=("k-anonymity",),
+        by_row=True,
+        in_parts=True,
+    )
+    yield TableAlgorithm(
+        "onedim-l",
+        _TABLE + "onedim.l_diversity",
+        "puts rows in an order and takes groups of different sensitive values from it",
+        (
+            _ORDER,
+            _COLUMNS,
+            _method("heuristic", "heuristic", "near", "optimal", "dual"),
+            _FORM,
+            _STYLE,
+            Parameter("look_back", "int", "Number of preceding groups searched for swaps.", 1, minimum=0),
+            Parameter("window", "int", "Number of next rows that a group is formed from (near).", 512, minimum=1),
+        ),
+        paper=papers.ONEDIM,
+        section="Section 5",
+        guarantees=("frequency l-diversity", "k-anonymity beside it"),
+        groups=True,
+        in_parts=True,
+    )
+    yield TableAlgorithm(
+        "onedim-dual",
+        _TABLE + "onedim.dual",
+        "finds the most privacy whose loss is at most the one allowed",
+        (
+            _MAX_LOSS,
+            _ORDER,
+            _COLUMNS,
+            _method("heuristic", "heuristic", "optimal", "ipcsd"),
+            Parameter("primal", "choice", "Search that is repeated (ipcsd).", "onedim", ("onedim", "mondrian")),
+            _FORM,
+            _STYLE,
+        ),
+        paper=papers.ONEDIM,
+        section="Section 6",
+        guarantees=("k-anonymity or frequency l-diversity",),
+        groups=True,
+        reaches=True,
+    )
+    yield k_anonymity
+    bits = Parameter("bits", "int", "The curve has 2^N cells a side.", minimum=1, maximum=31)
+    centers = Parameter("centers", "int", "Number of centers.", minimum=1, aliases=("centres",))
+    for order, words, own in (("hilbert", "along a Hilbert curve", bits), ("idistance", "by iDistance", centers)):
+        for fast in (False, True):
+            yield replace(
+                k_anonymity,
+                name=f"{order}-fast" if fast else order,
+                summary=f"onedim {words}" + (", cut where groups are short" if fast else ""),
+                parameters=(own, _STYLE) if fast else (own, _FORM, _STYLE),
+                preset={"order": order, "fast": fast},
+            )
+
+
+def _freeform_searches() -> Iterable[TableAlgorithm]:
+    """Searches by which every published tuple stands for k rows, and every row for k tuples."""
+    base = TableAlgorithm(
+        "freeform",
+        _TABLE + "freeform.exchange",
+        "improves the best grouping found by exchanging the rows that tuples cover",
+        (_FORM, _STYLE, _ORDER, replace(_SECONDS, default=30.0)),
+        guarantees=("k-anonymity",),
+        freeform=True,
+    )
+    yield base
+    order = replace(_ORDER, help="Order of the rows that is cut into blocks.", default="adaptive")
+    for name, module, summary, section, block in (
+        ("greedy", "greedy", "lets every tuple cover its cheapest row in each round", "Algorithm 1", 20_000),
+        ("sort", "sort_greedy", "takes the cheapest pair of all in each round", "SortGreedy", 10_000),
+        ("hungarian", "hungarian", "makes an optimal assignment in each round", "Hungarian", 1_000),
+    ):
+        rows = Parameter("block", "int", "Number of rows that are searched together.", block, minimum=2)
+        yield replace(
+            base,
+            name=f"freeform-{name}",
+            module=_TABLE + f"freeform.{module}",
+            summary=summary,
+            parameters=(_FORM, _STYLE, order, rows),
+            paper=papers.FREEFORM,
+            section=section,
+        )
+    yield replace(
+        base,
+        name="freeform-optimal",
+        module=_TABLE + "freeform.optimal",
+        summary="finds the graph with the least loss, for few rows",
+        parameters=(_FORM, _STYLE, _SECONDS),
+        paper=papers.FREEFORM,
+        section="Section 4",
+    )
+    ring = replace(
+        base,
+        name="ring",
+        module=_TABLE + "freeform.ring",
+        summary="lets every tuple cover a row and the next ones of an order",
+        parameters=(_FORM, _STYLE, replace(_ORDER, default="hilbert", help="Order of the rows.")),
+    )
+    grouped = "cuts an order into groups and makes a ring of each"
+    yield replace(ring, name="freeform-nh", summary=grouped, preset={"grouped": True}, paper=papers.RINGS)
+    yield ring
+
+
+TABLE_ALGORITHMS = AlgorithmRegistry(
+    TableAlgorithm,
+    (
+        *_lattice_searches(),
+        *_grouping_searches(),
+        *_suppressing_searches(),
+        *_ordering_searches(),
+        *_freeform_searches(),
+    ),
+)
+
+TABLE_DEFAULT = "local"
 PERMUTED_DEFAULT = "mondrian"
 """For publishing as permutations: it finds groups, for any model."""
 
 
-def flat_algorithm_named(name: str) -> FlatAlgorithm:
-    """The search of that name; UsageError lists what there is.
+def table_algorithm_named(name: str) -> TableAlgorithm:
+    """Return the search of tables of that name; UsageError lists what there is.
 
-    >>> flat_algorithm_named("optimal").options
-    ('loss', 'weights')
-    >>> flat_algorithm_named("magic")  # doctest: +ELLIPSIS
+    >>> [parameter.name for parameter in table_algorithm_named("optimal").parameters]
+    ['loss', 'weights']
+    >>> table_algorithm_named("magic")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    treeanon.errors.UsageError: there is no algorithm 'magic'; there is: optimal, samarati, ...
+    treeanon.errors.UsageError: unknown algorithm 'magic'; choose from optimal, samarati, ...
     """
-    if name not in FLAT_ALGORITHMS:
-        raise UsageError(f"there is no algorithm {name!r}; there is: {', '.join(FLAT_ALGORITHMS)}")
-    return FLAT_ALGORITHMS[name]
+    return TABLE_ALGORITHMS.named(name)

@@ -18,9 +18,9 @@ from os import cpu_count
 import numpy as np
 
 from treeanon.algorithms.table.group_checker import RowJudge
-from treeanon.algorithms.table.options import STYLES, Style
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.recoding import style_of
+from treeanon.algorithms.table.registry import STYLES, Style
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.mondrian import Rule

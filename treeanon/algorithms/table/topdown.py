@@ -16,9 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.table.group_checker import RowJudge
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.splitting import (
     checked_whole,
     numbered,

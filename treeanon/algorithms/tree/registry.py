@@ -1,129 +1,169 @@
-"""The searches by name: where each lives, what it does in a line, and which options it takes.
+"""The searches of trees: where each lives, what it does, from which paper, and its parameters.
 
-A new search is a module with a function `search(forest, guarantee, *, …) -> Found`, and one entry here.
+A new search is a module with a function `search(forest, guarantee, *, …) -> Result`, and one entry here, or in another
+package one entry point of the group `treeanon.algorithms`.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
+from treeanon.algorithms.papers import MULTIRELATIONAL, TREE
+from treeanon.algorithms.parameters import Parameter
 from treeanon.errors import UsageError
 
 if TYPE_CHECKING:
     from treeanon.algorithms.tree.solution import Found
 
-RECODINGS = ("sibling", "subtree")
-OBJECTIVES = ("loss", "rpd", "rpda")
-CLOSED = ("values", "cuts")
-SCOPES = ("class", "hierarchy")
-EXTENSIONS = ("l-diversity", "negative knowledge")
+RECEIVED = ("seed", "jobs", "progress")
+"""What every caller offers, and a search receives if it has a use for it."""
 
-COMMON = ("seed", "jobs", "progress")
-"""What every caller may offer, and a search takes if it has a use for it."""
+GUARANTEES = ("k^(m,n)-anonymity", "l-diversity", "negative knowledge")
+
+COMMON_PARAMETERS = (
+    Parameter("k", "int", "Minimum number of persons that fit whatever is known.", minimum=1),
+    Parameter("m", "int", "Values of a person that an attacker may know.", 2, minimum=0),
+    Parameter("n", "int", "Relations between them that the attacker may know.", 1, minimum=0),
+    Parameter(
+        "attacker", "choice", "joint: relations are known to be of the same nodes.", "independent",
+        ("independent", "joint"),
+    ),
+    Parameter("l", "int", "Diversity of sensitive classes; 1: none is wanted.", minimum=1),
+    Parameter("diversity", "choice", "What l counts.", "distinct", ("distinct", "frequency")),
+    Parameter("negative", "classes", "Classes of which an attacker may know what a person lacks."),
+    Parameter("max_loss", "float", "Find the largest k whose value loss is at most this.", minimum=0, maximum=1),
+    Parameter("seed", "int", "Seed of the random choices, for results that can be repeated.", minimum=0),
+    Parameter("jobs", "int", "Number of processor cores to use.", minimum=1),
+)  # fmt: skip
+"""What every request of trees may say, whatever the search."""
 
 
 @dataclass(frozen=True)
-class Algorithm:
-    """One search. `options` are those that only some searches take; `common` are those of COMMON that it takes.
+class TreeAlgorithm(Algorithm):
+    """A search of trees: `search(forest, guarantee, *, …) -> Result`.
 
-    `extensions` are what it can guarantee beyond k^(m,n)-anonymity: l-diversity, negative knowledge.
+    `receives` are those of RECEIVED that its function takes. `completable` says that its cut can be carried on to a
+    maximal one by the default search.
     """
 
-    name: str
-    module: str
-    help: str
-    options: tuple[str, ...] = ()
-    common: tuple[str, ...] = ("progress",)
+    kind: ClassVar[str] = "trees"
+
+    guarantees: tuple[str, ...] = GUARANTEES
+    receives: tuple[str, ...] = ("progress",)
     completable: bool = False
-    extensions: tuple[str, ...] = EXTENSIONS
 
     @property
     def search(self) -> Callable[..., Found]:
-        """The function; its module is loaded when this is asked for."""
-        found: Callable[..., Found] = importlib.import_module(self.module).search
+        """Import the module of the search and return its function."""
+        found: Callable[..., Found] = super().search
         return found
 
-    def check(self, options: Iterable[str]) -> None:
-        """UsageError for an option that the search does not take."""
-        for name in options:
-            if name not in self.options:
-                own = ", ".join(self.options) or "none of its own"
-                raise UsageError(f"algorithm {self.name!r} has no option {name!r}; it has: {own}")
-
-    def check_extensions(self, wanted: Iterable[str]) -> None:
-        """UsageError for a guarantee that the search cannot give."""
+    def check_guarantees(self, wanted: Iterable[str]) -> None:
+        """Raise UsageError for a guarantee that the search cannot give."""
         for name in wanted:
-            if name not in self.extensions:
-                able = ", ".join(one.name for one in ALGORITHMS.values() if name in one.extensions)
-                raise UsageError(f"algorithm {self.name!r} does not know of {name}; this does: {able}")
+            if name not in self.guarantees:
+                able = ", ".join(one.name for one in TREE_ALGORITHMS.values() if name in one.guarantees)
+                raise UsageError(f"algorithm {self.name!r} does not offer {name}; choose from {able}")
 
-    def offered(self, **common: Any) -> dict[str, Any]:
-        """Those of the common options that the search takes and that are given."""
-        return {name: value for name, value in common.items() if name in self.common and value is not None}
+    def received(self, **offered: Any) -> dict[str, Any]:
+        """Return what of the seed, the jobs and the progress callback the search takes and is given."""
+        return {name: value for name, value in offered.items() if name in self.receives and value is not None}
 
 
 _TREE = "treeanon.algorithms.tree."
 
-ALGORITHMS: dict[str, Algorithm] = {
-    algorithm.name: algorithm
-    for algorithm in (
-        Algorithm(
+_CUT_SEARCH = (
+    Parameter(
+        "closed", "choice", "What is not specialized again: values that a cheaper cut specialized, or cuts seen.",
+        "values", ("values", "cuts"),
+    ),
+    Parameter(
+        "scope", "choice", "Where RPDa counts the nodes of a level: in the class, or in its hierarchy.", "class",
+        ("class", "hierarchy"),
+    ),
+)  # fmt: skip
+_BEAM = Parameter("g", "int", "Number of cuts kept in each step.", 2, minimum=1)
+
+TREE_ALGORITHMS = AlgorithmRegistry(
+    TreeAlgorithm,
+    (
+        TreeAlgorithm(
             "maximal",
             _TREE + "maximal",
-            "walks to cuts of which nothing can be made finer, from many starts, and takes the best",
-            ("recoding", "objective", "weights", "effort", "max_suppressed"),
-            COMMON,
+            "walks to cuts that cannot be made finer, from many starts, and takes the best",
+            (
+                Parameter(
+                    "recoding",
+                    "choice",
+                    "sibling: frequent values may be published beside a general one.",
+                    "sibling",
+                    ("sibling", "subtree"),
+                ),
+                Parameter("objective", "choice", "What is minimized.", "loss", ("loss", "rpd", "rpda")),
+                Parameter("weights", "weights", "Relative weights of classes (default 1).", shared=True),
+                Parameter("effort", "effort", "How long to search: 2 is twice as long as usual.", 1, shared=True),
+                Parameter(
+                    "max_suppressed", "int", "Persons that may be left out as outliers.", 0, minimum=0, shared=True
+                ),
+            ),
+            receives=RECEIVED,
         ),
-        Algorithm(
+        TreeAlgorithm(
             "acs",
             _TREE + "acs",
-            "visits every cut that can hold, as published: for small hierarchies",
-            ("closed", "scope"),
+            "all cuts search: visits every cut that can hold; for small hierarchies",
+            _CUT_SEARCH,
+            paper=TREE,
+            section="Section III-C, Algorithm 4",
+            guarantees=GUARANTEES[:1],
             completable=True,
-            extensions=(),
         ),
-        Algorithm(
+        TreeAlgorithm(
             "gcs",
             _TREE + "gcs",
-            "keeps the g cheapest cuts of each step, as published",
-            ("g", "closed", "scope"),
+            "greedy cut search: keeps the g cheapest cuts of each step",
+            (_BEAM, *_CUT_SEARCH),
+            paper=TREE,
+            section="Section III-D",
+            guarantees=GUARANTEES[:1],
             completable=True,
-            extensions=(),
         ),
-        Algorithm(
+        TreeAlgorithm(
             "ocs",
             _TREE + "ocs",
-            "takes no relation apart, as published",
-            ("g", "closed", "scope"),
+            "only cut search: as gcs, but disassociates no relation",
+            (_BEAM, *_CUT_SEARCH),
+            paper=TREE,
+            section="Section IV",
+            guarantees=GUARANTEES[:1],
             completable=True,
-            extensions=(),
         ),
-        Algorithm(
+        TreeAlgorithm(
             "miracle",
             _TREE + "miracle",
-            "groups like persons and makes each group equal (the baseline)",
-            ("window",),
-            ("seed", "progress"),
-            extensions=("negative knowledge",),
+            "groups similar persons and makes each group equal (baseline)",
+            (Parameter("window", "int", "Persons compared with each that joins a group.", 1000, minimum=1),),
+            paper=MULTIRELATIONAL,
+            section="as the baseline MiRaCle",
+            guarantees=("k^(m,n)-anonymity", "negative knowledge"),
+            receives=("seed", "progress"),
         ),
-    )
-}
+    ),
+)
 
-DEFAULT = "maximal"
+TREE_DEFAULT = "maximal"
 
 
-def algorithm_named(name: str) -> Algorithm:
-    """The search of that name; UsageError lists what there is.
+def tree_algorithm_named(name: str) -> TreeAlgorithm:
+    """Return the search of trees of that name; UsageError lists what there is.
 
-    >>> algorithm_named("gcs").options
-    ('g', 'closed', 'scope')
-    >>> algorithm_named("magic")
+    >>> [parameter.name for parameter in tree_algorithm_named("gcs").parameters]
+    ['g', 'closed', 'scope']
+    >>> tree_algorithm_named("magic")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    treeanon.errors.UsageError: there is no algorithm 'magic'; there is: maximal, acs, gcs, ocs, miracle
+    treeanon.errors.UsageError: unknown algorithm 'magic'; choose from maximal, acs, gcs, ocs, miracle...
     """
-    if name not in ALGORITHMS:
-        raise UsageError(f"there is no algorithm {name!r}; there is: {', '.join(ALGORITHMS)}")
-    return ALGORITHMS[name]
+    return TREE_ALGORITHMS.named(name)

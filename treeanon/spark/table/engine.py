@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.errors import GuaranteeError, TreeanonError
 from treeanon.hierarchy import Flat
 from treeanon.io.columns.read_table import table_of_rows
@@ -153,7 +153,7 @@ _OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd")
 def is_of_rows(schema: Schema, arguments: Mapping[str, Any]) -> bool:
     """Whether what is asked for of a dataframe is a release of rows: by the search, or by the format of the schema."""
     if arguments.get("algorithm") is not None:
-        return arguments["algorithm"] in FLAT_ALGORITHMS
+        return arguments["algorithm"] in TABLE_ALGORITHMS
     return schema.input.is_flat and not any(arguments.get(name) is not None for name in ("m", "n", "negative"))
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from treeanon.algorithms.table.partition import Partition
-from treeanon.algorithms.table.registry import FLAT_ALGORITHMS, FlatAlgorithm
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.kernels.table.groups import group_numbers
@@ -211,17 +211,11 @@ def check_request(request: TableRequest, schema: Schema) -> None:
 def check_ranges(request: TableRequest, rows: Rows) -> None:
     """UsageError for what cannot be searched in ranges."""
     many = f"there are {rows.rows:,} rows, too many to be searched in one place, and in parts"
-    if not _in_parts(request.search):
-        able = ", ".join(one.name for one in FLAT_ALGORITHMS.values() if _in_parts(one))
+    if not request.search.in_parts:
+        able = ", ".join(one.name for one in TABLE_ALGORITHMS.values() if one.in_parts)
         raise UsageError(f"{many} {request.algorithm} would find another recoding for each; these can: {able}")
     if any(isinstance(model, TCloseness) or not model.is_monotone for model in request.models):
         raise UsageError(f"{many} nothing can be compared with the whole table: t-closeness is for fewer rows")
-
-
-def _in_parts(search: FlatAlgorithm) -> bool:
-    """Whether a search finds groups of rows that have nothing to do with those of other rows."""
-    by_order = search.module == FLAT_ALGORITHMS["hilbert"].module
-    return (search.groups and not search.reaches) or by_order
 
 
 @dataclass(frozen=True)

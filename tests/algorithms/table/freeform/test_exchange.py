@@ -18,8 +18,8 @@ from treeanon.algorithms.table import local, mondrian
 from treeanon.algorithms.table.freeform.exchange import search
 from treeanon.algorithms.table.freeform.result import Freeform
 from treeanon.algorithms.table.onedim import k_anonymity
-from treeanon.algorithms.table.options import STYLES
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import STYLES
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp

@@ -18,9 +18,8 @@ from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring,
 from treeanon.algorithms.table.onedim import k_anonymity
 from treeanon.algorithms.table.onedim.orders import few_values_first
 from treeanon.algorithms.table.onedim.points import Points
-from treeanon.algorithms.table.options import STYLES
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.registry import STYLES, table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
@@ -247,7 +246,7 @@ def test_models_of_sensitive_columns_are_refused_as_a_request_refuses_them(name:
     table = with_values(letters(*"abcabcabcabc"), "pqrs" * 3)
     for model in (DistinctDiversity(2), FrequencyDiversity(1), TCloseness(0.5), DistinctDiversity(2, column="s")):
         with pytest.raises(UsageError, match=f"^{name} gives k-anonymity alone") as refused:
-            flat_algorithm_named(name).search(Problem(table, (KAnonymity(3), model)))
+            table_algorithm_named(name).search(Problem(table, (KAnonymity(3), model)))
         with pytest.raises(UsageError) as asked:
             TableRequest((KAnonymity(3), model), name)
         assert str(refused.value) == str(asked.value)

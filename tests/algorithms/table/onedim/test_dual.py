@@ -15,7 +15,7 @@ from treeanon.algorithms.table.mondrian import search as mondrian
 from treeanon.algorithms.table.onedim.dual import ipcsd, search
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
@@ -93,4 +93,4 @@ def test_what_it_is_not_for() -> None:
 
 def test_by_name() -> None:
     problem = Problem(table_of("1234", "abcd"), (FrequencyDiversity(1),))
-    assert flat_algorithm_named("onedim-dual").search(problem, max_loss=1.0).counts["privacy"] == 4
+    assert table_algorithm_named("onedim-dual").search(problem, max_loss=1.0).counts["privacy"] == 4

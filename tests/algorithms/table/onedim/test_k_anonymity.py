@@ -16,7 +16,7 @@ from treeanon.algorithms.table.onedim.k_anonymity import search
 from treeanon.algorithms.table.onedim.orders import ORDERS, ordered
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.recoding import STYLES
-from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
@@ -77,7 +77,7 @@ def never_below_the_best(rnd: Random) -> None:
     ways = [way for way in partitions(list(range(len(table)))) if all(len(group) >= k for group in way)]
     least = min(sum(group_loss(table, group, "taxonomy", "auto") for group in way) for way in ways)
     for name in NAMES:
-        recoded = released(problem, flat_algorithm_named(name).search(problem))
+        recoded = released(problem, table_algorithm_named(name).search(problem))
         assert gcp(recoded) * len(table) * len(table.quasi) >= float(least) - 1e-9
 
 
@@ -133,7 +133,7 @@ def test_what_a_sample_says_is_near(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_odd_tables(name: str) -> None:
-    search_named = flat_algorithm_named(name).search
+    search_named = table_algorithm_named(name).search
     assert search_named(Problem(letters(), (KAnonymity(2),))).group.tolist() == []
     assert search_named(Problem(letters("a"), (KAnonymity(1),))).group.tolist() == [0]
     assert len(set(search_named(Problem(letters("a", "b", "a"), ())).group.tolist())) == 3

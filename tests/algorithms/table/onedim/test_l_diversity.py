@@ -15,7 +15,7 @@ from tests.support.strategies import properties
 from treeanon.algorithms.table.onedim.l_diversity import Line, best_of, search
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.recoding import recoded_groups
-from treeanon.algorithms.table.registry import flat_algorithm_named
+from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
@@ -176,5 +176,5 @@ def test_two_sensitive_columns() -> None:
 
 
 def test_by_name() -> None:
-    found = flat_algorithm_named("onedim-l").search(Problem(table_of("1234", "aabb"), (FrequencyDiversity(2),)))
+    found = table_algorithm_named("onedim-l").search(Problem(table_of("1234", "aabb"), (FrequencyDiversity(2),)))
     assert found.algorithm == "onedim-l"

@@ -18,8 +18,8 @@ from treeanon.algorithms.table.freeform.result import Freeform, asked_k
 from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, few_values_first, ordered
 from treeanon.algorithms.table.onedim.points import Points, sorted_rows, tuple_keys
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.freeform_prices import Prices

@@ -11,8 +11,8 @@ import numpy as np
 from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
 from treeanon.algorithms.table.freeform.result import Freeform
 from treeanon.algorithms.table.onedim.orders import Order
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.kernels.table.freeform_rounds import step_matrix
 from treeanon.metrics.table.ncp import Form
 

@@ -20,8 +20,8 @@ import numpy as np
 from treeanon.algorithms.table.freeform import greedy, hungarian
 from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
 from treeanon.algorithms.table.freeform.result import Freeform
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints
 from treeanon.errors import UsageError
 from treeanon.kernels.table.freeform_prices import Prices, rows_cost, tuple_costs

@@ -15,8 +15,8 @@ from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_or
 from treeanon.algorithms.table.freeform.result import Freeform, asked_k
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Longs
 from treeanon.metrics.table.ncp import Form
 

@@ -13,8 +13,8 @@ from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_bloc
 from treeanon.algorithms.table.freeform.greedy import dead_ends
 from treeanon.algorithms.table.freeform.result import Freeform
 from treeanon.algorithms.table.onedim.orders import Order
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.kernels.table.freeform_rounds import all_free, sorted_rounds
 from treeanon.metrics.table.ncp import Form
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.recoding import style_of
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim import add_extent_costs, add_node_costs, add_range_costs, add_set_costs, extend_cuts

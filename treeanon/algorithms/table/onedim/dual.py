@@ -24,9 +24,9 @@ from treeanon.algorithms.table.onedim.l_diversity import LOOK_BACK, NEAR, Line, 
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.table.onedim.l_diversity_optimal import Optimal, largest
 from treeanon.algorithms.table.onedim.orders import Order, ordered
-from treeanon.algorithms.table.options import Style
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.requested_k import k_asked
 from treeanon.algorithms.table.result import Found
 from treeanon.arrays import Ints

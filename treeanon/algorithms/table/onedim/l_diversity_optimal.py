@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
-from treeanon.algorithms.table.options import Style
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim_diversity import best_groups, queues

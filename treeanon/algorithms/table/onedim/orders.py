@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, scales_of, table_costs
 from treeanon.algorithms.table.onedim.points import Points, in_blocks, sorted_rows, tuple_keys
-from treeanon.algorithms.table.options import Style
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs, Words
 from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim import turn_back, walked
