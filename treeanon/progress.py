@@ -85,12 +85,14 @@ def run_interruptibly(
 
 
 def _wait_for_cleanup(found: Future[T], end: Callable[[], None]) -> None:
-    """Has work end, and waits for it; not for ever, and not if there is another signal."""
+    """Have work end, and waits for it; not for ever, and not if there is another signal."""
     until = time.monotonic() + _CLEANUP_SECONDS
     while not wait([found], _POLL_SECONDS).done and time.monotonic() < until:
         end()
 
 
 def is_work_abandoned() -> bool:
-    """Whether work goes on for which nobody waits any more; a process that ends then should not wait for it either."""
+    """Return whether work goes on for which nobody waits any more; a process that ends then should not wait for it
+    either.
+    """
     return any(thread.name == _THREAD_NAME for thread in threading.enumerate())

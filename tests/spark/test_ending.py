@@ -59,7 +59,7 @@ def test_only_folders_of_ours_are_replaced(spark: Any, tmp_path: Path) -> None:
     (out / "part-00009.ndjson").write_text("an old release")
     engine_named("spark").publish(job, request_of(k=3, seed=1))
     assert [path.name for path in out.iterdir()] == ["part-00001.ndjson"]
-    with pytest.raises(FileError, match="is no folder"):
+    with pytest.raises(FileError, match="is not a folder"):
         engine_named("spark").publish(
             Job(job.source, job.schema, str(out / "part-00001.ndjson"), force=True), request_of(k=3, seed=1)
         )
@@ -105,7 +105,7 @@ def test_the_command_ends_java_and_removes_what_it_kept(spark: Any, tmp_path: Pa
 def test_the_end_of_java_is_told_of(spark: Any, problem: Any) -> None:
     from py4j.protocol import Py4JNetworkError
 
-    with pytest.raises(FileError, match="Java process has ended"), spark_failures("the engine"):
+    with pytest.raises(FileError, match="Java process ended"), spark_failures("the engine"):
         raise Py4JNetworkError("SECRET") if problem == "network" else problem
 
 

@@ -295,7 +295,7 @@ def test_keys_of_two_types_are_refused(spark: Any) -> None:
 def test_inputs_that_the_engine_cannot_read(spark: Any, tmp_path: Path) -> None:
     schema = ta.Schema.loads(toml_of("person", PATHS, TIES))
     folder = write_tables(tmp_path / "tables", {})
-    for source, words in ((f"{folder}.zip", "unpack the zip"), ("s3://bucket/tables", "as dataframes")):
+    for source, words in ((f"{folder}.zip", "unpack the ZIP"), ("s3://bucket/tables", "as dataframes")):
         with pytest.raises(UsageError, match=words):
             FolderTables(source)
     with pytest.raises(UsageError, match="`treeanon convert`"):

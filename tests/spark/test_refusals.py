@@ -62,6 +62,6 @@ def test_dataframes_of_spark_connect_are_refused(place: Path) -> None:
 
 
 def test_engines_are_known_by_name() -> None:
-    with pytest.raises(UsageError, match="there is: local, spark"):
+    with pytest.raises(UsageError, match="choose from local, spark"):
         engine_named("cloud")
     assert not is_dataframe([1])

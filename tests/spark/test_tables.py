@@ -82,13 +82,13 @@ def test_a_file_in_ranges_tells_of_the_whole(spark: Any, tmp_path: Path) -> None
 
 def test_what_ranges_cannot_do_is_refused(spark: Any) -> None:
     table, own = world(13), schema()
-    with pytest.raises(UsageError, match="samarati would find another recoding"):
+    with pytest.raises(UsageError, match="samarati would find a different recoding"):
         by_spark(spark, table, 2, own, k=3, l=1, algorithm="samarati", sample=20)
     with pytest.raises(UsageError, match="t-closeness"):
         by_spark(spark, table, 2, own, k=3, t=0.5, sample=20)
     with pytest.raises(UsageError, match="freeform links persons"):
         by_spark(spark, table, 2, schema(ill="keep"), k=3, algorithm="freeform")
-    with pytest.raises(UsageError, match="permutations"):
+    with pytest.raises(UsageError, match="permuted releases"):
         by_spark(spark, table, 2, own, l=2, publish="permuted")
 
 
@@ -123,7 +123,7 @@ def read(path: Path, own: ta.Schema) -> ta.Table:
 def test_line_ends_in_values_are_refused(spark: Any, tmp_path: Path, row: str) -> None:
     source = write_csv(tmp_path / "rows.csv", world(14, 20))
     source.write_text(source.read_text() + row + "\n" + '34,"Town A",ill-2,s9,n,1\n')
-    with pytest.raises(DataError, match="Spark cuts files at line ends") as caught:
+    with pytest.raises(DataError, match="Spark splits files at line breaks") as caught:
         publish(source, tmp_path / "out", schema(), k=2, l=1)
     assert "line 22" in str(caught.value) and "Town" not in str(caught.value)
     assert not (tmp_path / "out").exists()
@@ -134,7 +134,7 @@ def test_values_with_line_ends_go_from_parquet_to_parquet(spark: Any, tmp_path: 
     for row in table:
         row["ill"] = row["ill"].replace("-", "\n")
     pq.write_table(pa.Table.from_pylist(table), tmp_path / "rows.parquet")
-    with pytest.raises(GuaranteeError, match="publish it as Parquet"):
+    with pytest.raises(GuaranteeError, match="publish Parquet"):
         publish(tmp_path / "rows.parquet", tmp_path / "out.csv", schema(), k=3, l=1)
     publish(tmp_path / "rows.parquet", tmp_path / "out.parquet", schema(), k=3, l=1)
     found = pq.read_table(tmp_path / "out.parquet").to_pylist()
@@ -172,7 +172,7 @@ def test_files_with_other_headers_are_refused(spark: Any, tmp_path: Path) -> Non
     folder.mkdir()
     write_csv(folder / "a.csv", world(16, 10))
     write_csv(folder / "b.csv", world(17, 10).select(["town", "age", "ill", "serial", "name", "x"]))
-    with pytest.raises(DataError, match=r"b\.csv.*not that of the first file"):
+    with pytest.raises(DataError, match=r"b\.csv.*differs from that of the first file"):
         publish(folder, tmp_path / "out", schema(), k=2, l=1)
 
 

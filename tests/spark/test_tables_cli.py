@@ -80,4 +80,4 @@ def test_an_input_that_is_not_there(spark: Any, tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.rows.unlink()
     code, said, _ = place.run("--l", "1")
-    assert code == 4 and "there is no such file" in said
+    assert code == 4 and "no such file" in said

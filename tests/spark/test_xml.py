@@ -137,8 +137,8 @@ def test_what_cannot_be_is_refused(spark: Any, tmp_path: Path) -> None:
     (case.folder / "empty").mkdir()
     with pytest.raises(UsageError, match=r"no file in it ends in \.xml"):
         case.publish(case.folder / "empty")
-    with pytest.raises(UsageError, match="unpack the zip"):
+    with pytest.raises(UsageError, match="unpack the ZIP"):
         case.publish(case.folder / "p.zip")
     case.schema = replace(case.schema, input=replace(case.schema.input, record=RecordPath(("records",), False)))
-    with pytest.raises(UsageError, match="no file for each person"):
+    with pytest.raises(UsageError, match="one file per person"):
         case.publish(case.folder / "parts")

@@ -27,7 +27,7 @@ from treeanon.table import Column, Table
 
 
 def drawn(rng: np.random.Generator, kind: Longs, weights: Floats) -> Longs:
-    """A value for every row: of kind i, value v comes with a chance that is proportional to weights[i, v].
+    """Return a value for every row: of kind i, value v comes with a chance that is proportional to weights[i, v].
 
     >>> drawn(np.random.default_rng(1), np.array([0, 1, 1]), np.array([[0, 1, 0], [3.0, 0, 0]])).tolist()
     [1, 0, 0]
@@ -53,7 +53,7 @@ def bell(center: npt.ArrayLike, width: float, values: int, floor: float = 0.0) -
 
 
 def number_column(name: str, first: int, values: Longs, size: int, widths: Sequence[int]) -> Column:
-    """A quasi column of the whole numbers from `first` on, `size` of them; `values` counts from 0.
+    """Return a quasi column of the whole numbers from `first` on, `size` of them; `values` counts from 0.
 
     >>> column = number_column("age", 17, np.array([0, 2]), 4, (2,))
     >>> column.texts(), column.hierarchy.leaf_count[0].item()
@@ -68,7 +68,7 @@ def number_column(name: str, first: int, values: Longs, size: int, widths: Seque
 
 
 def word_column(name: str, paths: Mapping[str, Sequence[str]], values: Longs, role: Role = "quasi") -> Column:
-    """A column of words, which `paths` has in the order of `values`, each with what lies above it up to the top.
+    """Return a column of words, which `paths` has in the order of `values`, each with what lies above it up to the top.
 
     >>> column = word_column("sex", {"f": ["*"], "m": ["*"]}, np.array([1, 1]))
     >>> column.texts(), column.spec.hierarchy_source
@@ -110,7 +110,8 @@ _WORK = {
 
 
 def census(rows: int, seed: int = 0, *, sensitive: str | None = SENSITIVE[0], quasi: int = 7) -> Table:
-    """An invented census of so many persons: the first `quasi` of its seven quasi columns, and one sensitive column.
+    """Return an invented census of so many persons: the first `quasi` of its seven quasi columns, and one sensitive
+    column.
 
     With sensitive=None there are both sensitive columns. The same seed makes the same table.
 
@@ -130,7 +131,7 @@ def census(rows: int, seed: int = 0, *, sensitive: str | None = SENSITIVE[0], qu
 
 
 def _values(rows: int, rng: np.random.Generator) -> dict[str, Longs]:
-    """The values of every column, counted from 0. A generator is asked in a fixed order."""
+    """Return the values of every column, counted from 0. A generator is asked in a fixed order."""
     nobody = np.zeros(rows, np.int64)
     ages = np.minimum(1.0, np.exp((45 - np.arange(_AGES)) / 14))[None, :]
     age = drawn(rng, nobody, ages)
@@ -174,7 +175,7 @@ def _columns(values: Mapping[str, Longs]) -> list[Column]:
 
 
 def _countries() -> Floats:
-    """One country that nine of ten persons come from, and others that are the rarer the later they come."""
+    """Return one country that nine of ten persons come from, and others that are the rarer the later they come."""
     shares = 1 / np.arange(1, _COUNTRIES + 1)
     shares[_HOME] = 9 * (shares.sum() - shares[_HOME])
     return shares[None, :]
@@ -220,7 +221,8 @@ _NUMBERS = 100
 
 
 def synthetic(rows: int, seed: int = 0, *, correlation: float = 0.5, quasi: int = 3, values: int = 20) -> Table:
-    """A table of `quasi` columns of even random numbers from 0 to 99, and a sensitive column of as frequent values.
+    """Return a table of `quasi` columns of even random numbers from 0 to 99, and a sensitive column of as frequent
+    values.
 
     With a chance of `correlation` a row's sensitive value is the one that its first number stands for, of neighboring
     numbers the same or the next; otherwise it is any. So 0 is independence, and 1 leaves no diversity among neighbors.

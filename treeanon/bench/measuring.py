@@ -96,7 +96,7 @@ def _models(line: Line, setting: Setting) -> tuple[Model, ...]:
 
 
 def _searched(line: Line, setting: Setting, table: Table) -> tuple[float, Found]:
-    """The seconds of a search, and what it found."""
+    """Return the seconds of a search, and what it found."""
     algorithm = TABLE_ALGORITHMS.get(line.algorithm)
     if algorithm is None:
         raise UsageError(f"left out: there is no algorithm {line.algorithm!r} here")
@@ -157,7 +157,8 @@ def _by_group(table: Table, group: Longs) -> Table:
 
 
 def diversity(table: Table) -> float:
-    """The ℓ that a table has: how many times the most frequent sensitive value of a group fits into it, at the least.
+    """Return the ℓ that a table has: how many times the most frequent sensitive value of a group fits into it, at the
+    least.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> columns = {"sex": ("ffmm", Hierarchy.flat("fm")), "ill": ("aabc", Hierarchy.flat("abc"))}

@@ -30,7 +30,7 @@ from treeanon.table import Table
 
 
 def as_text(drawn: FigureResult) -> str:
-    """The figure as a table for people: a row for every value, a column for every line.
+    """Return the figure as a table for people: a row for every value, a column for every line.
 
     >>> from treeanon.bench.figures import FIGURES
     >>> print(as_text(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.0123456, None]}, ["Mondrian: left out"])))
@@ -51,7 +51,7 @@ def as_text(drawn: FigureResult) -> str:
 
 
 def as_csv(drawn: FigureResult) -> str:
-    """The figure as CSV, all digits kept; an empty cell is a number that there is not.
+    """Return the figure as CSV, all digits kept; an empty cell is a number that there is not.
 
     >>> from treeanon.bench.figures import FIGURES
     >>> print(as_csv(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.5, None]})), end="")
@@ -67,7 +67,7 @@ def as_csv(drawn: FigureResult) -> str:
 
 
 def shown(value: float | None) -> str:
-    """A number in three digits or as the whole number it is.
+    """Return a number in three digits or as the whole number it is.
 
     >>> shown(20000.0), shown(0.012345), shown(1234.5), shown(None)
     ('20,000', '0.0123', '1,234', '-')
@@ -102,7 +102,7 @@ class Scale:
     logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
-        """The place of a number.
+        """Return the place of a number.
 
         >>> Scale(0, 10, 100, 200)(2.5), Scale(1, 100, 0, 200, True)(10)
         (125.0, 100.0)
@@ -144,7 +144,7 @@ def round_step(width: float) -> float:
 
 
 def as_svg(drawn: FigureResult) -> str:
-    """The figure as an SVG document; time has a logarithmic axis.
+    """Return the figure as an SVG document; time has a logarithmic axis.
 
     >>> from treeanon.bench.figures import FIGURES
     >>> as_svg(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.01, 0.02]})).count("<circle")
@@ -201,7 +201,7 @@ def _legend(names: Sequence[str]) -> list[str]:
 
 
 def _line(i: int, points: Sequence[tuple[float, float] | None], marked: Sequence[int] | None = None) -> list[str]:
-    """A line through the points there are, broken where one is not, with a mark at each, or at those told."""
+    """Return a line through the points there are, broken where one is not, with a mark at each, or at those told."""
     color = _COLORS[i % len(_COLORS)]
     path, pen_down = "", False
     for point in points:
@@ -230,7 +230,7 @@ _OURS = re.compile(r"figure-[0-9]+\.(csv|svg)|figures\.txt")
 
 
 def write_figures(figures: Iterable[FigureResult], target: str, *, force: bool = False) -> None:
-    """Writes a folder of the figures: figure-22.csv and figure-22.svg for each, and figures.txt of all.
+    """Write a folder of the figures: figure-22.csv and figure-22.svg for each, and figures.txt of all.
 
     An existing folder is replaced only with `force`, and only if it holds nothing else.
     """
@@ -249,7 +249,7 @@ def _holds_figures(folder: Path) -> bool:
 def write_table_and_schema(
     table: Table, target: Path, *, sensitive: str, force: bool = False, seed: int | None = None
 ) -> list[str]:
-    """Writes an invented table, a schema that reads it, and the hierarchies that this names; the paths of all.
+    """Write an invented table, a schema that reads it, and the hierarchies that this names; the paths of all.
 
     The schema publishes no other sensitive column than the one told.
     """

@@ -129,7 +129,7 @@ class FigureResult:
     notes: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, as `--json` has it."""
+        """Return the same as plain data, as `--json` has it."""
         figure = self.figure
         return {
             "figure": figure.number,
@@ -143,7 +143,7 @@ class FigureResult:
 
 
 def chosen(text: str) -> list[Figure]:
-    """The figures that a text such as `22-24,30` names.
+    """Return the figures that a text such as `22-24,30` names.
 
     >>> [figure.number for figure in chosen("22-24,30")]
     [22, 23, 24, 30]
@@ -169,7 +169,7 @@ def run(
     limit: float | None = None,
     progress: Progress | None = None,
 ) -> list[FigureResult]:
-    """The figures, measured on tables of up to so many rows; what cannot be run is left out, with a note.
+    """Return the figures, measured on tables of up to so many rows; what cannot be run is left out, with a note.
 
     Figures of loss show the `loss` told. A search that takes longer than `limit` seconds is ended, and has no number;
     then all are done in a process of their own.
@@ -234,7 +234,7 @@ class _Bench:
         return self.numbers.get(key, {}).get(_asked(setting, measure)), self.notes.get(key, "")
 
     def measure(self, measurer: _Measurer, progress: Progress | None) -> None:
-        """Does all searches, and measures what is needed."""
+        """Do all searches, and measures what is needed."""
         for done, (key, asked) in enumerate(self.wanted.items()):
             try:
                 self.numbers[key] = measurer.numbers(*key, asked)
@@ -246,7 +246,7 @@ class _Bench:
 
 
 def _key(line: Line, setting: Setting) -> _Key:
-    """A search: what it is not asked for is left out, so that figures share it."""
+    """Return a search: what it is not asked for is left out, so that figures share it."""
     unasked: dict[str, Any] = {"k": 1, "l": 1, "max_loss": 0.0, "level": 1}
     asked = {"k": "k", "l": "l", "loss": "max_loss"}[line.privacy]
     return line, replace(setting, **{name: value for name, value in unasked.items() if name != asked})

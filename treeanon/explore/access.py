@@ -75,18 +75,18 @@ class Access:
         return f"treeanon-{self.port}"
 
     def address(self, token: str) -> str:
-        """The address that opens the page."""
+        """Return the address that opens the page."""
         return f"http://{ADDRESS}:{self.port}{self.path}?token={token}"
 
     def lets_in(self, token: str) -> bool:
-        """Whether a token opens the page; the one for one time is used up by that."""
+        """Return whether a token opens the page; the one for one time is used up by that."""
         if self.once is not None and _same(token, self.once):
             self.once = None
             return True
         return _same(token, self.token)
 
     def knows(self, cookies: str) -> bool:
-        """Whether the cookies of a request have the pass."""
+        """Return whether the cookies of a request have the pass."""
         try:
             found = SimpleCookie(cookies).get(self.cookie)
         except CookieError:
@@ -100,7 +100,7 @@ class Access:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two secrets are the same, found in a time that does not tell how much of them is."""
+    """Return whether two secrets are the same, found in a time that does not tell how much of them is."""
     return hmac.compare_digest(one.encode("utf-8", "surrogateescape"), other.encode())
 
 
@@ -111,7 +111,7 @@ class Guard:
         self.app, self.access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request through, opens the page for a token, or refuses."""
+        """Let a request through, opens the page for a token, or refuses."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -137,7 +137,7 @@ class Guard:
             await _refuse(with_headers)
 
     def _token(self, scope: Scope) -> str | None:
-        """The token of a request for the page itself, if it has one."""
+        """Return the token of a request for the page itself, if it has one."""
         if scope["method"] != "GET" or scope["path"] != self.access.path:
             return None
         try:
@@ -165,7 +165,7 @@ class _Headers:
         self.all = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
 
     def one(self, name: str) -> str:
-        """The value of a header; empty where it is missing, and what nothing is equal to where it comes twice."""
+        """Return the value of a header; empty where it is missing, and what nothing is equal to where it comes twice."""
         found = [value for own, value in self.all if own == name]
         return found[0] if len(found) == 1 else "" if not found else "\n"
 

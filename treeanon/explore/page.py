@@ -25,7 +25,7 @@ SHOWS = {"typical": "typical ones", "worst": "the most changed", "number": "this
 
 
 def page(ground: ExploredData, start: Settings) -> str:
-    """The whole page, as HTML, with the form at these settings."""
+    """Return the whole page, as HTML, with the form at these settings."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -103,7 +103,7 @@ def _sensitive(ground: ExploredData, start: Settings) -> list[Element] | None:
 
 
 def _choice(name: str, title: str, options: Mapping[str, str], now: str, needs: str | None = None) -> Element:
-    """A list to choose from; `needs` is the option that a search must take for it to mean anything."""
+    """Return a list to choose from; `needs` is the option that a search must take for it to mean anything."""
     known = options if now in options else {now: now, **options}
     return el(
         "p",
@@ -214,5 +214,5 @@ def _section(title: str, name: str, more: Element | None = None) -> Element:
 
 
 def _folded(title: str, name: str) -> Element:
-    """A part that is closed until somebody opens it."""
+    """Return a part that is closed until somebody opens it."""
     return el("details", el("summary", title), el("div", id=name), class_="plain")

@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40
 
 
 def chart(points: Sequence[Point], k: int, largest: int) -> Element:
-    """The curve up to the largest k, the k of the settings marked; what cannot be reached is a cross."""
+    """Return the curve up to the largest k, the k of the settings marked; what cannot be reached is a cross."""
     reached = [point for point in points if point.loss is not None]
     return el(
         "svg",
@@ -38,7 +38,7 @@ def chart(points: Sequence[Point], k: int, largest: int) -> Element:
 
 
 def numbers(points: Sequence[Point]) -> Element:
-    """The points of the curve as a table."""
+    """Return the points of the curve as a table."""
     trees = any(point.relations is not None for point in points)
     return el(
         "table",
@@ -65,7 +65,7 @@ def _title(reached: Sequence[Point], k: int) -> str:
 
 
 def _x(k: int, largest: int) -> float:
-    """Where a k lies: twice as large is always the same way further."""
+    """Return where a k lies: twice as large is always the same way further."""
     share = math.log(k / 2) / math.log(max(largest, 3) / 2)
     return _LEFT + min(max(share, 0.0), 1.0) * (WIDE - _LEFT - _RIGHT)
 
@@ -126,12 +126,12 @@ _TAKEN = "Another look has taken the place of this one, perhaps in another windo
 
 
 def parts_of(event: Event, ground: ExploredData) -> dict[str, str]:
-    """The HTML of the parts that an event changes, by their names."""
+    """Return the HTML of the parts that an event changes, by their names."""
     return {name: _html(content) for name, content in _parts(event, ground).items()}
 
 
 def _html(content: Contents) -> str:
-    """The HTML of what an element would hold."""
+    """Return the HTML of what an element would hold."""
     return text_of(el("div", *content))[len("<div>") : -len("</div>")]
 
 
@@ -187,7 +187,7 @@ def _guarantee(release: Release | TableRelease, ground: ExploredData) -> Content
 
 
 def _curved(found: CurveReady, ground: ExploredData) -> Mapping[str, Contents]:
-    """The curve so far, and its numbers."""
+    """Return the curve so far, and its numbers."""
     largest = min(LARGEST_K, max(ground.persons, found.k))
     left = f"{found.left} more to come." if found.left else "Each point is a search of its own, by the same settings."
     drawing = scrolled("Loss against k", chart(found.points, found.k, largest))

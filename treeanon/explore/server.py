@@ -41,7 +41,7 @@ _READING = {"format": "--from", "delimiter": "--delimiter", "on_error": "--on-er
 
 
 def command_line(settings: Settings, ground: ExploredData) -> str:
-    """The command line, quoted for a shell. A quick look is left to the page: it asks for the usual effort.
+    """Return the command line, quoted for a shell. A quick look is left to the page: it asks for the usual effort.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
@@ -88,7 +88,7 @@ def _reading(ground: ExploredData) -> Iterator[str]:
 
 
 def output_name(source: str) -> str:
-    """A name for the release beside that of its input, of the same format.
+    """Return a name for the release beside that of its input, of the same format.
 
     >>> output_name("data/patients.xml.gz"), output_name("clinic/"), output_name("-"), output_name("postgresql://u@h/d")
     ('patients-release.xml.gz', 'clinic-release', 'release', 'release')
@@ -109,7 +109,7 @@ _COMPILING = "Compiling, which is needed once and takes some seconds …"
 
 
 def listening(port: int | None = None) -> socket.socket:
-    """A socket on 127.0.0.1 that listens on a port, or on any that is free; FileError if it is taken."""
+    """Return a socket on 127.0.0.1 that listens on a port, or on any that is free; FileError if it is taken."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         if port:
@@ -123,7 +123,7 @@ def listening(port: int | None = None) -> socket.socket:
 
 
 def server_of(session: Session, start: Settings, access: Access) -> uvicorn.Server:
-    """A server of the page of a session, which nobody else can see; `run(sockets=[…])` serves."""
+    """Return a server of the page of a session, which nobody else can see; `run(sockets=[…])` serves."""
     app = Guard(application(session, start, access), access)
     config = uvicorn.Config(
         app,
@@ -139,7 +139,7 @@ def server_of(session: Session, start: Settings, access: Access) -> uvicorn.Serv
 
 
 def application(session: Session, start: Settings, access: Access) -> Starlette:
-    """The pages and answers, unguarded."""
+    """Return the pages and answers, unguarded."""
     ground = session.ground
 
     def home(request: Request) -> Response:
@@ -178,7 +178,7 @@ def _static(name: str) -> str:
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """The fields of the form that was sent."""
+    """Return the fields of the form that was sent."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -196,7 +196,7 @@ def _settings(session: Session, fields: dict[str, str]) -> Settings:
 
 
 def _choice(session: Session, fields: dict[str, str]) -> Choice:
-    """Which records are wanted; the form counts from 1, and by the numbers of the whole input."""
+    """Return which records are wanted; the form counts from 1, and by the numbers of the whole input."""
     if fields.get("show") != "number":
         return "worst" if fields.get("show") == "worst" else "typical"
     number = fields.get("number", "")

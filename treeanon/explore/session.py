@@ -47,14 +47,14 @@ class Point:
 
     @classmethod
     def of(cls, k: int, losses: Losses | FlatLosses) -> Point:
-        """The point that losses make at a k."""
+        """Return the point that losses make at a k."""
         if isinstance(losses, Losses):
             return cls(k, losses.value_loss, 1 - losses.relations_kept)
         return cls(k, losses.gcp_taxonomy)
 
 
 def ks_around(k: int, persons: int) -> list[int]:
-    """The k for which the loss is worked out, that of the settings first and then the nearest ones.
+    """Return the k for which the loss is worked out, that of the settings first and then the nearest ones.
 
     >>> ks_around(5, 30)
     [5, 8, 3, 12, 2, 20]
@@ -78,7 +78,7 @@ class ReleaseCache:
     releases: OrderedDict[Settings, tuple[Release | TableRelease, float]] = field(default_factory=OrderedDict)
 
     def release(self, settings: Settings, check: Check) -> tuple[Release | TableRelease, float]:
-        """The release that settings ask for, made if it was not kept, and the seconds that making it took."""
+        """Return the release that settings ask for, made if it was not kept, and the seconds that making it took."""
         if settings in self.releases:
             self.releases.move_to_end(settings)
             return self.releases[settings]
@@ -107,7 +107,7 @@ class Outcome:
 
 
 def outcome(desk: ReleaseCache, check: Check, settings: Settings, choice: Choice) -> Outcome:
-    """The outcome of settings, with the records that the choice says, numbered as in the input."""
+    """Return the outcome of settings, with the records that the choice says, numbered as in the input."""
     release, seconds = desk.release(settings, check)
     check()
     ground = desk.ground
@@ -138,7 +138,7 @@ def _risk(data: Forest | Table, k: int, check: Check) -> Risk:
 
 
 def point(desk: ReleaseCache, check: Check, settings: Settings) -> Point:
-    """The point of the curve at the k of the settings."""
+    """Return the point of the curve at the k of the settings."""
     return Point.of(settings.k, desk.release(settings, check)[0].loss)
 
 
@@ -204,7 +204,7 @@ class Session:
         self._typical: tuple[int, ...] | None = None
 
     def look(self, settings: Settings, choice: Choice, tell: Callable[[Event], None]) -> Callable[[], None]:
-        """Begins a look, which ends the one before, unless that is for the same; returns what ends this one."""
+        """Begin a look, which ends the one before, unless that is for the same; returns what ends this one."""
         turn, wanted = self._begin((settings, choice))
 
         def end() -> None:
@@ -221,7 +221,7 @@ class Session:
         return self._aim is not None
 
     def prepare(self, settings: Settings) -> None:
-        """Begins to work at the first look before anybody has asked for it."""
+        """Begin to work at the first look before anybody has asked for it."""
         _, wanted = self._begin((settings, "typical"))
 
         def work() -> None:
@@ -231,14 +231,14 @@ class Session:
         threading.Thread(target=work, daemon=True).start()
 
     def _begin(self, aim: Hashable) -> tuple[int, Callable[[], bool]]:
-        """The number of a new look, and what tells whether it is still wanted."""
+        """Return the number of a new look, and what tells whether it is still wanted."""
         with self._lock:
             self._turn += 1
             self._aim = aim
             return self._turn, lambda: self._aim == aim
 
     def close(self) -> None:
-        """Ends everything."""
+        """End everything."""
         with self._lock:
             self._aim = None
         self.worker.close()
@@ -279,7 +279,7 @@ class Session:
     def _curve(
         self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool], *, missing: bool
     ) -> None:
-        """Tells of the points of the curve that are known, or works out those that are missing, one by one."""
+        """Report of the points of the curve that are known, or works out those that are missing, one by one."""
         ks = ks_around(settings.k, self.ground.persons)
         with self._lock:
             known = [k for k in ks if (settings.at(k), "point") in self._found]

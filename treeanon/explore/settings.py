@@ -63,7 +63,7 @@ class Settings:
         persons(self.max_suppressed, 10**9)
 
     def takes(self, option: str) -> bool:
-        """Whether the search has a use for an option."""
+        """Return whether the search has a use for an option."""
         if self.kind == "table":
             # Its number of walks is another thing than the effort of trees, and is quick as it is.
             return option == "max_suppressed" or (option == "weights" and self._flat.takes(option))
@@ -89,19 +89,19 @@ class Settings:
         return self.max_suppressed if self.takes("max_suppressed") else "0"
 
     def request(self) -> Request:
-        """The release of trees that is asked for."""
+        """Return the release of trees that is asked for."""
         return Request(
             self.k, self.m, self.n, self.attacker, self.l,
             algorithm=self.algorithm, max_suppressed=self.suppressed, options=self.options,
         )  # fmt: skip
 
     def table_request(self) -> TableRequest:
-        """The release of rows that is asked for."""
+        """Return the release of rows that is asked for."""
         models = models_of(self.k, l=self.l)
         return TableRequest(models, self.algorithm, self.suppressed, self.options, unprotected=unprotected_by(self.l))
 
     def at(self, k: int) -> Settings:
-        """The same settings at another k."""
+        """Return the same settings at another k."""
         return replace(self, k=k)
 
 
@@ -109,7 +109,7 @@ _NAMED = {"trees": "trees", "table": "tables"}
 
 
 def searches_of(kind: Kind) -> dict[str, str]:
-    """The searches that can be chosen, by name, each with what it does.
+    """Return the searches that can be chosen, by name, each with what it does.
 
     >>> next(iter(searches_of("trees")))
     'maximal'
@@ -120,7 +120,7 @@ def searches_of(kind: Kind) -> dict[str, str]:
 
 
 def default_settings(kind: Kind, *, sensitive: bool, **given: Any) -> Settings:
-    """The settings to begin with: those given, else the library's own; 2-diversity where classes are sensitive.
+    """Return the settings to begin with: those given, else the library's own; 2-diversity where classes are sensitive.
 
     >>> default_settings("table", sensitive=True, k=None).l
     2
@@ -133,7 +133,7 @@ def default_settings(kind: Kind, *, sensitive: bool, **given: Any) -> Settings:
 
 
 def settings_of(fields: Mapping[str, str], kind: Kind, classes: tuple[str, ...], *, sensitive: bool) -> Settings:
-    """The settings that the fields of the form mean; UsageError if they are not what the form can send.
+    """Return the settings that the fields of the form mean; UsageError if they are not what the form can send.
 
     The weight of classes[i] is in the field `weight-i`: names of classes are free.
 
@@ -209,21 +209,21 @@ class ExploredData:
         return self.of is None
 
     def place(self, number: int) -> int | None:
-        """Where a record of the input is in the sample, if it is."""
+        """Return where a record of the input is in the sample, if it is."""
         if self.of is None:
             return number if 0 <= number < self.records else None
         found = np.flatnonzero(self.of == number)
         return int(found[0]) if len(found) else None
 
     def of_role(self, role: str) -> tuple[str, ...]:
-        """The published classes of a role."""
+        """Return the published classes of a role."""
         if isinstance(self.data, Table):
             return tuple(column.name for column in self.data.columns if column.role == role)
         return tuple(spec.name for spec in self.data.schema.classes if spec.published and spec.role == role)
 
 
 def ground_of(data: Forest | Table, sample: int, **named: Any) -> ExploredData:
-    """The ground of at most so many persons of an input, always the same ones.
+    """Return the ground of at most so many persons of an input, always the same ones.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"age": (["34", "41"], Hierarchy.flat(["34", "41"]))})

@@ -123,7 +123,7 @@ class Worker:
             self._begin()
 
     def close(self) -> None:
-        """Ends the process, whatever it is at."""
+        """End the process, whatever it is at."""
         self._closed = True
         with self._lock:
             self._end()
@@ -166,7 +166,7 @@ def _work(pipe: Connection, compiling: Any, make: Callable[..., Any], arguments:
 
 
 def _done(state: Any, check: Check, task: Task, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
-    """Whether a task succeeded, and its result or error."""
+    """Return whether a task succeeded, and its result or error."""
     try:
         return True, task(state, check, *arguments)
     except Superseded:

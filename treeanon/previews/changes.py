@@ -48,7 +48,7 @@ class Record:
 
     @classmethod
     def of(cls, forest: Forest, number: int) -> Record:
-        """The record of that number."""
+        """Return the record of that number."""
         nodes = slice(int(forest.offsets[number]), int(forest.offsets[number + 1]))
         return cls(forest.parent[nodes].tolist(), forest.label[nodes].tolist())
 
@@ -56,21 +56,21 @@ class Record:
         return len(self.label)
 
     def above(self, node: int) -> Iterator[int]:
-        """The ancestors of a node, the nearest first."""
+        """Yield the ancestors of a node, the nearest first."""
         node = self.parent[node]
         while node >= 0:
             yield node
             node = self.parent[node]
 
     def children(self) -> list[list[int]]:
-        """The children of every node, in order; the last entry has those of the record itself."""
+        """Return the children of every node, in order; the last entry has those of the record itself."""
         out: list[list[int]] = [[] for _ in range(len(self) + 1)]
         for node, parent in enumerate(self.parent):
             out[parent].append(node)
         return out
 
     def nodes(self, classes: Classes) -> tuple[Node, ...]:
-        """The record as nodes, of which each has its number as `id`."""
+        """Return the record as nodes, of which each has its number as `id`."""
         below = self.children()
         made: list[Node | None] = [None] * len(self)
         for number in reversed(range(len(self))):
@@ -98,7 +98,7 @@ class Recipe:
 
     @classmethod
     def of(cls, solution: Solution, forest: Forest) -> Recipe:
-        """The recipe of a solution that has a cut."""
+        """Return the recipe of a solution that has a cut."""
         classes, cut = forest.classes, solution.cut
         assert cut is not None
         published = forest.cut_map(STAR if STAR in cut else cut)
@@ -111,7 +111,7 @@ class Recipe:
         return cls(published, np.array(ends[0], np.int32), np.array(ends[1], np.int32), dict(pairs))
 
     def replay(self, record: Record) -> tuple[Record, list[int | None]]:
-        """The record as it is published, and for every node the one that it became part of (None: none)."""
+        """Return the record as it is published, and for every node the one that it became part of (None: none)."""
         label = [int(self.published[own]) for own in record.label]
         parent = _without_gone(record, label)
         wanted = sorted({number for own in set(label) for number in self.pairs.get(own, ())})
@@ -121,7 +121,7 @@ class Recipe:
 
 
 def _without_gone(record: Record, label: list[int]) -> list[int]:
-    """The parents of the nodes that are left; `*` hangs under nothing."""
+    """Return the parents of the nodes that are left; `*` hangs under nothing."""
     parent = []
     for node in range(len(record)):
         above = next((up for up in record.above(node) if label[up] != GONE), -1)
@@ -130,7 +130,7 @@ def _without_gone(record: Record, label: list[int]) -> list[int]:
 
 
 def _disassociate(parent: list[int], label: list[int], upper: int, lower: int) -> None:
-    """Moves each node `lower` below a node `upper` up beside that, and its children to its former parent."""
+    """Move each node `lower` below a node `upper` up beside that, and its children to its former parent."""
     former = list(parent)
     goals: dict[int, int] = {}
     for node, own in enumerate(label):
@@ -149,7 +149,7 @@ def _disassociate(parent: list[int], label: list[int], upper: int, lower: int) -
 
 
 def merged(parent: list[int], label: list[int]) -> tuple[Record, list[int | None]]:
-    """The record with equal siblings as one, in the order that forests have, and where each node went.
+    """Return the record with equal siblings as one, in the order that forests have, and where each node went.
 
     >>> merged([-1, -1, 0, 1], [7, 7, 9, 8])
     (Record(parent=[-1, 0, 0], label=[7, 8, 9]), [0, 0, 2, 1])
@@ -204,12 +204,12 @@ class _Matching:
         return self.after.label[a] in self.covers[b]
 
     def _worth(self, b: int, a: int) -> float:
-        """How well an original fits: by how much of what is below fits below it, then by how near its value is."""
+        """Return how well an original fits: by how much of what is below fits below it, then by how near its value is."""
         found = 1 - self.covers[b].index(self.after.label[a]) / 1e6
         return found + sum(worth for *_, worth in self._best(self.children[a], self.below[b], {b}))
 
     def _best(self, wanted: list[int], candidates: list[int], tops: set[int]) -> Iterator[tuple[int, int, float]]:
-        """The originals below `tops` that fit published siblings best, each at most once, and their worth."""
+        """Yield the originals below `tops` that fit published siblings best, each at most once, and their worth."""
         if not wanted or not candidates:
             return
         between = [len(list(takewhile(lambda up: up not in tops, self.before.above(b)))) / 1e3 for b in candidates]
@@ -236,7 +236,7 @@ class _Matching:
             self.became[b] = a
 
     def _merge(self, nodes: list[int]) -> None:
-        """Makes the nodes that are left one with a published node that says as much of their place, if there is one."""
+        """Make the nodes that are left one with a published node that says as much of their place, if there is one."""
         for b in nodes:
             if self.became[b] is not None:
                 continue
@@ -247,7 +247,7 @@ class _Matching:
 
 
 def _general(label: int, parents: Ints) -> list[int]:
-    """The label and all above it, the nearest first; `*` too."""
+    """Return the label and all above it, the nearest first; `*` too."""
     out = [label]
     while out[-1] > 0:
         out.append(int(parents[out[-1]]))
@@ -255,7 +255,7 @@ def _general(label: int, parents: Ints) -> list[int]:
 
 
 def _descendants(record: Record) -> list[list[int]]:
-    """The nodes below every node; the last entry has all nodes."""
+    """Return the nodes below every node; the last entry has all nodes."""
     out: list[list[int]] = [[] for _ in range(len(record) + 1)]
     for node in range(len(record)):
         out[-1].append(node)
@@ -325,7 +325,7 @@ class _Tracing:
 
 
 def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterable[NodeChange]:
-    """The fate of every node, by where it went."""
+    """Yield the fate of every node, by where it went."""
     shares = Counter(became)
     for node, place in enumerate(became):
         if place is None:
@@ -341,7 +341,7 @@ def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterabl
 
 
 def _left(before: Record, after: Record, became: list[int | None], node: int, place: int) -> int | None:
-    """The uppermost node that a moved one no longer stands under; None if it hangs where it hung."""
+    """Return the uppermost node that a moved one no longer stands under; None if it hangs where it hung."""
     # What became one with the node itself is not above it any more, nor has it left it.
     lines = [up for up in before.above(node) if became[up] is not None and became[up] != place]
     if not lines or became[lines[0]] == after.parent[place]:
@@ -351,7 +351,7 @@ def _left(before: Record, after: Record, became: list[int | None], node: int, pl
 
 
 def change_of(before: Record, after: Record, fates: Iterable[NodeChange], losses: Floats) -> float:
-    """How much a record has changed, from 0 to 1, by what happened to its nodes and the value losses of labels."""
+    """Return how much a record has changed, from 0 to 1, by what happened to its nodes and the value losses of labels."""
     lost = 0.0
     for fate in fates:
         kept = 0.0

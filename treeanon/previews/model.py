@@ -25,7 +25,7 @@ class Node:
     children: tuple[Node, ...] = ()
 
     def walk(self) -> Iterator[Node]:
-        """The node and all below it, in preorder."""
+        """Yield the node and all below it, in preorder."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -76,7 +76,7 @@ class RowChange:
 
 
 def plain_change(change: RecordChange | RowChange) -> dict[str, Any]:
-    """A change as plain data; records are counted from 1, as they are for people.
+    """Return a change as plain data; records are counted from 1, as they are for people.
 
     >>> row = RowChange(0, ("age",), ("34",), ("30-39",), 2, 0.5)
     >>> plain_change(row)["after"]
@@ -101,6 +101,6 @@ def plain_change(change: RecordChange | RowChange) -> dict[str, Any]:
 
 
 def _plain_node(node: Node) -> dict[str, Any]:
-    """A node as plain data; trees are as deep as classes lie under each other, which schemas keep shallow."""
+    """Return a node as plain data; trees are as deep as classes lie under each other, which schemas keep shallow."""
     below = [_plain_node(child) for child in node.children]
     return {"id": node.id, "class": node.cls, "value": node.value, "children": below}

@@ -46,7 +46,7 @@ class Preview:
         return f"<Preview: {len(self.changes)} of {self.records:,} records, {self.release!r}>"
 
     def as_dict(self) -> dict[str, Any]:
-        """The preview as plain data; `changes` hold original values."""
+        """Return the preview as plain data; `changes` hold original values."""
         from treeanon.previews.model import plain_change
 
         return {
@@ -69,7 +69,7 @@ def preview(
     sample: int | None = None,
     **asked: Any,
 ) -> Preview:
-    """Records before and after the release that `treeanon.anonymize` would make; nothing is written.
+    """Return records before and after the release that `treeanon.anonymize` would make; nothing is written.
 
     Typical records are chosen, or the most changed ones (`worst`), or records in which one of `classes` changed; or
     those of `numbers`, counted from 0. With `sample` the release is one of so many records drawn from the input, which
@@ -95,7 +95,7 @@ def preview(
 def previewed(
     data: D, release: Callable[[D], Any], *, numbers: Sequence[int] = (), sample: int | None = None, **chosen: Any
 ) -> tuple[D, Preview]:
-    """The data, or the sample of them, of which `release` makes a release, and the preview of that."""
+    """Return the data, or the sample of them, of which `release` makes a release, and the preview of that."""
     part, of = sampled(data, sample, numbers)
     # A search may take long, so what it cannot be asked is said before.
     check_classes(data.classes.names if isinstance(data, Forest) else [c.name for c in data.columns], chosen["classes"])
@@ -112,7 +112,7 @@ def preview_of(
     classes: Sequence[str] = (),
     numbers: Sequence[int] = (),
 ) -> Preview:
-    """The preview of a release of these data; see `preview`."""
+    """Return the preview of a release of these data; see `preview`."""
     if isinstance(data, Forest):
         assert isinstance(release, Release)
         changes = _of_trees(data, release, records, worst, classes, numbers)
@@ -126,7 +126,7 @@ def preview_of(
 def _of_trees(
     data: Forest, release: Release, records: int, worst: bool, classes: Sequence[str], numbers: Sequence[int]
 ) -> list[RecordChange]:
-    """The changes of the records chosen. Where scores are estimates, the worst are found among more than wanted."""
+    """Return the changes of the records chosen. Where scores are estimates, the worst are found among more than wanted."""
     if numbers:
         return record_changes(data, release, numbers)
     estimated = worst and release.solution.cut is None
@@ -159,11 +159,11 @@ def sampled(data: Forest | Table, size: int | None, numbers: Sequence[int] = ())
 
 
 def _inside(of: Longs | None, numbers: Sequence[int]) -> list[int]:
-    """The numbers that records of the input have in a sample, of which they are."""
+    """Return the numbers that records of the input have in a sample, of which they are."""
     return list(numbers) if of is None else [int(np.searchsorted(of, number)) for number in numbers]
 
 
 def in_terms_of(found: Preview, records: int, of: Longs) -> Preview:
-    """A preview of a sample, told by the numbers of the input."""
+    """Return a preview of a sample, told by the numbers of the input."""
     changes: Any = tuple(replace(change, number=int(of[change.number])) for change in found.changes)
     return replace(found, changes=changes, records=records, sampled=len(of))

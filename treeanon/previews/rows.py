@@ -55,7 +55,7 @@ class RowTrace:
 
     @classmethod
     def of(cls, before: Table, release: TableRelease | PermutedRelease) -> RowTrace:
-        """The trace of a release of this table; UsageError if it is of another."""
+        """Return the trace of a release of this table; UsageError if it is of another."""
         if isinstance(release, PermutedRelease):
             return _of_permuted(before, release)
         recoded, rows = release.found.recoded(before)
@@ -71,13 +71,13 @@ class RowTrace:
         return cls(before, recoded, place, lost, lost[:, known].mean(axis=1), alike)
 
     def scores(self) -> Scores:
-        """The scores of all rows."""
+        """Return the scores of all rows."""
         names = tuple(column.name for column in self.before.columns)
         size = np.ones(len(self.before), np.int64)
         return Scores(names, self.change, size, (self.lost > 0).astype(np.int32))
 
     def changes(self, numbers: Iterable[int]) -> list[RowChange]:
-        """The changes of these rows."""
+        """Return the changes of these rows."""
         wanted = list(numbers)
         for number in wanted:
             if not 0 <= number < len(self.before):
@@ -137,13 +137,13 @@ def _of_permuted(before: Table, release: PermutedRelease) -> RowTrace:
 
 
 def _listed(values: Counter[str | None]) -> str:
-    """The values of a group with how often each occurs, the most frequent first."""
+    """Return the values of a group with how often each occurs, the most frequent first."""
     ordered = sorted(values.items(), key=lambda item: (-item[1], item[0] or ""))
     return ", ".join(f"{times} × {'missing' if text is None else text}" for text, times in ordered)
 
 
 def _with_texts(table: Table, column: Column, texts: list[str]) -> Table:
-    """The table with other texts in one column."""
+    """Return the table with other texts in one column."""
     hierarchy = Hierarchy.flat(texts)
     changed = Column(column.spec, hierarchy, hierarchy.encode(texts))
     return Table(tuple(changed if one.name == column.name else one for one in table.columns), table.person)

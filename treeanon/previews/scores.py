@@ -38,7 +38,9 @@ class Scores:
 
 
 def forest_scores(before: Forest, release: Release) -> Scores:
-    """The scores of all records of an input; `change` is that of `record_changes`, or near it for local recoding."""
+    """Return the scores of all records of an input; `change` is that of `record_changes`, or near it for local
+    recoding.
+    """
     released = released_as(before, release.forest, release.kept)
     is_local = release.solution.cut is None
     change, changed, moved = (*_local(before, release.forest, released), None) if is_local else _global(before, release)
@@ -65,7 +67,7 @@ def _global(before: Forest, release: Release) -> tuple[Floats, npt.NDArray[np.in
 
 
 def _moved(before: Forest, recipe: Recipe, gone: Flags) -> Flags:
-    """Which of the nodes that are left hang under another than before."""
+    """Return which of the nodes that are left hang under another than before."""
     offsets, parent, label = drop_nodes(before.offsets, before.parent, before.label, gone)
     if not len(recipe.lower) or not recipe.published.any():
         return np.zeros(len(label), np.bool_)
@@ -89,12 +91,12 @@ def _local(before: Forest, after: Forest, released: Longs) -> tuple[Floats, npt.
 
 
 def _records(forest: Forest) -> Longs:
-    """The record of every node."""
+    """Return the record of every node."""
     return np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
 
 
 def _by_class(forest: Forest, counted: Flags) -> npt.NDArray[np.int32]:
-    """How many of the counted nodes each record has of each class."""
+    """Return how many of the counted nodes each record has of each class."""
     kinds = len(forest.classes.names)
     own = counted & (forest.label > 0)
     keys = _records(forest)[own] * kinds + forest.classes.class_of[forest.label[own]]
@@ -102,7 +104,7 @@ def _by_class(forest: Forest, counted: Flags) -> npt.NDArray[np.int32]:
 
 
 def _told(forest: Forest) -> npt.NDArray[np.uint64]:
-    """A number for what each record says of each class: which values, and how deep in the tree."""
+    """Return a number for what each record says of each class: which values, and how deep in the tree."""
     kinds = len(forest.classes.names)
     depth: Ints = depths(forest.offsets, forest.parent)
     with np.errstate(over="ignore"):
@@ -120,7 +122,7 @@ _NEAR = 64
 
 
 def choose(scores: Scores, records: int, *, worst: bool = False, classes: Sequence[str] = ()) -> list[int]:
-    """The numbers of so many records: typical ones, or the most changed, the most first.
+    """Return the numbers of so many records: typical ones, or the most changed, the most first.
 
     With `classes` only records count in which one of these changed. Typical are records near the middle in how much
     they changed and in size, and of those such as differ in what changed; where values moved in some record, the last
@@ -157,7 +159,7 @@ def _eligible(scores: Scores, classes: Sequence[str]) -> Longs:
 
 
 def _near_middle(scores: Scores, numbers: Longs, most: int) -> Longs:
-    """The records nearest to the median change and the median size, the nearest first."""
+    """Return the records nearest to the median change and the median size, the nearest first."""
     if not len(numbers):
         return numbers
     distance = np.zeros(len(numbers))
@@ -168,7 +170,7 @@ def _near_middle(scores: Scores, numbers: Longs, most: int) -> Longs:
 
 
 def _with_a_move(scores: Scores, numbers: Longs, chosen: list[int]) -> list[int]:
-    """The chosen ones, the last of several replaced by a record in which something moved, unless one is there."""
+    """Return the chosen ones, the last of several replaced by a record in which something moved, unless one is there."""
     if scores.moved is None or len(chosen) < 2 or scores.moved[chosen].any() or not scores.moved[numbers].any():
         return chosen
     return [*chosen[:-1], int(_near_middle(scores, numbers[scores.moved[numbers]], 1)[0])]

@@ -42,14 +42,14 @@ Line = tuple[Span, ...]
 
 
 def width_of(character: str) -> int:
-    """How many columns a character takes: 0 for an accent, 2 for wide East Asian ones and emoji."""
+    """Return how many columns a character takes: 0 for an accent, 2 for wide East Asian ones and emoji."""
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def cut(text: str, width: int) -> str:
-    """The text in at most so many columns, safe to show; what is too long ends with dots.
+    """Return the text in at most so many columns, safe to show; what is too long ends with dots.
 
     >>> cut("café", 4), cut("a long value", 6), cut("\\x1b[31m", 20), cut("東京都庁", 5), cut("line\\nbreak", 20)
     ('café', 'a lon…', '\\\\x1b[31m', '東京…', 'line\\\\nbreak')
@@ -63,7 +63,7 @@ def cut(text: str, width: int) -> str:
 
 
 def fits(text: str, width: int) -> bool:
-    """Whether `cut` leaves the text whole.
+    """Return whether `cut` leaves the text whole.
 
     >>> fits("東京", 4), fits("東京", 3)
     (True, False)
@@ -72,7 +72,7 @@ def fits(text: str, width: int) -> bool:
 
 
 def _begin(text: str, width: int) -> tuple[list[tuple[str, int]], int]:
-    """The first pieces of a text, until they take more columns than there are, and the columns that they take."""
+    """Return the first pieces of a text, until they take more columns than there are, and the columns that they take."""
     pieces: list[tuple[str, int]] = []
     used = 0
     # A character takes a column at least, but for a few accents.
@@ -85,7 +85,7 @@ def _begin(text: str, width: int) -> tuple[list[tuple[str, int]], int]:
 
 
 def _pieces(text: str) -> list[tuple[str, int]]:
-    """The text in pieces that are shown whole: letters with their accents, and escapes; and their widths."""
+    """Return the text in pieces that are shown whole: letters with their accents, and escapes; and their widths."""
     out: list[tuple[str, int]] = []
     marks = _MARKS
     for character in text:
@@ -105,12 +105,12 @@ def _pieces(text: str) -> list[tuple[str, int]]:
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes that `cut` has made."""
+    """Return how many columns a text takes that `cut` has made."""
     return sum(map(width_of, text))
 
 
 def cell(text: str, width: int) -> str:
-    """The text in exactly so many columns.
+    """Return the text in exactly so many columns.
 
     >>> cell("ab", 4) + "|", cell("abcdef", 4) + "|"
     ('ab  |', 'abc…|')
@@ -122,7 +122,7 @@ def cell(text: str, width: int) -> str:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """A sentence as lines of at most so many columns, cut between words where that can be.
+    """Return a sentence as lines of at most so many columns, cut between words where that can be.
 
     >>> folded("one two three", 8)
     ['one two', 'three']
@@ -140,7 +140,8 @@ MAX_LINES = 4
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """A value as a few lines of at most so many columns, cut between words; as one line where some word has no room.
+    """Return a value as a few lines of at most so many columns, cut between words; as one line where some word has no
+    room.
 
     >>> wrapped("a long value", 8), wrapped("incomprehensibilities", 8), wrapped("a b", 8)
     (['a long', 'value'], ['incompr…'], ['a b'])
@@ -167,7 +168,7 @@ _CODES: dict[Style, str] = {
 
 
 def in_colors(line: Line) -> str:
-    """The line with the codes that color a terminal.
+    """Return the line with the codes that color a terminal.
 
     >>> in_colors((Span("a "), Span("b", "title")))
     'a \\x1b[1mb\\x1b[0m'
@@ -176,12 +177,12 @@ def in_colors(line: Line) -> str:
 
 
 def plain(line: Line) -> str:
-    """The line without colors, and without blanks at its end."""
+    """Return the line without colors, and without blanks at its end."""
     return "".join(span.text for span in line).rstrip(" ")
 
 
 def first(lines: list[Line], most: int, width: int) -> list[Line]:
-    """The first lines, and a line that tells how many more there are."""
+    """Return the first lines, and a line that tells how many more there are."""
     if len(lines) <= most:
         return lines
     return [*lines[:most], (Span(cut(f"{DOTS} and {len(lines) - most:,} more lines", width), "faint"),)]
@@ -217,12 +218,12 @@ _GONE = Remark("not published")
 
 
 def pairs_of(change: RecordChange | RowChange) -> list[Pair]:
-    """The pairs of a record, or of a row, from top to bottom."""
+    """Return the pairs of a record, or of a row, from top to bottom."""
     return list(_of_row(change) if isinstance(change, RowChange) else _of_record(change))
 
 
 def counts_of(change: RecordChange | RowChange) -> dict[Change | None, int]:
-    """How many nodes (or values) of the record each change happened to; None for none of them."""
+    """Return how many nodes (or values) of the record each change happened to; None for none of them."""
     happened = [pair.changes for pair in pairs_of(change)] if isinstance(change, RowChange) else []
     if isinstance(change, RecordChange):
         happened = [fate.changes for fate in change.fates]
@@ -246,7 +247,9 @@ def _value(name: str, text: str | None) -> Side:
 
 
 def _of_record(change: RecordChange) -> Iterator[Pair]:
-    """The pairs of a record: both trees in their order, a node beside the one it became wherever the orders allow."""
+    """Yield the pairs of a record: both trees in their order, a node beside the one it became wherever the orders
+    allow.
+    """
     drawing = _Drawing(change)
     after = 0
     for fate in change.fates:
@@ -276,7 +279,7 @@ class _Drawing:
         return sorted(self.firsts.items(), key=lambda item: item[1].before)
 
     def pair(self, fate: NodeChange, told: int) -> Pair:
-        """The pair of an original node, when the published nodes before number `told` have been told."""
+        """Return the pair of an original node, when the published nodes before number `told` have been told."""
         own = Side(_label(self.before[fate.before]), self.depth_before[fate.before])
         place = self.beside.get(fate.before)
         if place is None:
@@ -284,7 +287,7 @@ class _Drawing:
         return Pair(own, self._side(place), fate.changes, self._origin(fate))
 
     def arrived(self, places: Iterable[int]) -> Iterator[Pair]:
-        """The published nodes that stand where no original one stood."""
+        """Yield the published nodes that stand where no original one stood."""
         for place in places:
             fate = self.firsts.get(place)
             if fate is None:
@@ -302,7 +305,7 @@ class _Drawing:
         return () if fate.moved_from is None else (_remark("from under", self.before[fate.moved_from]),)
 
     def _elsewhere(self, fate: NodeChange, told: int) -> Remark:
-        """Where to look for what became of a node."""
+        """Return where to look for what became of a node."""
         if fate.after is None:
             return _GONE
         if self.firsts[fate.after] is not fate:
@@ -322,7 +325,7 @@ def _label(node: Node) -> str:
 
 
 def _listed(nodes: tuple[Node, ...]) -> tuple[dict[int, Node], dict[int, int]]:
-    """All nodes by number, and their depths."""
+    """Return all nodes by number, and their depths."""
     found: dict[int, Node] = {}
     depths: dict[int, int] = {}
     stack = [(node, 0) for node in reversed(nodes)]
@@ -338,7 +341,7 @@ def _parents(nodes: tuple[Node, ...]) -> dict[int, int]:
 
 
 def _in_both_orders(pairs: list[tuple[int, int]]) -> dict[int, int]:
-    """The most of these pairs, which ascend on the left, that ascend on the right too.
+    """Return the most of these pairs, which ascend on the left, that ascend on the right too.
 
     >>> _in_both_orders([(0, 0), (1, 3), (2, 1), (3, 2)])
     {0: 0, 2: 1, 3: 2}

@@ -42,20 +42,20 @@ _INDENT = 2
 
 
 def record_lines(change: RecordChange | RowChange, width: int) -> list[Line]:
-    """The lines of a record before and after, each at most so many columns wide."""
+    """Return the lines of a record before and after, each at most so many columns wide."""
     drawn = _stacked if width < STACKED else _beside
     return [line for pair in pairs_of(change) for line in drawn(pair, width)]
 
 
 def heading(width: int) -> list[Line]:
-    """The line that says which side is which."""
+    """Return the line that says which side is which."""
     if width < STACKED:
         return [(Span(cut("before, -> after", width), "title"),)]
     return [(Span(cell("before", (width - _MIDDLE) // 2 + _MIDDLE), "title"), Span("after", "title"))]
 
 
 def _style(changes: frozenset[Change]) -> Style:
-    """The color of a line: of what weighs most of all that happened."""
+    """Return the color of a line: of what weighs most of all that happened."""
     order: tuple[Change, ...] = ("dropped", "moved", "generalized", "merged")
     return next((kind for kind in order if kind in changes), "")
 
@@ -65,7 +65,7 @@ def _signs(changes: frozenset[Change]) -> str:
 
 
 def _shown(side: Side, width: int) -> list[str]:
-    """The lines of a side: more than one where its text has no room in that."""
+    """Return the lines of a side: more than one where its text has no room in that."""
     lead, text = " " * _indent(side, width), _text(side, width)
     whole = lead + text
     lines = [] if fits(whole, width) else wrapped(text, width - len(lead) - _INDENT)
@@ -80,18 +80,18 @@ def _indent(side: Side, width: int) -> int:
 
 
 def _text(side: Side, width: int) -> str:
-    """The text, with its depth where it would have to stand further in than there is room."""
+    """Return the text, with its depth where it would have to stand further in than there is room."""
     return side.text if _INDENT * side.depth <= width // 3 else f"[{side.depth + 1}] {side.text}"
 
 
 def _told(remark: Remark, width: int) -> str:
-    """A remark in so many columns, shorter where it has to be."""
+    """Return a remark in so many columns, shorter where it has to be."""
     text = f"({remark.text})"
     return cut(text if fits(text, width) or not remark.short else f"({remark.short})", width)
 
 
 def _published(pair: Pair, width: int) -> Iterator[tuple[str, bool]]:
-    """The lines of the published side, and whether each is a remark."""
+    """Yield the lines of the published side, and whether each is a remark."""
     if pair.after is None:
         yield from ((_told(remark, width), True) for remark in pair.remarks)
         return
@@ -138,7 +138,7 @@ LINES = 60
 
 
 def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, lines: int | None = LINES) -> str:
-    """The preview as text of at most so many columns, at most so many lines a record (None: all).
+    """Return the preview as text of at most so many columns, at most so many lines a record (None: all).
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
@@ -162,7 +162,7 @@ def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, l
 
 
 def preview_lines(preview: Preview, *, width: int = WIDTH, lines: int | None = LINES) -> list[Line]:
-    """The preview as lines of spans, for whatever draws them."""
+    """Return the preview as lines of spans, for whatever draws them."""
     width = max(NARROWEST, min(width, WIDEST))
     out: list[Line] = [(Span(text, "title"),) for text in folded(_BANNER, width)]
     out += [(Span(text),) for sentence in told_guarantee(preview) for text in folded(sentence, width)]
@@ -182,7 +182,9 @@ _NONE = "There is no record to show: what was asked for changed in none."
 
 
 def told_guarantee(preview: Preview) -> list[str]:
-    """Sentences on what the release would guarantee, of what it is, and what it loses; without a value of the data."""
+    """Return sentences on what the release would guarantee, of what it is, and what it loses; without a value of the
+    data.
+    """
     release = preview.release
     if isinstance(release, Release):
         told = [release.solution.guarantee.sentence, f"Verified by counting: {release.verdict.sentence}"]
@@ -239,7 +241,7 @@ def _title(preview: Preview, change: RecordChange | RowChange, width: int) -> li
 
 
 def _alike(preview: Preview, change: RowChange) -> str:
-    """How many rows a published one hides among; of a freeform release that is not to be seen."""
+    """Return how many rows a published one hides among; of a freeform release that is not to be seen."""
     release = preview.release
     if isinstance(release, Release) or isinstance(release.verdict, FreeformVerdict):
         return ""

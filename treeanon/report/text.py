@@ -22,7 +22,7 @@ _MOST_PAIRS = 20
 
 
 def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bool = True) -> str:
-    """The losses of a release as tables: totals, then classes, then the pairs of classes that lost relations.
+    """Return the losses of a release as tables: totals, then classes, then the pairs of classes that lost relations.
 
     dML² is left out where records were not `matched` with those that they came from.
 
@@ -100,13 +100,13 @@ def _percent(share: float) -> str:
 
 
 def _cell(text: str, most: int) -> str:
-    """The text in at most so many printable characters."""
+    """Return the text in at most so many printable characters."""
     clean = "".join(letter if letter.isprintable() else "?" for letter in text)
     return clean if len(clean) <= most else clean[: most - 1] + "~"
 
 
 def flat_losses_text(losses: FlatLosses, *, alike: bool = True) -> str:
-    """The losses of a release of a table: totals, then columns; what counts groups only where rows are `alike`.
+    """Return the losses of a release of a table: totals, then columns; what counts groups only where rows are `alike`.
 
     >>> print(flat_losses_text(FlatLosses(0.5, 0.5, {"sex": 0.5}, {"sex": 0.5}, 8, None, 2.0, 0.5, 1, 2, 4, 0)))
     rows left out                          0  of 4
@@ -149,7 +149,7 @@ def _flat_columns(losses: FlatLosses) -> Iterator[str]:
 
 
 def permuted_losses_text(losses: PermutedLosses) -> str:
-    """The losses of a permuted release.
+    """Return the losses of a permuted release.
 
     >>> print(permuted_losses_text(PermutedLosses({1: 0.25}, 2, 2.0, 3, 4, 0)))
     rows left out                          0  of 4
@@ -169,7 +169,7 @@ def _permuted(losses: PermutedLosses) -> Iterator[str]:
 
 
 def losses_data(losses: Losses, mining: MiningLoss | None = None) -> dict[str, Any]:
-    """The losses of a release as plain data; mining losses under `mining`, if they were measured.
+    """Return the losses of a release as plain data; mining losses under `mining`, if they were measured.
 
     >>> from treeanon.metrics import Counts
     >>> held, left = Counts(2, 4, 2, {"sex": 2}), Counts(2, 4, 1, {"sex": 1})
@@ -187,7 +187,7 @@ _WIDTH = 79
 
 
 def risk_text(risk: Risk, most: int = 10) -> str:
-    """The shares by what is known, the risks of rows, and the `most` dangerous combinations.
+    """Return the shares by what is known, the risks of rows, and the `most` dangerous combinations.
 
     >>> from treeanon.risks.model import Combination
     >>> cell = Share(3, 4, 0.75, 0.75)
@@ -225,7 +225,7 @@ def _of_trees(risk: Risk) -> Iterator[list[str]]:
 
 
 def _matrix(rows: Sequence[Sequence[Share]]) -> Iterator[str]:
-    """A line for every number of values, a column for every number of relations."""
+    """Yield a line for every number of values, a column for every number of relations."""
     many = len(rows[0])
     width = (_WIDTH - _RISK_NAME) // max(many, _LEAST)
     heads = ["no relation", *(_counted(n, "relation") if many <= _LEAST else str(n) for n in range(1, many))]
@@ -237,7 +237,7 @@ def _matrix(rows: Sequence[Sequence[Share]]) -> Iterator[str]:
 
 
 def _bounds(risk: Risk) -> Iterator[str]:
-    """How far the shares may be from what is shown."""
+    """Yield how far the shares may be from what is shown."""
     cells = [share for rows in (risk.below_k, risk.unique) for row in rows for share in row]
     off = max((max(cell.share - cell.low, cell.high - cell.share) for cell in cells), default=0.0)
     if risk.exactness == "sampled":
@@ -294,7 +294,7 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _risk_percent(share: float) -> str:
-    """The share in percent; one that is not nothing, and not all, never looks so."""
+    """Return the share in percent; one that is not nothing, and not all, never looks so."""
     text = f"{100 * share:.1f}"
     if text == "0.0" and share > 0:
         return "< 0.1 %"

@@ -1,8 +1,8 @@
-"""Supports over all partitions: each counts, Spark sums, and only what is rare comes to the driver.
+"""Supports over all partitions: each partition counts, Spark sums, and only rare sets reach the driver.
 
-A fingerprint of a whole collection, the order of its records and their partitions aside.
+The fingerprint of a collection depends neither on the order of its records nor on the partitions.
 
-What a release over all partitions has lost: whole numbers, summed by Spark, from which the measures follow.
+The losses of a release follow from integers that Spark sums over all partitions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HALF = 1 << 32
 
 @dataclass(frozen=True)
 class Fingerprints:
-    """How many records there are, and the sums of two fingerprints of each."""
+    """The number of records, and the sums of two fingerprints of each."""
 
     records: int
     one: int
@@ -49,7 +49,7 @@ class Fingerprints:
 
     @classmethod
     def of_sums(cls, sums: Longs) -> Fingerprints:
-        """The fingerprints that sums of parts add up to."""
+        """Return the fingerprints for the summed parts of `sums_of`."""
         records, low, high, other_low, other_high = map(int, sums)
         return cls(records, low + high * _HALF, other_low + other_high * _HALF)
 
@@ -58,9 +58,9 @@ SUMS = 5
 
 
 def sums_of(forest: Forest) -> Longs:
-    """What the fingerprints of some records add to those of a collection: numbers that do not overflow in sums.
+    """Return what some records add to the fingerprints of a collection, in parts that do not overflow when summed.
 
-    They are the records, and the lower and the upper halves of both fingerprints.
+    The parts are the number of records, and the lower and upper halves of both fingerprints.
     """
     found = [len(forest)]
     for seed in (FINGERPRINT, SECOND):
@@ -70,7 +70,7 @@ def sums_of(forest: Forest) -> Longs:
 
 
 def count_distinct(dataset: Dataset, recipe: Recipe) -> tuple[int, int]:
-    """How many different records there are, before and after."""
+    """Return the numbers of different records before and after."""
     from pyspark.sql import functions as f
 
     found = map_batches(dataset.frame, partial(_hashes, broadcast=recipe.broadcast(dataset)), _HASHES)
@@ -82,18 +82,19 @@ def count_distinct(dataset: Dataset, recipe: Recipe) -> tuple[int, int]:
 def _hashes(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
     for pair in broadcast.both(batches):
         for after, forest in enumerate(pair):
-            # Of a batch's equal records one is enough.
+            # One of a batch's equal records is enough.
             found = np.unique(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT))
             yield batch_of(_HASHES, np.full(len(found), bool(after)), found)
 
 
 _SETS = "first long, second long, persons long"
 MAX_RARE = 200_000
-"""So many rare sets come to the driver at once; more are met in the next round."""
+"""Maximum number of rare sets sent to the driver at once; the next round finds the others."""
 
 LEAST, SETS, RARE, PRINTS = -1, -2, -3, -4
-"""First words of rows that are no sets: a partition's least support, its number of sets and of rare ones; and, from
-here on downwards, the sums that fingerprints are made of."""
+"""First words of rows that are not sets: a partition's least support, its number of sets and of rare sets; and, from
+here downwards, the parts of the fingerprints.
+"""
 
 Label = int
 Pair = tuple[int, int]
@@ -101,7 +102,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class RareSet:
-    """A set of labels and relations that somebody holds, and fewer than k persons."""
+    """A set of labels and relations with a support from 1 to k - 1."""
 
     labels: tuple[Label, ...]
     relations: tuple[Pair, ...]
@@ -110,10 +111,10 @@ class RareSet:
 
 @dataclass(frozen=True)
 class Supports:
-    """The least support of any set, how many sets there are, which are rare, and the support of single labels.
+    """The least support of any set, the number of sets, the rare sets, and the supports of single labels.
 
-    `rare_sets` counts all that are rare, of which `rare` has the first by the order of their words; `prints` says which
-    records were counted.
+    `rare_sets` counts all rare sets, of which `rare` holds the first in the order of their words; `prints` are the
+    fingerprints of the counted records.
     """
 
     least: int | None
@@ -125,11 +126,11 @@ class Supports:
 
 
 Forests = Callable[[Batches], Iterator[Forest]]
-"""Makes the trees to be counted of a partition's rows."""
+"""Returns the trees to count for the rows of a partition."""
 
 
 def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int) -> Supports:
-    """The supports of all sets over all partitions."""
+    """Return the supports of all sets over all partitions."""
     from pyspark.sql import functions as f
 
     shared = frame.sparkSession.sparkContext.broadcast(spread)
@@ -158,7 +159,7 @@ def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[R
 
 
 def _count(batches: Batches, forests: Forests, spread: Any) -> Iterator[pa.RecordBatch]:
-    """The sets that a partition's records hold, and how many of them hold each; and the sums of their fingerprints."""
+    """Yield the sets that the records of a partition hold with their supports, and the parts of the fingerprints."""
     counter, sums = SpreadCounter(spread.value), np.zeros(SUMS, np.int64)
     for forest in forests(batches):
         sums += sums_of(forest)
@@ -174,7 +175,7 @@ def _handed(table: Table) -> Iterator[pa.RecordBatch]:
 
 
 def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
-    """Of summed sets the rare ones and the single labels, and what is to be known of all of them."""
+    """Yield the rare sets and single labels among summed sets, and the statistics of all sets."""
     least, sets, rare_sets = np.iinfo(np.int64).max, 0, 0
     kept = np.empty((3, 0), np.int64)
     for batch in batches:
@@ -191,7 +192,7 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
         yield batch_of(_SETS, first[single], second[single], persons[single])
         kept = np.concatenate([kept, np.stack([first[rare], second[rare], persons[rare]])], axis=1)
         if kept.shape[1] > MAX_RARE:
-            # The first by their words, so that it does not matter in which order they come.
+            # The first by their words, so that the result does not depend on the order of the rows.
             kept = kept[:, np.lexsort((kept[1], kept[0]))[:MAX_RARE]]
     if sets:
         yield batch_of(_SETS, *kept)
@@ -201,22 +202,23 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
 _TALLY = "kind int, place long, times long"
 
 GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE = range(9)
-"""Kinds of numbers: of labels published for others, as they were, and lost; relations before and after; labels before
-and after; records and nodes; and path distances."""
+"""Kinds of numbers: labels replaced, kept and lost; relations before and after; labels before and after; records and
+nodes; and path distances.
+"""
 
 _FINE = float(1 << 40)
-"""Path distances are summed as whole numbers of this many parts, so that their order does not matter."""
+"""Path distances are summed as integer multiples of this fraction, so that the order does not matter."""
 
 
 class Tally:
-    """Numbers of one collection and its release, by kind and place."""
+    """Counts of one collection and its release, by kind and index."""
 
     def __init__(self, table: pa.Table) -> None:
         kind, place, times = (table.column(name).to_numpy() for name in ("kind", "place", "times"))
         self._of = {one: (place[kind == one], times[kind == one]) for one in range(9)}
 
     def of(self, kind: int, size: int) -> Longs:
-        """All numbers of a kind, by place."""
+        """Return all counts of a kind, by index."""
         out = np.zeros(size, np.int64)
         places, times = self._of[kind]
         out[places] = times
@@ -224,7 +226,7 @@ class Tally:
 
 
 def tally(dataset: Dataset, recipe: Recipe) -> Tally:
-    """The numbers that all losses of a release follow from."""
+    """Return the counts from which all losses of a release follow."""
     from pyspark.sql import functions as f
 
     counted = map_batches(dataset.frame, partial(_tally, broadcast=recipe.broadcast(dataset)), _TALLY)
@@ -232,7 +234,7 @@ def tally(dataset: Dataset, recipe: Recipe) -> Tally:
 
 
 def cost_of(numbers: Tally, dataset: Dataset, weights: Mapping[str, float] | None) -> float:
-    """What the default search makes small: the value loss plus the share of relations lost."""
+    """Return the objective of the default search: the value loss plus the share of relations lost."""
     size, width = len(dataset.classes), len(dataset.classes.names) ** 2
     general, same, lost = (numbers.of(kind, size) for kind in (GENERAL, SAME, LOST))
     had = int(numbers.of(HAD, width).sum())
@@ -241,7 +243,7 @@ def cost_of(numbers: Tally, dataset: Dataset, weights: Mapping[str, float] | Non
 
 
 def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights: Mapping[str, float] | None) -> Losses:
-    """The losses of a release; `trees` are the different ones before and after."""
+    """Return the losses of a release; `trees` are the numbers of different trees before and after."""
     classes = dataset.classes
     size, names = len(classes), classes.names
     general, same, lost = (numbers.of(kind, size) for kind in (GENERAL, SAME, LOST))
@@ -274,7 +276,7 @@ def _tally(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _numbers(before: Forest, after: Forest, above: np.ndarray) -> Iterator[np.ndarray]:
-    """The numbers of some records, by kind."""
+    """Yield the counts of some records, by kind."""
     columns = (before.offsets, before.label, after.offsets, after.label)
     yield from count_published(*columns, released_as(before, after, None), above)
     yield relation_counts(before).ravel()

@@ -1,4 +1,4 @@
-"""The Spark engine: reads, finds a solution that is safe over all partitions, checks what was written, commits."""
+"""The Spark engine: read, find a solution that is safe over all partitions, write, check what was written, commit."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SparkEngine:
-    """Publishes files that Spark can read, and dataframes of its own."""
+    """Publishes files that Spark can read, and Spark dataframes."""
 
     def publish(self, job: Job, request: Request, notify: Notify | None = None) -> DistributedRelease:
-        """The release of a job's input that a request asks for, written as a dataset and checked."""
+        """Anonymize a job's input as requested; return the release, written as a dataset and checked."""
         return interruptible(lambda notify: self._publish(job, request, notify), notify)
 
     def _publish(self, job: Job, request: Request, notify: Notifier) -> DistributedRelease:
@@ -61,13 +61,15 @@ class SparkEngine:
                 return _published(dataset, solved, verdict)
 
     def publish_rows(self, job: Job, request: TableRequest, notify: Notify | None = None) -> TableRelease:
-        """The release of a job's rows that a request asks for, written as a dataset and checked."""
+        """Anonymize a job's rows as requested; return the release, written as a dataset and checked."""
         from treeanon.spark.table.engine import publish_table
 
         return interruptible(lambda notify: publish_table(job, request, notify), notify)
 
     def publish_frame(self, frame: Frames, schema: Schema, arguments: Mapping[str, Any]) -> DataFrame:
-        """The published rows of a dataframe, or of several that are tables, asked for as of `treeanon.anonymize`."""
+        """Return the published rows of a dataframe, or of several tables; `arguments` are those of
+        `treeanon.anonymize`.
+        """
         for one in frame.values() if isinstance(frame, Mapping) else [frame]:
             refuse_connected(one)
         return interruptible(lambda notify: self._publish_frame(frame, schema, arguments, notify), None)
@@ -90,11 +92,11 @@ class SparkEngine:
 def anonymize_frame(
     frame: Frames, schema: Schema, request: Request, notify: Notifier | None = None, sample: int | None = None
 ) -> tuple[DataFrame, DistributedRelease]:
-    """The published rows of a dataframe, in random order, and what there is to tell of them.
+    """Return the published rows of a dataframe, in random order, and the facts of the release.
 
-    Several dataframes, by the names of tables that the keys of the schema tie, give rows with nested columns too.
+    Several dataframes, given by table name and tied by the keys of the schema, also become rows with nested columns.
 
-    The rows are held by the workers when this returns, as they were checked; what the frame was made of can change.
+    The workers keep the rows exactly as they were checked, even if the source of the dataframe changes afterwards.
     """
     notify = notify or Notifier(None, lambda done, total: None)
     check_request(request, schema)
@@ -120,7 +122,7 @@ def _session_of(frame: Frames) -> SparkSession:
 
 
 def _lines_of(frame: Frames, schema: Schema) -> Lines:
-    """The persons of a dataframe, or of several."""
+    """Return the records of a dataframe, or of several."""
     if not isinstance(frame, Mapping):
         return lines_of_frame(frame)
     if not schema.input.is_relational:
@@ -129,7 +131,7 @@ def _lines_of(frame: Frames, schema: Schema) -> Lines:
 
 
 def request_of(*, negative: str | Sequence[str] = (), **arguments: Any) -> Request:
-    """What is asked by names, as of `treeanon.release.anonymize`."""
+    """Return the request for the keyword arguments of `treeanon.release.anonymize`."""
     own = {one.name for one in fields(Request)} - {"options"}
     classes = (negative,) if isinstance(negative, str) else tuple(negative)
     options = {name: value for name, value in arguments.items() if name not in own and value is not None}
@@ -137,7 +139,7 @@ def request_of(*, negative: str | Sequence[str] = (), **arguments: Any) -> Reque
 
 
 def _target(spark: SparkSession, job: Job, form: InputForm) -> Target:
-    """The place that a job's output goes to; what cannot be written there is refused."""
+    """Return the target of a job; raise an error for what cannot be written there."""
     if isinstance(form, Form):
         return Target(spark, job.target, form.ending, force=job.force)
     return tables_target(spark, job)
@@ -146,7 +148,7 @@ def _target(spark: SparkSession, job: Job, form: InputForm) -> Target:
 def _written(
     dataset: Dataset, solved: SolveResult, target: Target, form: Form, seed: int | None, notify: Notify
 ) -> Verdict:
-    """The verdict on the records written to a target, which appear as one."""
+    """Write the records to a target, which appears whole or not at all; return the verdict on what was written."""
     notify("writing")
     schema = dataset.schema.for_format(form.document)
     frame = form.lines(shuffled(published_texts(dataset, solved.recipe, form.document, schema, seed), dataset.records))
@@ -165,7 +167,7 @@ def _written(
 
 
 def _published(dataset: Dataset, solved: SolveResult, verdict: Verdict) -> DistributedRelease:
-    """All that there is to tell of a release."""
+    """Return the release, with its verdict, losses and counts."""
     counts = release_counts(dataset, solved)
     there = {name for name, values in solved.loss.after.values.items() if values}
     as_they_are: dict[str, list[str]] = {}
@@ -177,7 +179,7 @@ def _published(dataset: Dataset, solved: SolveResult, verdict: Verdict) -> Distr
 
 @contextmanager
 def prepared(spark: SparkSession) -> Iterator[SparkSession]:
-    """A session with what the work needs set, and put back afterwards."""
+    """Provide a session with the settings that the engine needs, which are restored afterwards."""
     before = {name: spark.conf.get(name, None) for name in ARROW}
     for name, value in ARROW.items():
         spark.conf.set(name, value)
@@ -185,7 +187,7 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
         with spark_failures("the engine"), job_tag(spark):
             yield spark
     finally:
-        # Java may be gone, which has been told then.
+        # The Java process may be gone; that error has been raised already.
         with suppress(Exception):
             for name, old in before.items():
                 if old is None:
@@ -196,7 +198,7 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
 
 @contextmanager
 def kept(dataset: Dataset) -> Iterator[Dataset]:
-    """The dataset, its rows kept on the disks of the workers; what a lost worker had is read again."""
+    """Provide the dataset with its rows persisted on the workers' disks; rows of a lost worker are read again."""
     with persisted(dataset.frame) as frame:
         yield replace(dataset, frame=frame)
 

@@ -1,7 +1,7 @@
-"""Which labels a solution that is safe might be made finer by: what is rare in a sample can be frequent in all records.
+"""Labels that could refine a safe solution: what is rare in a sample can be frequent in all records.
 
-These are children of published nodes of which all records, counted exactly, show that few pairs with published labels
-would be rare. The search decides; and if it takes such a label it may make another more general.
+Candidates are children of published nodes for which exact counts over all records show that few pairs with published
+labels would be rare. The search decides, and may generalize another label instead.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from treeanon.spark.records import Batches, batch_of, map_batches
 
 _PAIRS = "pair long, shared long, related long"
 MAX_FINER = 2000
-"""Labels that are looked at in one round: those that can gain most."""
+"""Maximum number of candidates in one round: those with the largest possible gain."""
 
 _FEW = 0.25
-"""A label that is rare beside a larger share of the published ones than this is not worth a try."""
+"""A candidate that is rare with more than this share of the published labels is not tried."""
 
 MAX_SLOTS = 6000
-"""With more labels than this the tables of pairs would not fit a worker."""
+"""Maximum number of labels for which the tables of pairs fit a worker."""
 
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The labels that are counted beside each other: the published ones, then those that might be let out of them.
+    """The labels whose pairs are counted: the published ones, then the candidates below them.
 
     `coarse` and `fine` have a slot for every label of the records, or -1.
     """
@@ -50,7 +50,7 @@ class Slots:
 
 
 def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> list[int]:
-    """Labels to let out beside the published ones, if that gains anything; `held` counts nodes by label."""
+    """Return labels to publish besides the present ones, if that gains anything; `held` counts nodes by label."""
     slots = _slots(dataset, recipe, guarantee, held, weights)
     if slots is None:
         return []
@@ -65,7 +65,7 @@ def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: L
 
 
 def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> Slots | None:
-    """The slots to be counted, the finer labels by what they could gain; None if there are none."""
+    """Return the slots to count, candidates in the order of their possible gain; None if there are none."""
     classes = dataset.classes
     known = [i for i in roles_of(dataset, guarantee).known if classes.names[i] not in recipe.withheld]
     mine = np.isin(classes.class_of, known)
@@ -78,7 +78,7 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     is_shown[shown] = True
     candidates = np.flatnonzero(mine & ~is_shown & (above > 0))
     candidates = candidates[is_shown[above[candidates]]]
-    # No more records hold a label than nodes lie under it.
+    # The support of a label is at most the number of nodes under it.
     times = before[end[candidates]] - before[candidates]
     gain = times * (loss[above[candidates]] - loss[candidates]) * weight[candidates]
     worth = (times >= guarantee.k) & (gain > 0)
@@ -97,7 +97,7 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
 
 
 def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordBatch]:
-    """The pairs of slots that a partition's records hold, of which one might be let out."""
+    """Yield the pairs of slots that the records of a partition hold, one of them a candidate."""
     slots = shared.value
     held, related = (np.zeros((len(slots), len(slots)), np.int32) for _ in range(2))
     for forest in broadcast.before(batches):
@@ -112,7 +112,7 @@ def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordB
 
 
 def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.RecordBatch]:
-    """The pairs that are rare: together (or alone), or one above the other."""
+    """Yield the rare pairs: of labels (or a label alone), or of a label above another."""
     for batch in batches:
         pair, shared, related = (column.to_numpy() for column in batch.columns)
         rare = shared < k if m > 1 else (shared < k) & (pair // slots == pair % slots)
@@ -122,9 +122,9 @@ def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.
 
 
 def _near(slots: Slots, recipe: Recipe, one: Longs, other: Longs) -> list[int]:
-    """Labels that are frequent enough, and rare together with few of the published ones."""
+    """Return the candidates that are frequent enough, and rare with few of the published labels."""
     home = recipe.mapping[slots.labels]
-    # What a label shares with its own more general one says nothing: that will be what is left of it.
+    # A candidate and its own published ancestor do not count: the ancestor keeps only the rest of its values.
     beside = (one < slots.published) & (slots.labels[one] != home[other])
     against = np.bincount(other[beside], minlength=len(slots))
     alone = np.zeros(len(slots), bool)

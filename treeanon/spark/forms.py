@@ -1,4 +1,4 @@
-"""The forms in which Spark reads and writes records: how each becomes lines of text, and a dataset again."""
+"""The formats that Spark reads and writes: how each becomes texts of records, and a dataset again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InputForm:
-    """A form of inputs. `document` is the format of its records' texts."""
+    """A format of inputs. `document` is the format of its records' texts."""
 
     name: str
     document: str
@@ -34,9 +34,9 @@ class InputForm:
 
 @dataclass(frozen=True)
 class Form(InputForm):
-    """A form of inputs and outputs. `ending` is that of its files.
+    """A format of inputs and outputs. `ending` is the suffix of its files.
 
-    `lines` makes the column `text` of what is written; `save` writes it to a place.
+    `lines` returns the lines to write in the column `text`; `save` writes them to a place.
     """
 
     ending: str
@@ -53,7 +53,7 @@ def _plain(frame: DataFrame) -> DataFrame:
 
 
 def _numbered(frame: DataFrame) -> DataFrame:
-    """The lines of a trees file; ids follow the random order."""
+    """Return the lines of a trees file; the ids follow the random order."""
     from pyspark.sql import functions as f
 
     number = (f.monotonically_increasing_id() + 1).cast("string")
@@ -88,18 +88,18 @@ FORMS = {
 }
 
 TABLES = InputForm("tables", "ndjson", lines_of_folder)
-"""Tables tied by keys, whose lines are documents that have a schema of their own."""
+"""Relational tables, whose texts are documents with a schema of their own."""
 
 
 def source_form(job: Job) -> InputForm:
-    """The form of a job's input: the one asked for, Parquet by its name, or what the schema says."""
+    """Return the format of a job's input: the requested one, Parquet by file name, or that of the schema."""
     name = job.source_format
     if name is None and not job.schema.input.is_relational and _is_parquet(job.source):
         name = "parquet"
     name = name or input_format(job.source, job.schema).name
     if name in RELATIONAL and name != TABLES.name:
         raise UsageError(
-            f"the engine spark reads tables tied by keys from folders of CSV, TSV or Parquet: `treeanon convert` makes"
+            f"engine spark reads relational tables from folders of CSV, TSV or Parquet: `treeanon convert` makes"
             f" such a folder of {name}"
         )
     if name == TABLES.name:
@@ -108,7 +108,7 @@ def source_form(job: Job) -> InputForm:
 
 
 def target_form(job: Job, source: InputForm) -> InputForm:
-    """The form of a job's output: the one asked for, or that of its input; of tables, what the output's name means."""
+    """Return the format of a job's output: the requested one, else that of its input, or by file name for tables."""
     name = job.target_format
     if name is None and isinstance(source, Form):
         return _checked(source, job.schema)
@@ -122,14 +122,14 @@ def target_form(job: Job, source: InputForm) -> InputForm:
 
 def _form_named(name: str, schema: Schema) -> Form:
     if name not in FORMS or schema.input.is_flat:
-        raise UsageError(f"the engine spark reads and writes records as {', '.join(FORMS)}, and folders of tables")
+        raise UsageError(f"engine spark reads and writes records as {', '.join(FORMS)}, and folders of tables")
     return FORMS[name]
 
 
 def _checked(form: Form, schema: Schema) -> Form:
     record = schema.input.record
     if form.name == "xml" and record is not None and record.whole_file:
-        raise UsageError("the engine spark writes no file for each person; name another format, such as --to ndjson")
+        raise UsageError("engine spark cannot write one file per person; choose another format, such as --to ndjson")
     return form
 
 

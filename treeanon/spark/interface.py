@@ -1,4 +1,4 @@
-"""What an engine is: something that makes a checked release of a dataset that it reads and writes itself."""
+"""The interface of an engine, which reads a dataset, anonymizes it, and writes and checks the release."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from treeanon.schema import Schema
 from treeanon.verifier.verdict import Verdict
 
 Notify = Callable[[str], None]
-"""Is told in a sentence how far the work is."""
+"""A callback that takes a short sentence on the progress."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One input to be published: where it is, by which schema, as what, and how broken records are met."""
+    """One input to publish: source, schema, target, and how to handle invalid records."""
 
     source: str
     schema: Schema
@@ -41,7 +41,7 @@ class Job:
 
 @dataclass(frozen=True)
 class DistributedRelease:
-    """A release that an engine has written, with all that there is to tell of it; the records stay where they are."""
+    """A release that an engine has written: solution, losses, verdict and counts, but not the records."""
 
     solution: Solution
     loss: Losses
@@ -51,48 +51,48 @@ class DistributedRelease:
     report: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, in the form that every release has."""
+        """Return the release as plain data, in the form common to all releases."""
         from treeanon.release.tree_release import told
 
         return told(self.solution, self.loss, self.verdict, self.counts, self.report, dict(self.as_they_are))
 
     def write_solution(self, target: str | Path, *, force: bool = False) -> None:
-        """Writes the solution file, by which `apply` makes the same of other data: for whoever holds the data."""
+        """Write the solution file, by which `apply` recodes other data in the same way; it is not for publication."""
         from treeanon.release.solution_file import SolutionFile
 
         SolutionFile.of(self).write(target, force=force)
 
 
 def is_dataframe(data: object) -> bool:
-    """Whether an object is a dataframe of an engine; no package is loaded to know."""
+    """Return whether an object is a dataframe of an engine, without importing any package."""
     return any(one.__module__.startswith("pyspark.sql.") and one.__name__ == "DataFrame" for one in type(data).__mro__)
 
 
 def are_dataframes(data: object) -> bool:
-    """Whether an object has dataframes of an engine by the names of tables."""
+    """Return whether an object is a mapping from table names to dataframes of an engine."""
     return isinstance(data, Mapping) and bool(data) and all(map(is_dataframe, data.values()))
 
 
 class Engine(Protocol):
-    """Publishes a dataset."""
+    """What publishes a dataset."""
 
     def publish_rows(self, job: Job, request: TableRequest, notify: Notify | None = None) -> TableRelease:
-        """The release of a job's rows that a request asks for, written and checked; its table has no rows."""
+        """Anonymize a job's rows; return the release, written and checked, whose table has no rows."""
 
     def publish(self, job: Job, request: Request, notify: Notify | None = None) -> DistributedRelease:
-        """The release of a job's input that a request asks for, written and checked."""
+        """Anonymize a job's input; return the release, written and checked."""
 
     def publish_frame(self, frame: Any, schema: Schema, arguments: Mapping[str, Any]) -> Any:
-        """The published rows of a dataframe of the engine, or of several that are tables, as another one."""
+        """Return the published rows of a dataframe of the engine, or of several tables, as a dataframe."""
 
 
 ENGINES = {"spark": "treeanon.spark.engine"}
-"""Engines beside the local one, and the modules that have them as `ENGINE`; none is loaded before it is asked for."""
+"""Engines besides the local one, and the modules that define them as `ENGINE`; imported when first used."""
 
 
 def engine_named(name: str) -> Engine:
-    """The engine of that name, loaded; UsageError lists what there is."""
+    """Import and return the engine of that name; UsageError lists the known engines."""
     if name not in ENGINES:
-        raise UsageError(f"there is no engine {name!r}; there is: local, {', '.join(ENGINES)}")
+        raise UsageError(f"unknown engine {name!r}; choose from local, {', '.join(ENGINES)}")
     found: Engine = importlib.import_module(ENGINES[name]).ENGINE
     return found

@@ -1,6 +1,6 @@
-"""Documents as a Spark dataset of the texts of records, each with where it stands, so that errors can say so.
+"""Documents as a Spark dataset of record texts, each with its place in the input for error messages.
 
-Records as rows with nested columns: as dataframes have them, and files of Parquet.
+Dataframes and Parquet files hold records as rows with nested columns, which become JSON texts.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 LINES = "file long, start long, line binary"
-"""A record's text; `file` is a number for its file's name and `start` where the block begins that it was read from."""
+"""A record's text, the number of its file, and the offset of the block that it was read from."""
 
 ENDINGS = {"ndjson": "{ndjson,jsonl}", "trees": "trees.jsonl", "csv": "{csv,tsv}"}
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The texts of records, in the form that a reader takes: `ndjson`, `trees`, or `xml` (ranges of files).
+    """The texts of records in a form that a reader takes: `ndjson`, `trees`, or `xml` (ranges of files).
 
-    Texts that were put together from tables have the `schema` by which they are read, that of the `tables` with its
-    keys known, and the `report` of what was left out; frames that are `kept` for them are given up by `close`.
+    Texts joined from tables have the `schema` by which they are read, the schema of the `tables` with its keys, and the
+    `report` of what was left out; `close` unpersists the frames in `kept`.
     """
 
     frame: DataFrame
@@ -49,11 +49,11 @@ class Lines:
     kept: Sequence[DataFrame] = ()
 
     def close(self) -> None:
-        """Gives up what is kept for them."""
+        """Unpersist the frames that are kept for the texts."""
         unpersist(self.kept)
 
     def place(self, file: int, start: int, line: int, place: str) -> tuple[str, str]:
-        """Source and place of a record for an error: the line of its file, or the row of its partition."""
+        """Return source and place of a record for an error: the line of its file, or the row of its partition."""
         if self.form == "xml":
             return self.files[file], place
         if file not in self.files:
@@ -67,7 +67,7 @@ class Lines:
 
 
 def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
-    """The lines of a file, a folder or a glob."""
+    """Return the lines of a file, a folder or a glob."""
     from pyspark.sql import functions as f
 
     reader = spark.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
@@ -77,13 +77,13 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
         texts = reader.text(source)
         names = texts.inputFiles()
         if not names:
-            raise UsageError(f"{source}: no file in it ends in {ENDINGS[form]} (or these with .gz or .zst)")
+            raise UsageError(f"{source}: no file in it ends in {ENDINGS[form]} (optionally followed by .gz or .zst)")
         frame = texts.select(
             f.xxhash64(f.col("_metadata.file_path")).alias("file"),
             f.col("_metadata.file_block_start").alias("start"),
             f.col("value").cast("binary").alias("line"),
         )
-        # Of a local file Spark writes the name in two ways.
+        # Spark spells the name of a local file in two ways.
         known = {spelt for name in names for spelt in (name, name.replace("file:///", "file:/", 1))}
         paths = spark.createDataFrame([(name,) for name in sorted(known)], "name string")
         numbered = paths.select(f.xxhash64("name").alias("file"), "name").collect()
@@ -91,7 +91,7 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
 
 
 def is_folder(spark: SparkSession, source: str) -> bool:
-    """Whether a name is that of a folder, wherever Spark finds it."""
+    """Return whether a name is that of a folder, in any file system that Spark reads."""
     jvm: Any = spark._jvm
     path = jvm.org.apache.hadoop.fs.Path(source)
     with spark_failures(source):
@@ -100,14 +100,14 @@ def is_folder(spark: SparkSession, source: str) -> bool:
 
 
 def _plain(name: str) -> str:
-    """The name of a file as people write it."""
+    """Return the name of a file as users write it."""
     from urllib.parse import unquote
 
     return "/" + unquote(name.removeprefix("file:")).lstrip("/") if name.startswith("file:/") else name
 
 
 def lines_of_frame(frame: DataFrame, name: str = "the dataframe") -> Lines:
-    """The rows of a dataframe as JSON texts; nested columns become objects and arrays."""
+    """Return the rows of a dataframe as JSON texts; nested columns become objects and arrays."""
     from pyspark.sql import functions as f
 
     columns = [f.col("`" + column.replace("`", "``") + "`") for column in frame.columns]
@@ -119,12 +119,12 @@ def lines_of_frame(frame: DataFrame, name: str = "the dataframe") -> Lines:
 
 
 def with_moved(texts: DataFrame) -> DataFrame:
-    """The JSON texts of published records, in which what was moved is a text itself, as records are read."""
+    """Return the JSON texts of published records with their disassociated nodes parsed, as records are read."""
     return map_batches(texts, _opened, "text string")
 
 
 def _opened(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Published records, of which columns hold what was moved as JSON texts: there is no one type for it."""
+    """Yield published records; disassociated nodes are JSON texts in columns, as no single type fits them."""
     for batch in batches:
         found = [json.dumps(_open(json.loads(text)), ensure_ascii=False) for text in batch.column(0).to_pylist()]
         yield batch_of("text string", found)
@@ -139,9 +139,9 @@ def _open(value: Any) -> Any:
 
 
 def frame_of_lines(texts: DataFrame, schema: Schema) -> DataFrame:
-    """Rows with the columns that the schema names, of JSON texts in the column `text`; every value is a text.
+    """Return rows with the columns that the schema names, from JSON texts in the column `text`; all values are texts.
 
-    A published value may be a range or a group, whatever the type of its column was.
+    Every type of column is published as text, because a value may be a range or a set.
     """
     from pyspark.sql import functions as f
 
@@ -151,7 +151,7 @@ def frame_of_lines(texts: DataFrame, schema: Schema) -> DataFrame:
 
 
 def row_type(schema: Schema) -> Any:
-    """The type of published rows: structs and arrays as the paths of the classes go, texts at their ends."""
+    """Return the type of published rows: structs and arrays along the paths of the classes, with texts as leaves."""
     paths = []
     for published in schema.layout.classes:
         if published.spec.path is not None:
@@ -161,7 +161,7 @@ def row_type(schema: Schema) -> Any:
 
 
 def _constants(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
-    """The paths of the constants that items of mixed arrays are chosen by."""
+    """Return the paths of the constants that select items of mixed arrays."""
     out = []
     for place, step in enumerate(steps, start=1):
         if step.predicate is not None:

@@ -1,7 +1,7 @@
-"""Reads texts of records on the workers, by the readers and checks of every input, into one columnar form.
+"""Reads texts of records on the workers, with the same readers and checks as the local engine, into columnar form.
 
-Two passes: the first finds what is wrong, what is dropped, and the values of every class, of which the driver makes the
-hierarchies; the second makes the trees, in labels that all partitions share.
+Two passes: the first finds errors, dropped paths and the values of every class, from which the driver builds the
+hierarchies; the second encodes the trees in labels that all partitions share.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FOUND = "held int, text string, times long"
-"""How often a class (by its number) has a value; a partition tells of itself as the value of class -1."""
+"""How often a class (by number) has a value; class -1 holds the report of a partition."""
 _LINE = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Records on the workers: rows of BLOCKS in the labels of `classes`; `schema` has the hierarchies as built.
+    """Records on the workers: rows of BLOCKS with the labels of `classes`; `schema` holds the hierarchies as built.
 
-    `shared` is the schema as the workers have it, `report` what reading left out.
+    `shared` is the broadcast schema, `report` what reading left out.
     """
 
     frame: DataFrame
@@ -72,23 +72,23 @@ class Dataset:
 
     @cached_property
     def shapes(self) -> Any:
-        """The classes without texts, as the workers have them: most work there needs no more."""
+        """The broadcast classes without their texts, which most work on the workers does not need."""
         return self.frame.sparkSession.sparkContext.broadcast(
             (without_hierarchies(self.schema), bare_classes(self.classes))
         )
 
     def rows(self) -> DataFrame:
-        """Each record by itself: rows of ROWS."""
+        """Return the records as rows of ROWS, one row for each."""
         return map_batches(self.frame, partial(_each, shapes=self.shapes), ROWS)
 
     def forest(self, table: pa.Table) -> Forest:
-        """A forest of some of the rows."""
+        """Return the forest of some rows."""
         return to_forest(table, self.schema, self.classes)
 
 
 @dataclass
 class PartitionReport:
-    """What a partition tells of itself: its records, what was left out, and its first error and where."""
+    """The report of a partition: the number of records, what was left out, and the first error with its place."""
 
     report: ReadReport
     records: int = 0
@@ -96,7 +96,7 @@ class PartitionReport:
 
 
 def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_values: bool = False) -> Dataset:
-    """The records of texts, read by a schema; DataError for the first that is broken, if that is asked for."""
+    """Read texts by a schema into a dataset; DataError names the first invalid record unless these are skipped."""
     table, builder, records = gather(lines, schema, partial(_scan, form=lines.form, schema=schema, options=options))
     schema = _with_hierarchies(schema, table, builder, show_values)
     shared = lines.frame.sparkSession.sparkContext.broadcast(schema)
@@ -106,7 +106,7 @@ def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_val
 def gather(
     lines: Lines, schema: Schema, scan: Callable[[Batches], Iterator[pa.RecordBatch]]
 ) -> tuple[pa.Table, ForestBuilder, int]:
-    """What all partitions tell: the values of the classes, what was left out (as a builder has it), and the records."""
+    """Scan all partitions; return the values of the classes, a builder with the report, and the number of records."""
     from pyspark.sql import functions as f
 
     with spark_failures(lines.name):
@@ -118,7 +118,7 @@ def gather(
     for part in parts:
         builder.report.add(part.report)
     if lines.report is not None:
-        # What documents have beside values was put there by joining the tables, which told what it left out.
+        # Fields without a class come from joining the tables; what was left out there is in its own report.
         builder.report.dropped = Dropped()
         builder.report.add(lines.report)
     builder.report.files = len(set(lines.files.values()))
@@ -129,38 +129,38 @@ def gather(
 
 
 def encode(lines: Lines, shared: Any, options: ReadOptions) -> DataFrame:
-    """Rows of many records, read by a schema, which the workers have, whose hierarchies are all known."""
+    """Return rows of many records, read by the broadcast schema `shared`, whose hierarchies are all known."""
     return map_batches(lines.frame, partial(_encode, form=lines.form, schema=shared, options=options), BLOCKS)
 
 
 def without_hierarchies(schema: Schema) -> Schema:
-    """The schema, for code on the workers that asks it nothing: its hierarchies would be sent along for nothing."""
+    """Return the schema without its hierarchies, for workers that do not use them: they are large to send."""
     return replace(schema, classes=tuple(replace(one, hierarchy=Flat()) for one in schema.classes))
 
 
 def broadcast_schema(dataset: Dataset, schema: Schema) -> Any:
-    """A schema as the workers have it; most often they have it already."""
+    """Return a broadcast schema: that of the dataset if it is the same."""
     if schema == dataset.schema:
         return dataset.shared
     return dataset.frame.sparkSession.sparkContext.broadcast(schema)
 
 
 def classes_of(schema: Schema) -> Classes:
-    """The labels of a schema whose hierarchies are all known."""
+    """Return the labels of a schema whose hierarchies are all known."""
     published = schema.layout.classes
     hierarchies = tuple(cast(Hierarchy, c.spec.hierarchy) for c in published)
     return Classes(tuple(c.name for c in published), tuple(c.parent for c in published), hierarchies)
 
 
 def partition_reports(table: pa.Table) -> list[PartitionReport]:
-    """What the partitions tell of themselves."""
+    """Return the reports of the partitions."""
     chosen = table.filter(pa.compute.equal(table["held"], -1))
     reports = zip(chosen["text"].to_pylist(), chosen["times"].to_pylist(), strict=True)
     return [pickle.loads(b64decode(text)) for text, times in reports for _ in range(times)]
 
 
 def refuse_broken(parts: list[PartitionReport], lines: Lines) -> None:
-    """DataError for the first broken record: by file, block and line."""
+    """Raise DataError for the first invalid record by file, block and line, if there is one."""
     wrong = [part.wrong for part in parts if part.wrong is not None]
     if not wrong:
         return
@@ -170,7 +170,7 @@ def refuse_broken(parts: list[PartitionReport], lines: Lines) -> None:
 
 
 def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, show_values: bool) -> Schema:
-    """The schema with the hierarchies that its builders make of all values; values unknown to the others are met."""
+    """Return the schema with hierarchies built from all values; handle values that given hierarchies do not know."""
     made = {}
     for index, published in enumerate(schema.layout.classes):
         held = table.filter(pa.compute.equal(table["held"], index))
@@ -188,7 +188,7 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
 
 
 def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """How often each class has each value that matters to its hierarchy, and what the partition tells of itself."""
+    """Yield how often each class has each value that its hierarchy needs, and the report of the partition."""
     part = PartitionReport(ReadReport())
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
     before: Counter[tuple[int, int]] = Counter()
@@ -218,7 +218,7 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
 
 
 def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch]:
-    """What a partition tells, as rows of FOUND: how often each class has each value, and the rest of it."""
+    """Yield rows of FOUND: how often each class has each value, and the report of the partition."""
     for index, counts in enumerate(held):
         texts, times = list(counts), list(counts.values())
         for i in range(0, len(texts), 20_000):
@@ -228,7 +228,7 @@ def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator
 
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """The rows of the records of a partition."""
+    """Yield the records of a partition as rows of BLOCKS."""
     for batch in few_at_once(batches) if form == "xml" else batches:
         builder = ForestBuilder(schema.value)
         for _, _, texts in blocks_of_batch(batch):
@@ -238,13 +238,13 @@ def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> I
 
 
 def _each(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
-    """The records of a partition, each as a row."""
+    """Yield the records of a partition as rows of ROWS."""
     for forest in forests_of(batches, *shapes.value):
         yield to_batch(forest)
 
 
 def blocks_of_batch(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:
-    """The texts of a batch by file and block."""
+    """Yield the texts of a batch by file and block."""
     files, starts = (batch.column(i).to_numpy(zero_copy_only=False) for i in (0, 1))
     texts = batch.column(2).to_pylist()
     if not texts:
@@ -255,7 +255,7 @@ def blocks_of_batch(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[byte
 
 
 def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
-    """Reads lines as if they were a file, or ranges of files."""
+    """Read lines as if they were a file, or ranges of files."""
     if form == "xml":
         read_pieces(builder, texts, options)
         return

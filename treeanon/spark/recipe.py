@@ -1,4 +1,4 @@
-"""What the workers make of their records: a solution in the labels that all share, small enough to be sent to each."""
+"""A solution in the labels that all workers share, small enough to be broadcast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treeanon.spark.records import Batches, forests_of
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A solution as arrays: for every label the published one, the relations to end in order, classes to withhold."""
+    """A solution as arrays: the published label of every label, relations to disassociate in order, withheld classes."""
 
     mapping: Ints
     upper: Ints
@@ -27,7 +27,7 @@ class Recipe:
 
     @classmethod
     def of(cls, solution: Solution, dataset: Dataset) -> Recipe:
-        """The recipe that does what a solution says."""
+        """Return the recipe of a solution."""
         classes = dataset.classes
         nothing = np.empty(0, np.int32)
         empty = Forest(dataset.schema, classes, np.zeros(1, np.int64), nothing, nothing)
@@ -37,32 +37,32 @@ class Recipe:
         return cls(empty.cut_map(cut), upper, lower, solution.withheld)
 
     def apply(self, forest: Forest) -> Forest:
-        """What is published of a forest."""
+        """Return the published records of a forest."""
         projected = forest.without(self.withheld).relabel(self.mapping)
         return projected.disassociate_labels(self.upper, self.lower)
 
     def broadcast(self, dataset: Dataset) -> BroadcastRecipe:
-        """The recipe as the workers have it."""
+        """Return the recipe, broadcast to the workers."""
         return BroadcastRecipe(dataset.frame.sparkSession.sparkContext.broadcast(self), dataset.shapes)
 
 
 @dataclass(frozen=True)
 class BroadcastRecipe:
-    """A recipe, and the classes that it is for, as the workers have them."""
+    """A broadcast recipe, with the schema and classes of its dataset."""
 
     recipe: Any
     shapes: Any
 
     def both(self, batches: Batches) -> Iterator[tuple[Forest, Forest]]:
-        """The records of rows, before and after."""
+        """Yield the records of rows, before and after."""
         for before in self.before(batches):
             yield before, self.recipe.value.apply(before)
 
     def before(self, batches: Batches) -> Iterator[Forest]:
-        """The records of rows, as they are."""
+        """Yield the original records of rows."""
         yield from forests_of(batches, *self.shapes.value)
 
     def after(self, batches: Batches) -> Iterator[Forest]:
-        """The records of rows, as they are published."""
+        """Yield the published records of rows."""
         for _, after in self.both(batches):
             yield after

@@ -1,7 +1,6 @@
-"""Records as rows of a Spark dataset: many to a row as the columns of a forest, or each by itself.
+"""Records as rows of a Spark dataset: many in a row, as the columns of a forest, or one in a row.
 
-Rows of many records cost Spark next to nothing to keep and to hand to the workers; rows of one are what it can sort,
-group and choose among.
+Rows of many records are cheap to keep and to send to the workers; Spark can sort, group and sample rows of one.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ ROWS = "hash long, parent array<int>, label array<int>"
 """The type of a record's row. Equal trees have equal fingerprints, whatever the partitions."""
 
 FINGERPRINT, SECOND = 1, 2
-"""Seeds of two fingerprints that have nothing to do with each other."""
+"""Seeds of two independent fingerprints."""
 
 Batches = Iterable[pa.RecordBatch]
 T = TypeVar("T")
 
 
 class BareHierarchy(Hierarchy):
-    """A hierarchy without its texts, which are most of it: all that counting takes.
+    """A hierarchy without its texts, which take most of its memory and which counting does not need.
 
     >>> shape = BareHierarchy(Hierarchy.flat(["a", "b"]).parent)
     >>> len(shape), shape.leaf_count.tolist(), shape.texts
@@ -54,31 +53,31 @@ class BareHierarchy(Hierarchy):
 
 
 def bare_classes(classes: Classes) -> Classes:
-    """The classes, with hierarchies that have no texts."""
+    """Return the classes, with hierarchies that have no texts."""
     return Classes(classes.names, classes.parents, tuple(BareHierarchy(one.parent) for one in classes.hierarchies))
 
 
 def to_block(forest: Forest) -> pa.RecordBatch:
-    """The records of a forest as one row."""
+    """Return the records of a forest as one row."""
     arrays = [_one_value(column) for column in (forest.offsets, forest.parent, forest.label)]
     return pa.RecordBatch.from_arrays(arrays, names=["offsets", "parent", "label"])
 
 
 def _one_value(column: np.ndarray) -> pa.Array:
-    """The bytes of a column as one value, not copied."""
+    """Return the bytes of a column as one value, without a copy."""
     places = pa.py_buffer(np.array([0, column.nbytes], np.int32))
     return pa.Array.from_buffers(pa.binary(), 1, [None, places, pa.py_buffer(np.ascontiguousarray(column))])
 
 
 def forests_of(batches: Batches, schema: Schema, classes: Classes) -> Iterator[Forest]:
-    """The forests of rows of many records, one after another."""
+    """Yield the forests of rows of many records, one after another."""
     for batch in batches:
         for row in range(batch.num_rows):
             yield block_forest(batch, row, schema, classes)
 
 
 def block_forest(batch: pa.RecordBatch, row: int, schema: Schema, classes: Classes) -> Forest:
-    """The forest of one row of many records."""
+    """Return the forest of one row of many records."""
     offsets, parent, label = (
         np.require(np.frombuffer(batch.column(place)[row].as_buffer(), kind), requirements="A")
         for place, kind in enumerate((np.int64, np.int32, np.int32))
@@ -87,7 +86,7 @@ def block_forest(batch: pa.RecordBatch, row: int, schema: Schema, classes: Class
 
 
 def to_batch(forest: Forest) -> pa.RecordBatch:
-    """The records of a forest as a batch of rows."""
+    """Return the records of a forest as a batch of rows."""
     offsets = pa.array(forest.offsets.astype(np.int32))
     columns = [
         pa.array(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT)),
@@ -98,7 +97,7 @@ def to_batch(forest: Forest) -> pa.RecordBatch:
 
 
 def to_forest(batch: pa.RecordBatch | pa.Table, schema: Schema, classes: Classes) -> Forest:
-    """The forest of rows, record by record in their order."""
+    """Return the forest of rows, record by record in their order."""
     parents, labels = (_lists(batch.column(batch.schema.get_field_index(name))) for name in ("parent", "label"))
     sizes = labels.value_lengths().to_numpy(zero_copy_only=False)
     offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -110,7 +109,7 @@ def _lists(column: Any) -> Any:
 
 
 def map_batches(frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], schema: Any) -> DataFrame:
-    """What the work makes of the batches of every partition, on the workers."""
+    """Apply `work` to the batches of every partition, on the workers."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         return frame.mapInArrow(work, schema)
@@ -118,7 +117,7 @@ def map_batches(frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBa
 
 @contextmanager
 def persisted(frame: DataFrame) -> Iterator[DataFrame]:
-    """The rows, kept on the disks of the workers; what a lost worker had is made again."""
+    """Provide the rows persisted on the workers' disks; rows of a lost worker are computed again."""
     from pyspark import StorageLevel
 
     kept = frame.persist(StorageLevel.DISK_ONLY)
@@ -129,15 +128,15 @@ def persisted(frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def unpersist(kept: Iterable[DataFrame]) -> None:
-    """Lets the workers forget rows that they keep."""
-    # Java may be gone, which has been told then.
+    """Unpersist rows; errors are ignored."""
+    # The Java process may be gone; that error has been raised already.
     with suppress(Exception):
         for frame in kept:
             frame.unpersist()
 
 
 def batch_of(schema: str, *columns: Any) -> pa.RecordBatch:
-    """A batch of a Spark type's columns, given in its order."""
+    """Return a batch with the columns of a Spark type, given in its order."""
     names = [part.split()[0] for part in schema.split(", ")]
     kinds = {
         "long": pa.int64(),

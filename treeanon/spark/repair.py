@@ -1,16 +1,15 @@
-"""Makes a solution of a sample safe for all records: what is rare over all is made more general, or taken apart.
+"""Makes a solution found in a sample safe for all records: rare sets are generalized or disassociated.
 
-The sets that are rare come from exact counts over all partitions. Each can be ended by publishing one of its labels as
-a more general one, or by disassociating one of its relations. What ends most of them for the least loss is done first,
-by the objective of the default search: value loss plus the share of relations lost.
+The rare sets come from exact counts over all partitions. Generalizing one of its labels or disassociating one of its
+relations resolves a rare set. The action that resolves most sets per loss comes first, by the objective of the default
+search: value loss plus the share of relations lost.
 
-A few records that stand for all: of every set of labels so many holders, or all where there are fewer.
+Witnesses are a few records that represent all: a number of holders of every set of labels, or all if there are fewer.
 
-A search in them, in labels no finer than those that were counted, meets the same rare sets as in all records: exactly
-for two labels and one relation, which is what larger sets and relations that were ended are then counted for.
+A search in the witnesses, with labels no finer than those counted, meets the same rare sets as in all records: exactly
+so for two labels and one relation; larger sets and disassociated relations are counted afterwards.
 
-Where the sets are too many for the memory of a worker, there are no such records. What was published before without
-them is as safe as it was.
+If there are more sets than a worker's memory can hold, there are no witnesses; the solution found before stays safe.
 """
 
 from __future__ import annotations
@@ -37,16 +36,17 @@ from treeanon.spark.records import ROWS, Batches, map_batches, to_batch, to_fore
 from treeanon.verifier.distributed import Spread, SpreadCounter
 
 Action = tuple[str, int, int]
-"""("up", label, where it goes), ("in", label, one below it that it takes in), ("out", class root, its class: withheld),
-("end", upper, lower): a relation that is disassociated."""
+"""("up", label, target): generalize; ("in", label, descendant): absorb; ("out", class root, class): withhold; ("end",
+upper, lower): disassociate.
+"""
 
 _ROOT_ALONE = 2.0
-"""A class that is withheld loses its values and its relations."""
+"""A withheld class loses both its values and its relations."""
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """What losses are measured against: the labels and relations of the input, and what classes weigh."""
+    """The labels and relations of the input that losses are relative to, and the weights of the classes."""
 
     labels: int
     relations: int
@@ -54,7 +54,7 @@ class CostModel:
 
 
 class Repair:
-    """A solution that is being made safe: the published labels, the relations ended, the classes withheld."""
+    """A solution being made safe: its published labels, disassociated relations and withheld classes."""
 
     def __init__(self, solution: Solution, classes: Classes, worth: CostModel, *, sibling: bool) -> None:
         self.solution, self.classes, self.worth, self.sibling = solution, classes, worth, sibling
@@ -69,7 +69,7 @@ class Repair:
         self.withheld = list(solution.withheld)
 
     def cover(self) -> None:
-        """Publishes the highest free nodes above the leaves that the solution, made for a sample, says nothing of."""
+        """Publish the highest free nodes above the leaves that the solution of a sample does not cover."""
         for name in self.solution.cut or {}:
             if name in self.withheld or name not in self.classes.names:
                 continue
@@ -90,7 +90,7 @@ class Repair:
                 mine[node] |= not covered[node] and not below[node] and (up < 0 or below[up])
 
     def publish(self, labels: Iterable[int]) -> None:
-        """Lets labels out beside those that are published; relations that were ended for these stay ended for them."""
+        """Publish labels besides the present ones; relations disassociated for those stay so for the new ones."""
         for label in labels:
             home = self._target(label)
             self.published[label] = True
@@ -98,7 +98,7 @@ class Repair:
             self.pairs += [(up, label) for up, low in self.pairs if low == home]
 
     def run(self, rare: Iterable[RareSet], held: Mapping[int, int]) -> int:
-        """Ends every rare set; the number of changes that were needed."""
+        """Resolve every rare set; return the number of changes."""
         self.held = held
         self._publish_inner(held)
         sets = _least(rare)
@@ -126,7 +126,7 @@ class Repair:
         return done
 
     def _publish_inner(self, held: Mapping[int, int]) -> None:
-        """Makes labels of the published nodes that are inner ones, and were held as values above the cut."""
+        """Publish inner nodes that occur as values above the cut."""
         for label in sorted(held, reverse=True):
             if label and not self.published[label]:
                 if not self.sibling:
@@ -134,7 +134,7 @@ class Repair:
                 self.published[label] = True
 
     def result(self) -> Solution:
-        """The solution as it is now."""
+        """Return the repaired solution."""
         classes, cut = self.classes, {}
         for name in self.solution.cut or {}:
             if name in self.withheld:
@@ -147,7 +147,7 @@ class Repair:
         return replace(self.solution, cut=cut, disassociated=pairs, withheld=tuple(self.withheld))
 
     def _actions(self, one: RareSet) -> Iterable[Action]:
-        """What would end a set."""
+        """Return the actions that would resolve a set."""
         for upper, lower in one.relations:
             yield "end", *self._ordered(upper, lower)
         for label in one.labels:
@@ -160,18 +160,18 @@ class Repair:
                 yield "in", label, below
 
     def _ordered(self, a: int, b: int) -> tuple[int, int]:
-        # Labels of a class tree's upper classes have the smaller numbers.
+        # Upper classes of the class tree have the smaller labels.
         return (a, b) if a < b else (b, a)
 
     def _target(self, label: int) -> int:
-        """The label that values go to when theirs is not published any more."""
+        """Return the label that values are generalized to when theirs is no longer published."""
         up = int(self.above[label])
         while up > 0 and not self.published[up]:
             up = int(self.above[up])
         return up if up > 0 else int(self.above[label])
 
     def _below(self, label: int) -> list[int]:
-        """The other published labels under a label."""
+        """Return the other published labels under a label."""
         return (label + 1 + np.flatnonzero(self.published[label + 1 : self.end[label]])).tolist()
 
     def _cheapest_below(self, label: int, but: int = -1) -> int:
@@ -179,14 +179,14 @@ class Repair:
         return min(others, key=lambda other: (self._merging(other, label), other), default=-1)
 
     def _merging(self, label: int, target: int) -> float:
-        """The value loss of publishing a label as another."""
+        """Return the value loss of publishing a label as another."""
         more = max(float(self.loss[target] - self.loss[label]), 0.0)
         return self.held.get(label, 0) * more * float(self.weight[label]) / max(self.worth.labels, 1)
 
     def _cost(self, action: Action, sets: Sequence[RareSet]) -> float:
         kind, label, other = action
         if kind == "end":
-            # Of larger sets only the persons of the set are known to have the relation.
+            # For larger sets, only the support of the set is known, which bounds that of the relation from below.
             cost = max(one.persons for one in sets) / max(self.worth.relations, 1)
         elif kind == "out":
             cost = _ROOT_ALONE * self.held.get(label, 1) / max(self.worth.labels, 1)
@@ -199,7 +199,7 @@ class Repair:
         return max(cost, 1e-12)
 
     def _joining(self, label: int, target: int) -> list[int]:
-        """The labels that become a target which is not published yet; alone, one would be as rare under its name."""
+        """Return the labels to generalize to a target that is not published yet; a single one would stay as rare."""
         if not self.sibling:
             return self._below(target)
         other = self._cheapest_below(target, but=label)
@@ -228,7 +228,7 @@ class Repair:
 
 
 def _least(rare: Iterable[RareSet]) -> list[RareSet]:
-    """The rare sets that hold no smaller one: what ends that, ends them too."""
+    """Return the minimal rare sets; resolving these resolves all."""
     found: set[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = set()
     out = []
     for one in sorted(rare, key=lambda r: (len(r.labels), len(r.relations), r.labels, r.relations)):
@@ -239,7 +239,7 @@ def _least(rare: Iterable[RareSet]) -> list[RareSet]:
 
 
 def _parts(one: RareSet) -> Iterable[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]]:
-    """The sets that a set holds; itself is among them."""
+    """Yield the subsets of a set, itself included."""
     for size in range(1, len(one.labels) + 1):
         for labels in combinations(one.labels, size):
             inside = tuple(pair for pair in one.relations if pair[0] in labels and pair[1] in labels)
@@ -248,22 +248,19 @@ def _parts(one: RareSet) -> Iterable[tuple[tuple[int, ...], tuple[tuple[int, int
 
 
 _TOGETHER = 16
-"""So many parts are thinned together again at a time."""
+"""Number of partial results that are thinned together at a time."""
 
 MAX_SETS = 1 << 23
-"""A worker holds no more sets than this, in 600 MB. Whether all records have more does not depend on the partitions."""
+"""Maximum number of sets in a worker's memory (600 MB). Whether it is exceeded does not depend on the partitions."""
 
 _TOO_MANY = np.iinfo(np.int64).min
-"""The fingerprint of a row without a tree that stands for sets too many."""
+"""The fingerprint of a row that says there are too many sets."""
 
 
 def add_witnesses(
     some: Forest, dataset: Dataset, recipe: Recipe, spread: Spread, least: int, most: int
 ) -> Forest | None:
-    """Some of the records, and beside them those that are needed for `least` holders of every set, at most `most`.
-
-    None where there are too many sets.
-    """
+    """Return some records, extended to `least` holders of every set, at most `most`; None if there are too many sets."""
     shared = dataset.frame.sparkSession.sparkContext.broadcast((spread, least, most))
     work = partial(_thin, broadcast=recipe.broadcast(dataset), shared=shared)
     frame = dataset.rows()
@@ -280,7 +277,7 @@ def add_witnesses(
 
 
 def _united(ours: pa.Table, found: pa.Table) -> pa.Table:
-    """Both together; of equal records as many as the table has that has more of them."""
+    """Return the union of both tables as multisets: equal records occur as often as where they occur most."""
     kinds, times = np.unique(ours.column("hash").to_numpy(), return_counts=True)
     found = found.sort_by("hash")
     hashes = found.column("hash").to_numpy()
@@ -291,7 +288,7 @@ def _united(ours: pa.Table, found: pa.Table) -> pa.Table:
 
 
 def _thinned(frame: Any, work: Any) -> Any:
-    """What is needed of every partition, in the order of the fingerprints, which is the same everywhere."""
+    """Yield the records needed of every partition, in the order of their fingerprints."""
     return map_batches(frame.sortWithinPartitions("hash"), work, ROWS)
 
 

@@ -1,8 +1,8 @@
-"""The Spark session: the one there is, or a local one that needs no setting up.
+"""The Spark session: the active one, or a local one that needs no configuration.
 
-What Spark says when it fails, as an error of ours: the kind of failure, never a row, a plan or a traceback.
+Failures of Spark become errors of the package that name the kind of failure, never a row, a plan or a traceback.
 
-Work by Spark that a signal ends: its jobs are canceled, and it has cleaned up before anybody goes on.
+A signal interrupts Spark: jobs are canceled, and cleanup is complete before control returns.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 MASTER = "local[*, 4]"
-"""All cores, and four attempts at a task: a worker that dies is started again, as on a cluster."""
+"""All cores, and four attempts for each task: a worker that dies is restarted, as on a cluster."""
 
 _LOCAL = {
     "spark.app.name": "treeanon",
@@ -43,25 +43,26 @@ _LOCAL = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": str(2 * (os.cpu_count() or 1)),
 }
-"""What a session of our own is given, unless the environment says otherwise. Values of data must not reach a log, nor
-another user of the machine: blocks are served to nobody else."""
+"""Settings of a session of our own, unless the environment overrides them. Values of the data must not reach a log or
+another user of the machine: blocks are not served to other processes.
+"""
 
 _PATIENCE = 20.0
-"""Seconds that Java has to end in."""
+"""Seconds that the Java process is given to end."""
 
 ARROW = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     "spark.sql.session.timeZone": "UTC",
-    # Fields of documents, and columns, may differ in nothing but their case.
+    # Names of fields and columns may differ only in case.
     "spark.sql.caseSensitive": "true",
 }
-"""What the work needs of any session; set for its time."""
+"""Settings that the engine needs in any session, set while it works."""
 
 
 def session() -> SparkSession:
-    """The active Spark session, or a new local one; UsageError says what to install for it.
+    """Return the active Spark session, or a new local one; UsageError says what to install for it.
 
-    A program that was sent by spark-submit, or that has a session, is used as it is.
+    A session that exists, or that spark-submit configures, is used unchanged.
     """
     _require_pyspark()
     from pyspark import SparkContext
@@ -100,47 +101,47 @@ def session() -> SparkSession:
 
 
 def refuse_connected(frame: Any) -> None:
-    """UsageError for a dataframe of Spark Connect, by which nothing can be sent to the workers once for all tasks."""
+    """Raise UsageError for a dataframe of Spark Connect, which cannot broadcast values to the workers."""
     if any(one.__module__.startswith("pyspark.sql.connect") for one in type(frame).__mro__):
         raise UsageError(
-            "the engine spark needs a session of its own kind, not one of Spark Connect: use a cluster for one user, or"
+            "engine spark needs a classic Spark session, not one of Spark Connect: use a single-user cluster, or"
             " spark-submit"
         )
 
 
 def log_hint() -> str:
-    """Where more is said of a failure: a session of our own writes no log."""
+    """Return a hint at the log of a failure; empty for a session of our own, which writes no log."""
     return "" if _OwnSession.java is not None else "; its own log says more"
 
 
 class _OwnSession:
-    """What a session of our own leaves unless it is ended: a Java process, and a folder that nobody else can read."""
+    """The resources of a session of our own, which must be released: a Java process and a private folder."""
 
     java: subprocess.Popen[bytes] | None = None
     place: str | None = None
 
     @classmethod
     def folder(cls) -> str:
-        """The folder for what Spark keeps on disk, which is personal data."""
+        """Return the folder of Spark's temporary files, which hold personal data."""
         if cls.place is None:
             cls.place = tempfile.mkdtemp(prefix="treeanon-spark-")
         return cls.place
 
     @classmethod
     def started(cls, spark: Any) -> None:
-        """Keeps the Java process in mind, which removes the folder should Python be killed."""
+        """Register the Java process, which removes the folder if Python is killed."""
         jvm = spark._jvm
         cls.java = spark.sparkContext._gateway.proc
-        # When Java ends, this is told by the call that it does not answer, not by the server of its counters.
+        # That Java has ended is reported by the call that fails, not by the accumulator server.
         spark.sparkContext._accumulatorServer.handle_error = lambda *_: None
         with suppress(Exception):
-            # Nothing, if the environment has named other folders.
+            # Empty if the environment has named other folders.
             hooks = jvm.org.apache.spark.util.ShutdownHookManager
             hooks.registerShutdownDeleteDir(jvm.java.io.File(cls.place))
 
     @classmethod
     def end(cls) -> None:
-        """Stops Spark, waits for the end of Java, and removes the folder."""
+        """Stop Spark, wait until Java has ended, and remove the folder."""
         java, place, cls.java, cls.place = cls.java, cls.place, None, None
         if java is not None:
             _end_java(java)
@@ -157,7 +158,7 @@ def _end_java(java: subprocess.Popen[bytes]) -> None:
         if java.poll() is None:
             if context is not None:
                 context.stop()
-            # What Python still holds of Java must not be given back to it when it is gone.
+            # Python must not release its references to Java objects once Java is gone.
             gateway: Any = SparkContext._gateway
             gateway.shutdown()
     SparkContext._gateway = SparkContext._jvm = None
@@ -172,7 +173,7 @@ def _end_java(java: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Starts the Java process, and with it all workers, without our standard error: their traces can show values."""
+    """Start the Java process and its workers without standard error: their tracebacks can show values."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     sys.stderr.flush()
     kept = os.dup(2)
@@ -187,17 +188,17 @@ def _silent() -> Iterator[None]:
 
 
 def _is_submitted() -> bool:
-    """Whether spark-submit, or an environment of its kind, has said where to run."""
+    """Return whether spark-submit or a similar environment has configured the master."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or "--master" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
 
 
 def _require_pyspark() -> None:
     if importlib.util.find_spec("pyspark") is None:
-        raise UsageError('the engine spark needs PySpark 4 or newer: pip install "treeanon[spark]"')
+        raise UsageError('engine spark needs PySpark 4 or newer: pip install "treeanon[spark]"')
     import pyspark
 
     if int(pyspark.__version__.split(".")[0]) < 4:
-        raise UsageError('the engine spark needs PySpark 4 or newer: pip install "treeanon[spark]"')
+        raise UsageError('engine spark needs PySpark 4 or newer: pip install "treeanon[spark]"')
 
 
 def _require_java() -> None:
@@ -205,7 +206,7 @@ def _require_java() -> None:
     found = shutil.which("java", path=os.path.join(home, "bin")) if home else shutil.which("java")  # noqa: PTH118
     if found is None:
         raise UsageError(
-            "the engine spark needs Java 17 or newer: install it (on Debian: openjdk-17-jre-headless), or set JAVA_HOME"
+            "engine spark needs Java 17 or newer: install it (on Debian: openjdk-17-jre-headless), or set JAVA_HOME"
         )
 
 
@@ -215,7 +216,7 @@ _KIND = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b")
 
 @contextmanager
 def spark_failures(what: str) -> Iterator[None]:
-    """Turns failures of Spark into a FileError that names what was at work and the kind of failure."""
+    """Turn failures of Spark into a FileError that names the input or target and the kind of failure."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 
@@ -224,13 +225,11 @@ def spark_failures(what: str) -> Iterator[None]:
     except TreeanonError:
         raise
     except (ConnectionError, Py4JNetworkError):
-        raise FileError(
-            f"{what}: Spark's Java process has ended before the work; it may have had too little memory"
-        ) from None
+        raise FileError(f"{what}: Spark's Java process ended unexpectedly; it may have run out of memory") from None
     except (PySparkException, Py4JError) as problem:
         text = str(problem)
         if any(word in text for word in _MISSING):
-            raise FileError(f"{what}: there is no such file or folder") from None
+            raise FileError(f"{what}: no such file or folder") from None
         kinds = list(dict.fromkeys(_KIND.findall(text)))
         notify = ", ".join(kinds[-2:]) or type(problem).__name__
         raise FileError(f"{what}: Spark could not finish ({notify}){log_hint()}") from None
@@ -240,23 +239,23 @@ T = TypeVar("T")
 
 
 class Notifier:
-    """Tells how far the work is; where nobody waits for the work any more, it ends there."""
+    """Reports the progress, and ends work that has been abandoned."""
 
     def __init__(self, notify: Notify | None, progress: Progress) -> None:
         self.notify, self.progress = notify, progress
 
     def __call__(self, words: str) -> None:
-        """Tells it in words."""
+        """Report a sentence."""
         self.progress(0, None)
         if self.notify is not None:
             self.notify(words)
 
 
 def interruptible(work: Callable[[Notifier], T], notify: Notify | None) -> T:
-    """What the work gives, done in a thread of its own.
+    """Run work in a background thread so that Ctrl-C can interrupt it; return its result.
 
-    A signal that came in the middle of a call of Java would leave the connection to it unusable, jobs running, and what
-    they have written where it is. What is told may have a method `tick`, which is called now and then.
+    A signal in the middle of a call to Java would leave the connection unusable, jobs running, and partial output in
+    place. If `notify` has a method `tick`, it is called regularly.
     """
     doing: list[threading.Thread] = []
     inside = _in_same_session()
@@ -274,22 +273,22 @@ def interruptible(work: Callable[[Notifier], T], notify: Notify | None) -> T:
 
 
 class _Ticker:
-    """Gives the ticks of a wait to what draws."""
+    """Forwards the ticks of a wait to the progress display."""
 
     def __init__(self, notify: Notify | None) -> None:
         self._tick: Callable[[], None] | None = getattr(notify, "tick", None)
 
     def __call__(self, done: int, total: int | None) -> None:
-        """How much is done is told in words."""
+        """Ignore counts: the progress is reported in words."""
 
     def tick(self) -> None:
-        """Passes a tick on."""
+        """Forward a tick."""
         if self._tick is not None:
             self._tick()
 
 
 def _in_same_session() -> Callable[[Callable[[], Any]], Any]:
-    """Does work in another thread with the session, and the properties of jobs, that this thread has, if any."""
+    """Return a function that runs work in another thread with this thread's session and job properties."""
     if "pyspark" not in sys.modules:
         return _call
     from pyspark import SparkContext, inheritable_thread_target
@@ -316,7 +315,7 @@ def _call(work: Callable[[], Any]) -> Any:
 
 @contextmanager
 def job_tag(spark: SparkSession) -> Iterator[None]:
-    """Jobs that are started within are known as those of this thread."""
+    """Tag the jobs started within as those of this thread."""
     context, tag = spark.sparkContext, _tag_of(threading.current_thread())
     context.addJobTag(tag)
     try:
@@ -331,7 +330,7 @@ def _tag_of(thread: threading.Thread) -> str:
 
 
 def _cancel(tag: str) -> None:
-    """Ends the jobs with a tag; where Java is not there yet, or no longer, there are none."""
+    """Cancel the jobs with a tag; there are none if Java has not started or has ended."""
     if "pyspark" not in sys.modules:
         return
     from pyspark import SparkContext

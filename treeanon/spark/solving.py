@@ -1,6 +1,6 @@
 """From records on the workers to a solution that is safe for all: sample, search, count, repair, count again.
 
-A sample of the records for the driver to search in: the same one however the records are partitioned.
+The driver searches in a sample, which does not depend on how the records are partitioned.
 """
 
 from __future__ import annotations
@@ -49,20 +49,21 @@ from treeanon.verifier.distributed import Spread, refuse_unspreadable
 from treeanon.verifier.verdict import Verdict
 
 SAMPLE = 250_000
-"""Records that the driver searches in, unless told otherwise: a search takes some kilobytes for each."""
+"""Default number of records that the driver searches in; a search takes some kilobytes for each."""
 
 
 def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
-    """About `most` records, equal ones in proportion, in the order of their fingerprints; all if there are no more.
+    """Return about `most` records in the order of their fingerprints, with equal records in proportion.
 
-    Which trees are taken, and how often, depends on the trees, the seed and their number alone.
+    The sample depends only on the trees, the seed and the number of records. All records are returned if there are no
+    more than `most`.
     """
     from pyspark.sql import functions as f
 
     if dataset.records <= most:
         return _whole(dataset)
     share = most / dataset.records
-    # A number from 0 to 1 that each kind of tree has of its own makes up for what a share of its count lacks.
+    # A pseudo-random number from 0 to 1 for each different tree rounds its share of the sample at random.
     draw = (f.xxhash64(f.col("hash"), f.lit(seed or 0)).bitwiseAND((1 << 53) - 1)).cast("double") / float(1 << 53)
     kinds = dataset.rows().select("hash").groupBy("hash").agg(f.count("*").alias("times"))
     taken = kinds.select("hash", f.floor(f.col("times") * share + draw).cast("long").alias("taken")).where("taken > 0")
@@ -74,7 +75,7 @@ def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
 
 
 def _whole(dataset: Dataset) -> Forest:
-    """All records."""
+    """Return all records in the order of their fingerprints."""
     found = forests_of(dataset.frame.toArrow().to_batches(), dataset.schema, dataset.classes)
     tables = [pa.Table.from_batches([to_batch(forest)]) for forest in found]
     table = pa.concat_tables(tables)
@@ -85,12 +86,12 @@ def _whole(dataset: Dataset) -> Forest:
 MAX_ROUNDS = 50
 MAX_FINER_ROUNDS = 8
 _LEAST_GAIN = 0.01
-"""A share of the cost; what gains less than this is not followed by another try."""
+"""Refinement stops when the cost falls by less than this share."""
 
 
 @dataclass(frozen=True)
 class SolveResult:
-    """A solution that is safe over all partitions, what it makes of each, and what is known of that."""
+    """A solution that is safe over all partitions, with its recipe, the fingerprints of the release, losses and report."""
 
     solution: Solution
     recipe: Recipe
@@ -100,21 +101,23 @@ class SolveResult:
 
 
 def check_request(request: Request, schema: Schema) -> None:
-    """UsageError for what this engine cannot do."""
+    """Raise UsageError for a request that this engine cannot fulfill."""
     request.check(schema)
     refuse_unspreadable(request.guarantee)
     if request.algorithm == "miracle":
-        raise UsageError("miracle recodes every record by itself, next to others: it needs all records in one place")
+        raise UsageError("miracle recodes every record together with similar ones: it needs all records in one place")
     if persons(request.max_suppressed, 10**9):
-        raise UsageError("max_suppressed: the engine spark publishes all persons")
+        raise UsageError("max_suppressed: engine spark publishes all persons")
     if request.max_loss is not None:
-        raise UsageError("max_loss: the engine spark takes a k, and does not look for the largest")
+        raise UsageError("max_loss: engine spark takes a k and cannot search for the largest")
 
 
 def solve(
     dataset: Dataset, request: Request, notify: Notify, most: int | None = None, progress: Progress | None = None
 ) -> SolveResult:
-    """A solution in which no set is rare over all partitions, by exact counting; GuaranteeError if none is found."""
+    """Return a solution in which, by exact counting, no set is rare over all partitions; GuaranteeError if none is
+    found.
+    """
     guarantee, begun = request.guarantee, time.perf_counter()
     if dataset.records < guarantee.k:
         raise GuaranteeError(f"{dataset.records:,} records are fewer than k = {guarantee.k:,}")
@@ -123,7 +126,7 @@ def solve(
     notify(f"searching in {len(some):,} of {dataset.records:,} records")
     k = guarantee.k
     if len(some) < dataset.records:
-        # As many of the sample as k are of all, at least two: what this lets through is counted over all and repaired.
+        # k in proportion to the sample, at least 2: exact counts over all records find and repair what is still rare.
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
     found = search(request, some, replace(guarantee, k=k), progress)
     own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
@@ -145,14 +148,14 @@ def solve(
 
 @dataclass(frozen=True)
 class _SafeSolution:
-    """A solution of which nothing is rare, and which trees it makes."""
+    """A solution without rare sets, and the fingerprints of its release."""
 
     solution: Solution
     prints: Fingerprints
 
 
 class _Rounds:
-    """Solutions for one dataset, made safe by counting over all of it; says how many rounds that takes."""
+    """Makes solutions for one dataset safe by counting over all records; counts the rounds."""
 
     def __init__(self, dataset: Dataset, request: Request, notify: Notify, progress: Progress | None = None) -> None:
         self.dataset, self.request, self.notify, self.progress = dataset, request, notify, progress
@@ -160,7 +163,7 @@ class _Rounds:
         self._worth: CostModel | None = None
 
     def make_safe(self, solution: Solution) -> _SafeSolution:
-        """A solution of which nothing is rare: this one, or a more general one."""
+        """Return a solution without rare sets: this one or a more general one."""
         guarantee = solution.guarantee
         for _ in range(MAX_ROUNDS):
             found = _counted(self.dataset, Recipe.of(solution, self.dataset), guarantee)
@@ -173,24 +176,24 @@ class _Rounds:
             repair = self.repair(solution)
             self.changes += repair.run(found.rare, found.held)
             solution = repair.result()
-        raise GuaranteeError(f"no release was found in {MAX_ROUNDS} rounds; a larger sample starts nearer to one")
+        raise GuaranteeError(f"no release was found in {MAX_ROUNDS} rounds; a larger sample may help")
 
     def repair(self, solution: Solution) -> Repair:
-        """What changes a solution, by what that costs in these data."""
+        """Return the repair of a solution, with the costs of this dataset."""
         if self._worth is None:
             self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
         return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution))
 
     def search_again(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
-        """What a search finds that may publish these labels too, in records that have the rare sets of all."""
+        """Search again with these labels publishable too, in records that include witnesses of all rare sets."""
         repair, guarantee = self.repair(solution), solution.guarantee
         repair.publish(labels)
-        # What was withheld for the sample may be frequent enough in all records.
+        # What was withheld or disassociated for the sample may be frequent enough in all records.
         finest = Recipe.of(replace(repair.result(), disassociated=(), withheld=()), self.dataset)
         spread = _spread(self.dataset, finest, guarantee)
         records = add_witnesses(some, self.dataset, finest, spread, guarantee.k, max(most, SAMPLE))
         if records is None:
-            self.notify("searching no further: more sets would be rare than a worker can hold")
+            self.notify("not refining further: there are more rare sets than a worker can hold")
             return None
         self.notify(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
         records = records.relabel(finest.mapping)
@@ -199,7 +202,7 @@ class _Rounds:
         return _covering(self.dataset, own)
 
     def refine(self, safe: _SafeSolution, numbers: Tally, some: Forest, most: int) -> tuple[_SafeSolution, Tally]:
-        """A safe solution that was made finer as long as that pays, and its numbers."""
+        """Return a safe solution that was refined as long as the loss falls, and its tally."""
         weights = self.request.options.get("weights")
         cost = cost_of(numbers, self.dataset, weights)
         for _ in range(MAX_FINER_ROUNDS):
@@ -221,12 +224,12 @@ class _Rounds:
 
 
 def is_sibling(solution: Solution) -> bool:
-    """Whether a published node may stand beside some of its descendants."""
+    """Return whether a published node may coexist with its published descendants."""
     return bool(solution.options.get("recoding", "subtree") == "sibling")
 
 
 def _covering(dataset: Dataset, solution: Solution) -> Solution:
-    """The solution of a sample, for values that the sample does not have as well."""
+    """Return the solution of a sample, extended to the values that the sample lacks."""
     if STAR in (solution.cut or {}):
         return solution
     covering = Repair(solution, dataset.classes, CostModel(1, 1), sibling=is_sibling(solution))
@@ -248,7 +251,7 @@ def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports
 
 
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
-    """The counting of all labels that the recipe can publish and an attacker may know; `*` is one of them."""
+    """Return the counting of all labels, `*` included, that the recipe can publish and an attacker may know."""
     known = roles_of(dataset, guarantee).known
     labels = np.unique(recipe.mapping)
     shown = np.isin(dataset.classes.class_of[labels], [-1, *known])
@@ -256,7 +259,7 @@ def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
 
 
 def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: SolveResult) -> Verdict:
-    """The verdict on what was written, read again; GuaranteeError unless it is what is to be published."""
+    """Read what was written and return the verdict; GuaranteeError unless it is the release that was searched for."""
     begun = time.perf_counter()
     guarantee, name = solved.solution.guarantee, lines.name
     frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
@@ -264,18 +267,18 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     try:
         found = count_supports(frame, solved.recipe.broadcast(dataset).before, spread, guarantee.k)
     except (DataError, HierarchyError) as problem:
-        raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
+        raise GuaranteeError(f"{name}: not published: the written files cannot be read: {problem}") from None
     if found.prints != solved.prints:
-        raise GuaranteeError(f"{name}: not published, for reading it again does not give the published trees")
+        raise GuaranteeError(f"{name}: not published: the written files do not hold the published trees")
     records, seconds = found.prints.records, time.perf_counter() - begun
     verdict = Verdict(guarantee, not found.rare_sets, found.least, records, found.sets, seconds=seconds)
     if not verdict.holds:
-        raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
+        raise GuaranteeError(f"{name}: not published: the guarantee does not hold for the written files")
     return verdict
 
 
 def release_counts(dataset: Dataset, solved: SolveResult) -> dict[str, Any]:
-    """Records and nodes before and after, and what reading left out."""
+    """Return the numbers of records and nodes before and after, and what reading left out."""
     before, after = solved.loss.before, solved.loss.after
     counts = {
         "records": before.records,

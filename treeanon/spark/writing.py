@@ -1,4 +1,4 @@
-"""Writes published records as a dataset that appears whole or not at all, in an order that says nothing."""
+"""Writes published records in random order, as a dataset that appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _TASKS_END = 15.0
 
 
 def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema, seed: int | None) -> DataFrame:
-    """The texts of the published records, each with a random place in the order.
+    """Return the texts of the published records, each with a random place in the order.
 
-    Places come from a secret that is the same for every attempt at a task, so that a record whose task is repeated goes
-    to the same place: none is lost, and none is written twice.
+    Places derive from a secret that is the same for every attempt at a task. A record whose task is repeated keeps its
+    place, so that none is lost or written twice.
     """
     broadcast, shared = recipe.broadcast(dataset), broadcast_schema(dataset, schema)
     work = partial(_texts, broadcast=broadcast, form=form, shared=shared, secret=secret_of(seed))
@@ -46,12 +46,12 @@ def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema,
 
 
 def secret_of(seed: int | None) -> bytes:
-    """What an order is made of that is the same for every attempt at a task; without a seed nobody can guess it."""
+    """Return the secret that the random order derives from; unpredictable without a seed."""
     return secrets.token_bytes(32) if seed is None else str(seed).encode()
 
 
 def random_places(secret: bytes, number: int, count: int) -> npt.NDArray[np.uint64]:
-    """A random place for each record of a block of the partition that this task works on."""
+    """Return a random place for each record of a block of this task's partition."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -60,7 +60,7 @@ def random_places(secret: bytes, number: int, count: int) -> npt.NDArray[np.uint
 
 
 def shuffled(frame: DataFrame, records: int) -> DataFrame:
-    """The texts in the order of their places, in so many partitions as there are to be files."""
+    """Return the texts in the order of their places, one partition for each file to write."""
     return frame.repartition(-(-records // _RECORDS_A_FILE), "place").sortWithinPartitions("place", "text")
 
 
@@ -74,7 +74,7 @@ def _texts(batches: Batches, broadcast: Any, form: str, shared: Any, secret: byt
 
 
 class Target:
-    """The place of a dataset, and the hidden one beside it where it is written and checked first."""
+    """The target of a dataset, and a hidden folder beside it where the dataset is first written and checked."""
 
     def __init__(self, spark: SparkSession, name: str, ending: str, *, force: bool) -> None:
         session: Any = spark
@@ -83,7 +83,7 @@ class Target:
         with spark_failures(name):
             path = self.path(name)
             found = path.getFileSystem(session._jsc.hadoopConfiguration())
-            # A local file system that keeps a checksum beside each file would leave these in the release.
+            # Spark's local file system would leave a checksum file beside each file of the release.
             self.system = found.getRawFileSystem() if _is_local(found) else found
             self.place = self.system.makeQualified(path)
             self.aside = self.path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.part")
@@ -92,11 +92,11 @@ class Target:
             self.refuse_existing()
 
     def refuse_existing(self) -> None:
-        """FileError for a target that is no folder, or that has something in it which is not ours to replace."""
+        """Raise FileError for a target that is not a folder, or that holds anything but an earlier release."""
         if not self.system.exists(self.place):
             return
         if not self.system.getFileStatus(self.place).isDirectory():
-            raise FileError(f"{self.name}: is no folder, which is what the engine spark writes")
+            raise FileError(f"{self.name}: is not a folder; engine spark writes folders")
         names = [status.getPath().getName() for status in self.system.listStatus(self.place)]
         if names and not self.force:
             raise FileError(f"{self.name}: exists already; --force replaces it")
@@ -104,11 +104,11 @@ class Target:
             raise FileError(f"{self.name}: holds files that are not from treeanon; empty it or name another folder")
 
     def is_ours(self, names: list[str]) -> bool:
-        """Whether a folder that holds files and folders of these names may be replaced."""
+        """Return whether a folder with files and folders of these names may be replaced."""
         return all(map(is_part, names))
 
     def write(self, save: Callable[[str], None], check: Callable[[str], None]) -> None:
-        """Has a dataset saved at a hidden place; it appears once `check` has passed what is there."""
+        """Save a dataset in the hidden folder, check it there, and move it to its target."""
         with self._cleaning(), spark_failures(self.name):
             save(self.aside.toString())
             self.arrange()
@@ -119,11 +119,11 @@ class Target:
         return _Cleanup(self.spark, self.system, self.aside)
 
     def arrange(self) -> None:
-        """Makes of what was saved what is to appear."""
+        """Arrange the saved files as they are to be published."""
         self.rename_files(self.aside)
 
     def rename_files(self, folder: Any) -> list[str]:
-        """Gives the files of a folder neutral names, and removes all that Spark has put beside them."""
+        """Give the files of a folder neutral names, and remove what Spark has written beside them."""
         files = sorted(status.getPath().getName() for status in self.system.listStatus(folder))
         named: list[str] = []
         for name in files:
@@ -135,13 +135,13 @@ class Target:
         return named
 
     def _commit(self) -> None:
-        """Lets the dataset appear; an old one goes out of the way first, and back if that fails."""
+        """Move the dataset to its target; an existing one is moved aside first, and back if that fails."""
         self.refuse_existing()
         old = None
         if self.system.exists(self.place):
             old = self.path(self.place.getParent(), f".{self.place.getName()}.{secrets.token_hex(6)}.old")
             if not self.system.rename(self.place, old):
-                raise FileError(f"{self.name}: what is there cannot be replaced")
+                raise FileError(f"{self.name}: the existing folder cannot be replaced")
         if not self.system.rename(self.aside, self.place):
             if old is not None:
                 self.system.rename(old, self.place)
@@ -151,11 +151,11 @@ class Target:
 
 
 class _Cleanup:
-    """Removes the hidden place, whatever happens."""
+    """Removes the hidden folder, whatever happens."""
 
     def __init__(self, spark: SparkSession, system: Any, aside: Any) -> None:
         self.spark, self.system, self.aside = spark, system, aside
-        # Said while Java is there to ask.
+        # Asked now, while Java is running.
         self.local = unquote(aside.toUri().getRawPath()) if _is_local(system) else None
 
     def __enter__(self) -> None:
@@ -171,7 +171,9 @@ class _Cleanup:
 
 
 def _wait_for_tasks(spark: SparkSession) -> None:
-    """Waits for the end of tasks whose job has failed: they would write on. Others may have tasks of their own."""
+    """Wait until the tasks of a failed job have ended, as they would continue to write; not forever, as others may run
+    tasks.
+    """
     context: Any = spark.sparkContext._jsc.sc()
     until = time.monotonic() + _TASKS_END
     while time.monotonic() < until:

@@ -1,6 +1,6 @@
-"""XML files as a Spark dataset: of ranges of bytes, which the workers read as documents; and records as XML files.
+"""XML files as a Spark dataset of byte ranges, which the workers read as documents; and records as XML files.
 
-Ranges of XML files, as the workers read them.
+A range never splits a record, so that every worker can parse its own.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 RANGE_BYTES = 4 << 20
-"""What a range should have: enough to be worth a parser, and few enough for the memory of a worker."""
+"""Target size of a range: large enough to be worth starting a parser, small enough for a worker's memory."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What a worker reads: the name of a file as Spark and as people write it, and a range of it of so many bytes.
+    """A range of a file for a worker: the file's name as Spark and as users write it, the range and its size.
 
-    `is_one` is of whether the input is this file, and no collection.
+    `is_one` says whether the input is this single file rather than a collection.
     """
 
     file: str
@@ -47,11 +47,11 @@ class Piece:
     part: Range = WHOLE
 
     def cut(self, part: Range) -> Piece:
-        """A range of the file."""
+        """Return a range of the file."""
         return replace(self, part=part, size=self.size if part.end is None else part.end - part.begin)
 
     def open(self) -> BinaryIO:
-        """All the bytes of the file, where it lies."""
+        """Open the file, in whatever file system it is."""
         import pyarrow.fs as storage
 
         try:
@@ -65,7 +65,7 @@ class Piece:
 
 
 def read_pieces(builder: ForestBuilder, texts: list[bytes], options: ReadOptions) -> None:
-    """Reads ranges as the documents that they are; errors name their files, and places in these."""
+    """Read ranges as documents; errors name the file and the place in it."""
     for text in texts:
         piece: Piece = pickle.loads(text)
         source = range_source(piece.name, piece.open, piece.part)
@@ -79,7 +79,7 @@ def read_pieces(builder: ForestBuilder, texts: list[bytes], options: ReadOptions
 
 
 def few_at_once(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Batches of ranges that have together about the bytes of one: as many records as are to be in memory at once."""
+    """Yield batches of ranges whose total size is about that of one, to bound the records in memory."""
     for batch in batches:
         start = held = 0
         for place, text in enumerate(batch.column(2).to_pylist()):
@@ -95,12 +95,12 @@ _PART_BYTES = 64 << 20
 
 
 def ranges_of_files(spark: SparkSession, source: str, schema: Schema) -> Lines:
-    """The records of an XML file, a folder or a glob, as ranges of its files.
+    """Return the records of an XML file, a folder or a glob, as ranges of its files.
 
-    A long file is read once by one worker, to find where it can be cut; files that are compressed are not cut.
+    A large file is first read by one worker to find where it can be split; compressed files are not split.
     """
     if plain_name(source).endswith(".zip"):
-        raise UsageError(f"{source}: the engine spark reads files and folders; unpack the zip")
+        raise UsageError(f"{source}: engine spark reads files and folders; unpack the ZIP archive")
     found = _files(spark, source)
     is_one = not is_folder(spark, source) and not any(mark in source for mark in "*?[{")
     names = {file: _plain(file) for file in sorted(found)}
@@ -118,7 +118,7 @@ def ranges_of_files(spark: SparkSession, source: str, schema: Schema) -> Lines:
 
 
 def save_documents(texts: DataFrame, schema: Schema, place: str) -> None:
-    """Writes the column `text` as XML files, a document for each partition."""
+    """Write the column `text` as XML files, one document for each partition."""
     found = document_format("xml").document(schema)
     lines = map_batches(texts, partial(_between, head=found.head, tail=found.tail), "text string")
     lines.write.option("lineSep", "\n").text(place)
@@ -131,34 +131,34 @@ def _between(batches: Batches, head: str, tail: str) -> Iterator[pa.RecordBatch]
 
 
 def _plain(file: str) -> str:
-    """The name of a file as people write it."""
+    """Return the name of a file as users write it."""
     return "/" + file.removeprefix("file:").lstrip("/") if file.startswith("file:") else file
 
 
 def _files(spark: SparkSession, source: str) -> dict[str, int]:
-    """The names of the files, as Spark writes them, and their lengths."""
+    """Return the names of the files, as Spark writes them, and their sizes."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
     if is_folder(spark, source):
         reader = reader.option("pathGlobFilter", "*.[xX][mM][lL]{,.gz,.zst}")
     with spark_failures(source):
         files = reader.load(source)
-        # Rows of files that are empty there are none.
+        # Empty files have no row.
         found = {unquote(name).replace("file:///", "file:/", 1): 0 for name in files.inputFiles()}
         found |= {row["path"]: int(row["length"]) for row in files.select("path", "length").collect()}
     if not found:
-        raise UsageError(f"{source}: no file in it ends in .xml (or this with .gz or .zst)")
+        raise UsageError(f"{source}: no file in it ends in .xml (optionally followed by .gz or .zst)")
     return found
 
 
 def _is_cut(piece: Piece, schema: Schema) -> bool:
-    """Whether to look for places to cut a file at."""
+    """Return whether a file is to be split."""
     record = schema.input.record
     is_long = piece.size > RANGE_BYTES and not piece.name.lower().endswith(COMPRESSED)
     return is_long and record is not None and not record.whole_file
 
 
 def _cut(spark: SparkSession, source: str, pieces: dict[int, Piece], schema: Schema) -> dict[int, list[Range]]:
-    """The ranges of long files, found by a worker for each."""
+    """Return the ranges of large files, each found by one worker."""
     if not pieces:
         return {}
     rows = [(number, 0, pickle.dumps(piece)) for number, piece in pieces.items()]
@@ -185,5 +185,5 @@ def _find(batches: Batches, schema: Schema, least: int) -> Iterator[pa.RecordBat
 
 
 def _frame(spark: SparkSession, rows: list[tuple[int, int, bytes]], parts: int, kind: str) -> DataFrame:
-    """Rows in partitions that are the same each time."""
+    """Return a frame of rows with deterministic partitions."""
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, max(1, min(parts, len(rows)))), kind)

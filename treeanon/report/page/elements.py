@@ -26,7 +26,8 @@ MOST = 300
 
 
 def el(tag: str, *content: Content, **attributes: str | float | None) -> Element:
-    """An element with its content and attributes; None is left out, `class_` is class, `stroke_width` stroke-width.
+    """Return an element with its content and attributes; None is left out, `class_` is class, `stroke_width` stroke-
+    width.
 
     >>> text_of(el("p", "a < b", el("b", "\\x1b[1m"), class_="x"))
     '<p class="x">a &lt; b<b>\\\\x1b[1m</b></p>'
@@ -63,7 +64,8 @@ def _append_text(made: Element, text: str) -> None:
 
 
 def shown(text: str, most: int = 4 * MOST) -> str:
-    """The text in at most so many characters, with control characters, marks of direction and the like made visible.
+    """Return the text in at most so many characters, with control characters, marks of direction and the like made
+    visible.
 
     >>> shown("a" * 10, 5), shown("\\u202eabc")
     ('aaaa…', '\\\\u202eabc')
@@ -72,7 +74,8 @@ def shown(text: str, most: int = 4 * MOST) -> str:
 
 
 def value(text: str | None, most: int = MOST) -> Element:
-    """A value of the data as an element of its own, whose direction does not touch the text around; None is missing.
+    """Return a value of the data as an element of its own, whose direction does not touch the text around; None is
+    missing.
 
     >>> text_of(value("<script>")), text_of(value(None))
     ('<bdi class="value">&lt;script&gt;</bdi>', '<i class="missing">missing</i>')
@@ -81,13 +84,13 @@ def value(text: str | None, most: int = MOST) -> Element:
 
 
 def text_of(element: Element) -> str:
-    """The element as HTML."""
+    """Return the element as HTML."""
     return etree.tostring(element, encoding="unicode", method="html", with_tail=False)
 
 
 @cache
 def style() -> str:
-    """The style sheet: it loads nothing from anywhere.
+    """Return the style sheet: it loads nothing from anywhere.
 
     >>> "url(" in style() or "@import" in style()
     False
@@ -107,13 +110,13 @@ class Section:
     content: Sequence[Content]
 
     def element(self) -> Element:
-        """The section as an element."""
+        """Return the section as an element."""
         heading = el("h2", self.title, id=f"h-{self.key}")
         return el("section", heading, self.content, id=self.key, aria_labelledby=f"h-{self.key}")
 
 
 def counted(number: int, thing: str) -> str:
-    """A number of things, in words.
+    """Return a number of things, in words.
 
     >>> counted(1, "person"), counted(2000, "person")
     ('1 person', '2,000 persons')
@@ -122,7 +125,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent: never 0 or 100 for what is not.
+    """Return a share in percent: never 0 or 100 for what is not.
 
     >>> percent(0.9999), percent(0.5), percent(0.0001), percent(0)
     ('>99.9 %', '50.0 %', '<0.1 %', '0.0 %')
@@ -136,7 +139,7 @@ _NUMBER = re.compile("[<>]?[0-9][0-9.,]*( %)?( of [0-9,]+)?")
 
 
 def _is_number(content: Cell) -> bool:
-    """Whether a cell holds a number, which stands to the right."""
+    """Return whether a cell holds a number, which stands to the right."""
     return isinstance(content, (int, float)) or (isinstance(content, str) and bool(_NUMBER.fullmatch(content)))
 
 
@@ -147,7 +150,7 @@ def _told(content: Cell) -> str | Element | None:
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Element:
-    """A table whose first column names the rows, in a region that scrolls where there is no room."""
+    """Return a table whose first column names the rows, in a region that scrolls where there is no room."""
     found = list(rows)
     # A head stands over its numbers, also where a word stands in place of one.
     numbers = [at > 0 and 2 * sum(_is_number(row[at]) for row in found) > len(found) for at in range(len(heads))]
@@ -163,12 +166,12 @@ def _cell(content: Cell) -> Element:
 
 
 def scrolled(name: str, content: Element, kind: str = "scroll") -> Element:
-    """The content in a region of its own that scrolls, also by keyboard."""
+    """Return the content in a region of its own that scrolls, also by keyboard."""
     return el("div", content, class_=kind, role="region", aria_label=name, tabindex=0)
 
 
 def bar(share: float) -> Element:
-    """A share as a bar; the number must stand beside it."""
+    """Return a share as a bar; the number must stand beside it."""
     wide = round(100 * min(max(share, 0.0), 1.0))
     return el(
         "svg",
@@ -181,7 +184,7 @@ def bar(share: float) -> Element:
 def matrix(
     caption: str, corner: str, rows: Sequence[str], columns: Sequence[str], cells: Mapping[tuple[int, int], Shaded]
 ) -> Element:
-    """Numbers by row and column, each shaded as much as it asks for; where there is none the cell is empty."""
+    """Return numbers by row and column, each shaded as much as it asks for; where there is none the cell is empty."""
     head = el("tr", el("th", corner, scope="col"), [el("th", name, scope="col", class_="number") for name in columns])
     body = []
     for i, name in enumerate(rows):
@@ -208,7 +211,7 @@ def _shaded(one: Shaded | None) -> Element:
 
 
 def tiles(facts: Iterable[tuple[str, str]]) -> Element:
-    """A few numbers to see first, each with what it is."""
+    """Return a few numbers to see first, each with what it is."""
     return el("dl", [el("div", el("dt", name), el("dd", number)) for name, number in facts], class_="tiles")
 
 

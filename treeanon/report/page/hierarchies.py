@@ -39,7 +39,7 @@ class DrawnHierarchy:
 
 
 def held_by_class(forest: Forest) -> Iterator[tuple[str, Hierarchy, dict[int, int]]]:
-    """Every class with its hierarchy, and how many persons have each of the nodes that anybody has."""
+    """Yield every class with its hierarchy, and how many persons have each of the nodes that anybody has."""
     classes = forest.classes
     support = count_records_with(forest.offsets, forest.label, len(classes))
     for index, name in enumerate(classes.names):
@@ -49,13 +49,14 @@ def held_by_class(forest: Forest) -> Iterator[tuple[str, Hierarchy, dict[int, in
 
 
 def held_in(column: Column) -> dict[int, int]:
-    """How many rows have each of the values that any row has."""
+    """Return how many rows have each of the values that any row has."""
     codes, counts = np.unique(column.codes[column.codes >= 0], return_counts=True)
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
 def standing(hierarchy: Hierarchy, cut: Iterable[int | None]) -> list[int]:
-    """The nodes of a cut that some leaf is published as: not those that others of the cut lie below for every leaf.
+    """Return the nodes of a cut that some leaf is published as: not those that others of the cut lie below for every
+    leaf.
 
     >>> lung = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"], ["acne", "*"]])
     >>> [lung.texts[node] for node in standing(lung, [0, 1, 2, 3])]
@@ -76,7 +77,7 @@ def standing(hierarchy: Hierarchy, cut: Iterable[int | None]) -> list[int]:
 def published_alone(
     name: str, hierarchy: Hierarchy, persons: Mapping[int, int], things: str = "persons"
 ) -> DrawnHierarchy:
-    """The hierarchy of the nodes that persons have, and no others; its root is the class itself.
+    """Return the hierarchy of the nodes that persons have, and no others; its root is the class itself.
 
     >>> lung = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"], ["acne", "*"]])
     >>> alone = published_alone("disease", lung, {1: 5, 2: 7})
@@ -102,7 +103,7 @@ def published_alone(
 
 
 def hierarchy_svg(drawn_one: DrawnHierarchy, *, line: bool = True) -> Element:
-    """The hierarchy as an SVG element: published nodes are filled, and behind them goes the line of the cut."""
+    """Return the hierarchy as an SVG element: published nodes are filled, and behind them goes the line of the cut."""
     placed = place([_Folding(drawn_one).root()], step=STEP)
     count = len(drawn_one.published)
     title = f"Hierarchy of {drawn_one.name}: {count:,} {'node is' if count == 1 else 'nodes are'} published"
@@ -121,11 +122,11 @@ class _Folding:
         self.rows = 1
 
     def within(self, node: int) -> int:
-        """How many nodes below a node are published."""
+        """Return how many nodes below a node are published."""
         return int(self.sums[self.hierarchy.end[node]] - self.sums[node + 1])
 
     def root(self) -> Box:
-        """The box of the root, with all that is drawn below it."""
+        """Return the box of the root, with all that is drawn below it."""
         root = self._box(0, covered=False)
         queue = deque([(0, root, 0, 0 in self.of.published)])
         while queue:
@@ -148,7 +149,7 @@ class _Folding:
             box.children = [Box(hint, css="below", hint=hint, bare=True, edge="below")]
 
     def _open(self, node: int, box: Box, covered: bool) -> Iterable[tuple[int, Box, bool]]:
-        """The children that are drawn, with their boxes; the others become counts."""
+        """Return the children that are drawn, with their boxes; the others become counts."""
         children = self.hierarchy.children(node)
         first = sorted(children, key=lambda c: (not self.within(c), c not in self.of.published, -self._count(c)))
         chosen = set(first[:MAX_CHILDREN])
@@ -165,7 +166,7 @@ class _Folding:
         return self.of.persons.get(node, 0)
 
     def _folded(self, rest: Sequence[int], covered: bool) -> list[Box]:
-        """A box for each kind of children that are not drawn."""
+        """Return a box for each kind of children that are not drawn."""
         parts = [node for node in rest if self.within(node)]
         whole = [node for node in rest if not self.within(node) and node in self.of.published]
         others = len(rest) - len(parts) - len(whole)
@@ -196,7 +197,7 @@ class _Folding:
 
 
 def _cut_line(placed: Sequence[Placed]) -> list[Element]:
-    """The line that goes, in every row, behind the published node that the row's values are published as."""
+    """Return the line that goes, in every row, behind the published node that the row's values are published as."""
     points: list[tuple[float, float]] = []
     lines: list[Element] = []
     for one in [one for one in placed if not one.box.children]:

@@ -75,7 +75,7 @@ def relation_supports(forest: Forest, pairs: Sequence[tuple[Label, Label]], guar
 
 
 def _relations(forest: Forest, wanted: Longs | None = None) -> Longs:
-    """Every relation of every record, once: upper label x number of labels + lower label, and the record.
+    """Return every relation of every record, once: upper label x number of labels + lower label, and the record.
 
     They are in ascending order; only those `wanted`, if that is given.
     """
@@ -95,7 +95,7 @@ def _relations(forest: Forest, wanted: Longs | None = None) -> Longs:
 
 
 def _with_more(forest: Forest, above: int, below: int, guarantee: Guarantee) -> int | None:
-    """How many of these records, which all have the relation, have the one thing more that fewest of them have."""
+    """Return how many of these records, which all have the relation, have the one thing more that fewest of them have."""
     if guarantee.m < 3 or not len(forest):
         return None
     size, known = len(forest.classes), _known(forest)
@@ -127,14 +127,14 @@ MAX_CHANGES = 40
 
 
 def records(changes: Sequence[RecordChange]) -> Section | None:
-    """Records before and after, drawn side by side."""
+    """Return records before and after, drawn side by side."""
     if not changes:
         return None
     return Section("records", "Records before and after", [legend(), [_record(change) for change in changes]])
 
 
 def _record(change: RecordChange) -> Element:
-    """One record: both drawings, and in words what changed."""
+    """Return one record: both drawings, and in words what changed."""
     sides = [
         el(
             "div",
@@ -185,7 +185,7 @@ def _fate(fate: NodeChange, node: Node, after: dict[int, Node], before: dict[int
 
 
 def hierarchies(release: Release) -> Section:
-    """Every class's hierarchy with the cut through it."""
+    """Return every class's hierarchy with the cut through it."""
     if STAR in (release.solution.cut or {}):
         return Section(
             "hierarchies", "Hierarchies and the cut", [el("p", "All values are published as ", value(STAR), ".")]
@@ -210,7 +210,7 @@ def hierarchies(release: Release) -> Section:
 
 
 def relations(release: Release, before: Forest | None) -> Section:
-    """The relations that are kept, by pair of classes, and those that were taken apart, with their support."""
+    """Return the relations that are kept, by pair of classes, and those that were taken apart, with their support."""
     kept = release.loss.relations_kept
     parts: list[Content] = [
         el("p", f"{percent(kept)} of the relations of the input (one value above another in a record) can be seen.")
@@ -222,7 +222,7 @@ def relations(release: Release, before: Forest | None) -> Section:
 
 
 def _kept(losses: Losses, names: Sequence[str]) -> Element:
-    """The shares by pair of classes; only classes that have relations get a row or a column."""
+    """Return the shares by pair of classes; only classes that have relations get a row or a column."""
     pair = {f"{up}>{low}": (up, low) for up in names for low in names}
     shares = {pair[text]: share for text, share in losses.relations_kept_by_pair.items()}
     uppers = [name for name in names if any(up == name for up, _ in shares)]

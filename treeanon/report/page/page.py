@@ -47,7 +47,7 @@ def page(
     notes: Sequence[str] = (),
     seed: int | None = None,
 ) -> str:
-    """The page of a release as HTML; `notes` are said first.
+    """Return the page of a release as HTML; `notes` are said first.
 
     For the public it is made of the published records and the guarantee alone: `before`, `changes` and `risk_before`
     are for internal pages, which show originals, and refused. `risk_after` must be a risk of the release. `seed` makes
@@ -74,7 +74,7 @@ def page(
 
 
 def write_page(release: AnyRelease, target: str | Path, *, force: bool = False, **asked: Any) -> None:
-    """Writes the page of a release, whole or not at all; an existing file is replaced only with `force`. See `page`."""
+    """Write the page of a release, whole or not at all; an existing file is replaced only with `force`. See `page`."""
     text = page(release, **asked)
     with open_output(target, force=force) as stream:
         stream.write(text.encode())
@@ -93,7 +93,7 @@ def _public(release: AnyRelease, seed: int | None) -> Iterator[Section]:
 
 
 def internal_sections(release: AnyRelease, before: Forest | None, changes: Changes) -> Iterator[Section | None]:
-    """The sections for those who hold the data: they show originals."""
+    """Yield the sections for those who hold the data: they show originals."""
     yield internal.records([one for one in changes if isinstance(one, RecordChange)])
     yield rows.rows([one for one in changes if isinstance(one, RowChange)])
     if isinstance(release, Release):
@@ -176,7 +176,7 @@ def _meta(name: str, content: str) -> Element:
 
 
 def _first(release: AnyRelease, audience: Audience) -> list[Element | None]:
-    """The guarantee, the verdict, and a few numbers."""
+    """Return the guarantee, the verdict, and a few numbers."""
     table = release.table if isinstance(release, TableRelease) else None
     is_public = audience == "public"
     told = [(one.holds, public.sentence(one, table) if is_public else one.sentence) for one in verdicts(release)]
@@ -217,7 +217,7 @@ def _facts(release: AnyRelease) -> list[tuple[str, str]]:
 
 
 def _told(release: AnyRelease, audience: Audience) -> str:
-    """How the release was made, for those who hold the data."""
+    """Return how the release was made, for those who hold the data."""
     if audience == "public":
         return "The guarantee speaks of what it says, and of nothing that somebody knows beyond it."
     if isinstance(release, Release):

@@ -49,7 +49,7 @@ MAX_VALUES = 12
 
 
 def chance(seed: int | None) -> random.Random:
-    """Where random choices come from: the operating system, or a seed for tests."""
+    """Return where random choices come from: the operating system, or a seed for tests."""
     return random.SystemRandom() if seed is None else random.Random(seed)
 
 
@@ -65,7 +65,7 @@ def sentence(verdict: AnyVerdict, table: Table | None = None) -> str:
 
 
 def tree_sections(forest: Forest, seed: int | None = None, *, nearest: bool) -> Iterator[Section]:
-    """Records drawn at random, the published values by class, and the relations that can be seen.
+    """Yield records drawn at random, the published values by class, and the relations that can be seen.
 
     `nearest` says whether every value is published as the nearest published one above it, in every record.
     """
@@ -98,7 +98,9 @@ def _published(
 
 
 def _relations(forest: Forest) -> Section:
-    """How many relations can be seen by pair of classes, and how many nodes stand elsewhere than their class does."""
+    """Return how many relations can be seen by pair of classes, and how many nodes stand elsewhere than their class
+    does.
+    """
     counts, names = relation_counts(forest), forest.classes.names
     uppers, lowers = np.flatnonzero(counts.any(axis=1)).tolist(), np.flatnonzero(counts.any(axis=0)).tolist()
     largest = int(counts.max(initial=0))
@@ -140,7 +142,7 @@ def _elsewhere(forest: Forest) -> list[Sequence[Cell]]:
 
 
 def row_sections(tables: Sequence[tuple[str, Table]], seed: int | None = None) -> Iterator[Section]:
-    """Rows drawn at random, and the published values by column, of each of the tables with its name."""
+    """Yield rows drawn at random, and the published values by column, of each of the tables with its name."""
     drawn: list[Content] = [el("p", "Drawn at random, in random order.")]
     columns: list[Content] = [el("p", "With the number of rows that have each. ", ALONE)]
     for name, found in tables:
@@ -155,7 +157,7 @@ def row_sections(tables: Sequence[tuple[str, Table]], seed: int | None = None) -
 
 
 def rows_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Element:
-    """Rows of a table as they are."""
+    """Return rows of a table as they are."""
     head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
     body = [el("tr", [el("td", value(text, 80)) for text in row]) for row in rows]
     return scrolled(caption, el("table", el("caption", caption), head, el("tbody", body)))

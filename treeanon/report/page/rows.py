@@ -26,7 +26,7 @@ from treeanon.table import Table
 
 
 def rows(changes: Sequence[RowChange]) -> Section | None:
-    """Rows before and after, one above the other; what changed is marked."""
+    """Return rows before and after, one above the other; what changed is marked."""
     if not changes:
         return None
     body = [el("tbody", _before(change), _after(change)) for change in changes]
@@ -59,7 +59,7 @@ def _became(old: str | None, new: str | None) -> Element:
 
 
 def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
-    """The hierarchies of the quasi columns with what is published; None where that are ranges or sets alone."""
+    """Return the hierarchies of the quasi columns with what is published; None where that are ranges or sets alone."""
     parts: list[Content] = []
     for column in published.quasi:
         if column.covers is not None:

@@ -82,7 +82,7 @@ def verdicts(release: AnyRelease) -> list[AnyVerdict]:
 
 
 def statement(sentences: list[str], found: list[tuple[bool, str]]) -> Element:
-    """The guarantee, and the verdict with a sign for whether it holds."""
+    """Return the guarantee, and the verdict with a sign for whether it holds."""
     return el(
         "div",
         [el("p", sentence, class_="guarantee") for sentence in sentences],
@@ -162,7 +162,7 @@ NOT_ALIKE = "In the release rows need not look alike: each can be that of as man
 
 
 def risks(before: Risk | None, after: Risk | None, note: str = "") -> Section | None:
-    """The risks of the input and of the release; None if neither is known. `note` says what was promised."""
+    """Return the risks of the input and of the release; None if neither is known. `note` says what was promised."""
     known = [(name, risk) for name, risk in (("Input", before), ("Release", after)) if risk is not None]
     if not known:
         return None

@@ -64,7 +64,7 @@ class Placed:
 
 
 def place(roots: Sequence[Box], *, step: float = ROW) -> list[Placed]:
-    """Every box with its place, in preorder; leaves are `step` apart, and each depth has a column of its own.
+    """Return every box with its place, in preorder; leaves are `step` apart, and each depth has a column of its own.
 
     >>> flu, acne = Box("flu"), Box("acne")
     >>> [(p.box.text, p.depth, p.y) for p in place([Box("any", children=[flu, acne])])]
@@ -94,7 +94,7 @@ def place(roots: Sequence[Box], *, step: float = ROW) -> list[Placed]:
 
 
 def _center(placed: list[Placed]) -> None:
-    """Puts every parent in the middle between its first and its last child."""
+    """Put every parent in the middle between its first and its last child."""
     for one in reversed(placed):
         if one.up is not None:
             # Backwards, so the last child comes first and the first one has the last word.
@@ -113,7 +113,7 @@ def _width(box: Box) -> float:
 def drawn(
     placed: Sequence[Placed], title: str, more: Sequence[Element] = (), *, room: float = 8, high: int = HIGH
 ) -> Element:
-    """The drawing of placed boxes with the lines between them, as an SVG element.
+    """Return the drawing of placed boxes with the lines between them, as an SVG element.
 
     `more` is drawn under the boxes, and may need `room` to the right of them; boxes are so `high`.
     """
@@ -141,7 +141,7 @@ def _line(one: Placed, trunk: float) -> Element:
 
 
 def _box(one: Placed, high: int) -> Element:
-    """A box as a drawing of its own, so that nothing in it can reach beyond it."""
+    """Return a box as a drawing of its own, so that nothing in it can reach beyond it."""
     box, wide = one.box, round(one.width)
     lower = 27 if box.above else high / 2 + 4
     upper = 13 if box.above else lower
@@ -157,7 +157,9 @@ def _box(one: Placed, high: int) -> Element:
 
 
 def arc(start: Placed, end: Placed) -> list[Element]:
-    """A line around the right of the boxes, from where a node stood to where it stands, with an arrow at its end."""
+    """Return a line around the right of the boxes, from where a node stood to where it stands, with an arrow at its
+    end.
+    """
     out = max(start.right, end.right) + BULGE * 0.9
     x, y = end.right, end.y
     path = f"M{start.right:.1f} {start.y:.1f}C{out:.1f} {start.y:.1f} {out:.1f} {y:.1f} {x + 7:.1f} {y:.1f}"
@@ -172,7 +174,7 @@ MAX_NODES = 60
 
 
 def record_svg(change: RecordChange, side: Side) -> Element:
-    """One side of a record as an SVG element: what changed has a sign, and moved edges are drawn.
+    """Return one side of a record as an SVG element: what changed has a sign, and moved edges are drawn.
 
     Before, the line to a node that moves is dashed. After, a dashed line leads to it from what it stood under. The
     element's style is that of `style.css`; `elements.text_of` gives it as text.
@@ -187,7 +189,7 @@ def record_svg(change: RecordChange, side: Side) -> Element:
 
 
 def tree_svg(nodes: Sequence[Node], title: str) -> Element:
-    """A tree by itself as an SVG element."""
+    """Return a tree by itself as an SVG element."""
     roots, left_out = _boxes(nodes, {}, "after")
     return drawn(place(roots), title + _uncounted(left_out))
 
@@ -216,7 +218,7 @@ def _uncounted(left_out: int) -> str:
 
 
 def _boxes(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]], side: Side) -> tuple[list[Box], int]:
-    """The boxes of the most telling nodes, and how many nodes are not drawn."""
+    """Return the boxes of the most telling nodes, and how many nodes are not drawn."""
     chosen = _chosen(nodes, changes)
     roots: list[Box] = []
     stack: list[tuple[Sequence[Node], list[Box]]] = [(nodes, roots)]
@@ -238,7 +240,7 @@ def _boxes(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]], side:
 
 
 def _chosen(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]]) -> set[int]:
-    """The numbers of the nodes to draw: with a node goes all that it stands under."""
+    """Return the numbers of the nodes to draw: with a node goes all that it stands under."""
     every: list[Node] = []
     above: dict[int, int] = {}
     for root in nodes:
@@ -276,7 +278,7 @@ def _record_box(node: Node, changes: Sequence[Change], side: Side) -> Box:
 
 
 def _moves(change: RecordChange, placed: Iterable[Placed]) -> list[Element]:
-    """Lines from what nodes stood under to where they stand now."""
+    """Return lines from what nodes stood under to where they stand now."""
     places = {one.box.key: one for one in placed if one.box.key >= 0}
     after = {fate.before: fate.after for fate in change.fates}
     pairs = {

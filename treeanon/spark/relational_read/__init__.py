@@ -1,1 +1,1 @@
-"""Tables tied by foreign keys, joined by Spark into the texts of records."""
+"""Relational tables, joined by Spark into the texts of records."""

@@ -1,6 +1,6 @@
-"""What joining left out, and what says more than the trees do, counted by Spark.
+"""Counts, made by Spark, of what joining leaves out and of what tables say beyond the trees.
 
-How often persons have the rows of every table, by each of the ways that lead there.
+They follow from how often persons reach the rows of every table, for each stop of the plan.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
 
 @dataclass
 class ReachedRows:
-    """The tables with a column for each of their stops: how often persons have a row by that way (`met`).
+    """The tables with a column for each of their stops: how often persons reach a row there (`met`).
 
-    Rows of another kind than a stop's predicate asks for are met there, but not had: see `had`.
+    A row that does not fulfill the stop's predicate is met but not had: see `had`.
     """
 
     loaded: Loaded
     frames: dict[str, DataFrame] = field(default_factory=dict)
 
     def met(self, stop: Stop) -> Column:
-        """How often a row is met by the way to a stop; null where it is not."""
+        """Return how often a row is met at a stop; null where it is not."""
         from pyspark.sql import functions as f
 
         return f.col(f"m{stop.index}")
 
     def had(self, stop: Stop) -> Column:
-        """How often persons have a row at a stop; 0 where nobody does."""
+        """Return how often persons have a row at a stop."""
         from pyspark.sql import functions as f
 
         return f.when(self.loaded.fits(stop), f.coalesce(self.met(stop), f.lit(0))).otherwise(0)
 
     def rows(self, stop: Stop) -> DataFrame:
-        """The rows that persons have at a stop."""
+        """Return the rows that persons have at a stop."""
         return self.frames[stop.table].where(self.had(stop) > 0)
 
 
 def reached(loaded: Loaded) -> ReachedRows:
-    """How often persons have rows, worked out from the first stop on."""
+    """Return how often persons reach rows, computed from the first stop downwards."""
     from pyspark.sql import functions as f
 
     found = ReachedRows(loaded, {table: loaded.frames[table] for table in loaded.plan.tables()})
@@ -68,7 +68,7 @@ def reached(loaded: Loaded) -> ReachedRows:
         ways = rows.where(filled(there)).select(*(f.col(a).alias(b) for a, b in zip(there, at, strict=True)), name)
         if not stop.link.down:
             ways = ways.groupBy(*at).agg(f.sum(name).alias(name))
-        # Later stops begin here, and counts end here: each way is gone once.
+        # Later stops and the counts use this frame: keeping it, each join is computed once.
         found.frames[stop.table] = loaded.keep(frame.join(ways, equal(here, at), "left").drop(*at))
     return found
 
@@ -77,7 +77,7 @@ Counts = Mapping[Hashable, int]
 
 
 def account(reached: ReachedRows, report: ReadReport) -> int:
-    """The number of persons; what there is to tell beside is put into the report."""
+    """Return the number of persons; add what was left out to the report."""
     loaded = reached.loaded
     counts = _counts(reached)
     found = SparkAccounts(loaded.source.tables(), loaded.plan, _numberings(loaded, counts), loaded.sizes, counts)
@@ -99,33 +99,33 @@ def account(reached: ReachedRows, report: ReadReport) -> int:
 
 @dataclass(frozen=True)
 class SparkAccounts(Accounting):
-    """The same of counts: of the rows that a stop has, of those with a value there, of rows of tables."""
+    """The accounting from counts of rows at stops, of rows with a value there, and of rows of tables."""
 
     counts: Counts
 
     def present(self, stop: Stop) -> int:
-        """How many rows all containers have at a stop."""
+        """Return the number of rows of all containers at a stop."""
         return self.counts["present", stop.index]
 
     def held(self, stop: Stop, name: str) -> int:
-        """In how many of these rows a column holds a value; all rows, if it was not read."""
+        """Return in how many of these rows a column holds a value; all rows if the column was not read."""
         return self.counts.get(("held", stop.index, name), self.present(stop))
 
     def unreached(self, report: ReadReport) -> None:
-        """Counts rows that hold values, but that no person has by any path."""
+        """Count rows with values that no person reaches by any path."""
         for table in self.plan.tables():
             if times := self.counts["unreached", table]:
                 report.unreached[table] += times
 
     def unmerged(self, report: ReadReport) -> None:
-        """Counts looked-up rows that are equal to others."""
+        """Count looked-up rows that equal others."""
         for stop in self.plan.stops:
             if times := self.counts.get(("unmerged", stop.index), 0):
                 report.unmerged[stop.table] += times
 
 
 def _counts(found: ReachedRows) -> Counts:
-    """All counts, in one run over the tables."""
+    """Return all counts, in one job over the tables."""
     from pyspark.sql import functions as f
 
     wanted = [(frame, _of_table(found, table)) for table, frame in found.frames.items()]
@@ -142,7 +142,7 @@ def _counts(found: ReachedRows) -> Counts:
 
 
 def _of_table(found: ReachedRows, table: str) -> dict[Hashable, Column]:
-    """What is counted of the rows of a table."""
+    """Return the aggregates over the rows of a table."""
     from pyspark.sql import functions as f
 
     loaded = found.loaded
@@ -170,7 +170,7 @@ def _any(columns: list[Column]) -> Column:
 
 
 def _unmerged(found: ReachedRows) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
-    """Of stops that look rows up: how many of these are equal to others."""
+    """Return, for stops that look rows up, the aggregate of how many of these equal others."""
     from pyspark.sql import functions as f
 
     out: list[tuple[DataFrame, dict[Hashable, Column]]] = []
@@ -185,7 +185,7 @@ def _unmerged(found: ReachedRows) -> list[tuple[DataFrame, dict[Hashable, Column
 
 
 def _identities(found: ReachedRows, stop: Stop, accounts: Accounting) -> DataFrame:
-    """The rows that are looked up at a stop, by their key (t0, …), and what equal ones in a release have in common."""
+    """Return the rows looked up at a stop by key (t0, …), with the identity that rows equal in a release share."""
     from pyspark.sql import functions as f
 
     assert stop.link is not None
@@ -203,12 +203,12 @@ def _identities(found: ReachedRows, stop: Stop, accounts: Accounting) -> DataFra
             frame = frame.join(below, equal(own, at), "left").drop(*at)
             parts.append(f.col(f"i{other.index}"))
     keys = (f.col(name).alias(f"t{number}") for number, name in enumerate(target))
-    # The constant tells a row without values from none.
+    # The constant distinguishes a row without values from a missing row.
     return frame.select(*keys, f.struct(f.lit(1), *parts).alias("identity"))
 
 
 def _repeated_numbers(found: ReachedRows) -> list[tuple[DataFrame, dict[Hashable, Column]]]:
-    """Of key columns that may number their rows: how many different numbers they have."""
+    """Return, for key columns that may number their rows, the aggregate of their distinct numbers."""
     from pyspark.sql import functions as f
 
     loaded = found.loaded
@@ -221,19 +221,19 @@ def _repeated_numbers(found: ReachedRows) -> list[tuple[DataFrame, dict[Hashable
 
 
 def _keys(loaded: Loaded) -> dict[tuple[str, str], ColumnSummary]:
-    """What was seen of columns of keys."""
+    """Return the summaries of the key columns."""
     keys = ((table, name) for table, selections in loaded.selections.items() for name in selections.keys)
     return {at: loaded.seen.get(at, ColumnSummary()) for at in keys}
 
 
 def _may_number(seen: ColumnSummary, size: int) -> bool:
-    """Whether a column may number its rows; what else it holds is known."""
+    """Return whether a column may number its rows, by its summary."""
     is_integer = bool(seen.filled) and of.is_integer(seen.kind)
     return is_integer and not seen.low == seen.high == 1 and seen.low >= 1 and seen.high <= size
 
 
 def _numberings(loaded: Loaded, counts: Counts) -> dict[tuple[str, str], Numbering]:
-    """How the columns of keys number their rows, as `treeanon.io.relational.unaccounted.numbering` says it."""
+    """Return how the key columns number their rows; see `treeanon.io.relational.unaccounted.numbering`."""
     out: dict[tuple[str, str], Numbering] = {}
     for at, seen in _keys(loaded).items():
         if not seen.filled:

@@ -1,6 +1,6 @@
-"""Columns of tables as the joins need them: values and keys as texts, and what keys hold.
+"""Columns of tables as the joins need them: values and keys as texts, with summaries of the keys.
 
-Two keys are equal where their texts are: whole numbers are digits, whatever type they have.
+Two keys are equal if their texts are: integers are written as digits, whatever their type.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from treeanon.io.relational.join import kind_text
 from treeanon.schema.keys import columns_text
 
 ROW, REPORT = "row", "told"
-"""The column that numbers rows, and that of what a partition tells of itself."""
+"""The column of row numbers, and that of the partitions' summaries."""
 
 _EXACT = 1 << 53
-"""Whole numbers up to this are what they are in floating point."""
+"""Floating point represents all integers up to this one exactly."""
 
 
 @dataclass(frozen=True)
 class TableSelection:
-    """What is wanted of a table: columns of keys, columns of values, and the one that says which rows are persons.
+    """The columns to read of a table: keys, values, and the `mark` that says which rows are persons.
 
-    By the columns of `holder` the table of what was moved from its rows names them.
+    `holder` are the columns by which the table of disassociated nodes refers to its rows.
     """
 
     table: str
@@ -38,12 +38,12 @@ class TableSelection:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns to read, each once."""
+        """All columns to read, without duplicates."""
         return tuple(dict.fromkeys((*self.keys, *self.holder, *self.values)))
 
     @property
     def names(self) -> dict[tuple[str, str], str]:
-        """The name that each has in the joins, by what it is and its own name: these can be anything."""
+        """The names in the joins by kind and own name, as own names can be arbitrary."""
         keys = {("key", name): f"k{number}" for number, name in enumerate(dict.fromkeys((*self.keys, *self.holder)))}
         return keys | {("value", name): f"v{number}" for number, name in enumerate(self.values)}
 
@@ -55,9 +55,9 @@ class TableSelection:
 
 @dataclass
 class ColumnSummary:
-    """What was seen of a column: the types it has in files, and of its numbers, whether all are whole, and the bounds.
+    """A summary of a column: its types in the files, whether all numbers are integers, and their bounds.
 
-    Bounds, and `filled`, are those of columns of keys.
+    Bounds and `filled`, the number of values, are known of key columns only.
     """
 
     types: set[pa.DataType] = field(default_factory=set)
@@ -67,7 +67,7 @@ class ColumnSummary:
     high: int = 0
 
     def add(self, other: ColumnSummary) -> None:
-        """Adds what was seen of other rows."""
+        """Add the summary of other rows."""
         if other.filled:
             self.low, self.high = (
                 (min(self.low, other.low), max(self.high, other.high)) if self.filled else (other.low, other.high)
@@ -78,24 +78,24 @@ class ColumnSummary:
 
     @property
     def kind(self) -> pa.DataType:
-        """The one type of the column: texts, where some files have texts and others whole numbers."""
+        """The common type of the column: text if some files have texts and others integers."""
         if len(self.types) == 1:
             return next(iter(self.types))
         return pa.string() if pa.string() in self.types or not self.types else pa.int64()
 
     @property
     def is_mixed(self) -> bool:
-        """Whether files have types that cannot be one."""
+        """Whether the files have types without a common one."""
         texts = self.types <= {pa.string(), pa.int64()}
         return len(self.types) > 1 and not texts and not all(map(of.is_integer, self.types))
 
     @property
     def is_whole(self) -> bool:
-        """Whether all values are whole numbers of 64 bits."""
+        """Whether all values are 64-bit integers."""
         return _is_number(self.kind) and self.whole
 
     def clash(self, target: ColumnSummary) -> tuple[str, str] | None:
-        """What both columns hold, in words, if one cannot refer to the other."""
+        """Return the types of both columns, in words, if one cannot refer to the other."""
         if not self.filled or not target.filled or self._fits(target):
             return None
         return kind_text(self.kind), kind_text(target.kind)
@@ -115,7 +115,7 @@ class ColumnSummary:
 
 
 def texts_of(found: pa.Table, row: int, selection: TableSelection, seen: dict[str, ColumnSummary]) -> pa.RecordBatch:
-    """The rows as Spark has them, numbered from `row` on; what was seen of their columns is added.
+    """Return the rows as Spark reads them, numbered from `row`, and add to the summaries of their columns.
 
     Unreadable is met by `refused`.
     """
@@ -137,7 +137,7 @@ def texts_of(found: pa.Table, row: int, selection: TableSelection, seen: dict[st
 
 
 class InvalidTable(Exception):
-    """What is wrong, the path of a column, and the row (from 0) among those that were looked at."""
+    """Invalid rows: what is wrong, the path of the column, and the row (from 0) among those read."""
 
     def __init__(self, what: str, path: str, row: int) -> None:
         super().__init__(what, path, row)
@@ -145,7 +145,7 @@ class InvalidTable(Exception):
 
 
 def report_row(selection: TableSelection, content: bytes) -> pa.RecordBatch:
-    """A row that holds what a partition tells of itself."""
+    """Return a row that holds the summary of a partition."""
     columns = [
         pa.nulls(1, pa.int64()),
         pa.array([content], pa.binary()),
@@ -155,14 +155,14 @@ def report_row(selection: TableSelection, content: bytes) -> pa.RecordBatch:
 
 
 def _values(column: pa.ChunkedArray) -> pa.Array:
-    """The texts of the values; null where there is none."""
+    """Return the texts of the values; null if missing."""
     codes, texts = coded(column)
     places = pa.array(codes, mask=codes < 0)
     return pa.array(list(texts), pa.string()).take(places) if len(texts) else pa.nulls(len(codes), pa.string())
 
 
 def _key(column: pa.ChunkedArray, seen: ColumnSummary) -> pa.Array:
-    """The texts of keys, of which the empty one is one too."""
+    """Return the texts of keys, which may be empty."""
     kind = _type(column.type)
     seen.filled += (filled := len(column) - column.null_count)
     if of.is_string(kind):
@@ -186,7 +186,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _type(kind: pa.DataType) -> pa.DataType:
-    """The type of a column, however its texts are kept."""
+    """Return the type of a column, the same for all encodings of texts."""
     kind = kind.value_type if of.is_dictionary(kind) else kind
     is_text = of.is_string(kind) or of.is_large_string(kind) or of.is_string_view(kind)
     return pa.string() if is_text else kind

@@ -1,4 +1,4 @@
-"""Where tables come from: a folder of files, which the workers read by the code of one machine, or dataframes."""
+"""Sources of tables: a folder of files, which the workers read with the local engine's readers, or dataframes."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _PIECE_BITS = 40
-"""A row's number has the number of its piece before so many bits."""
+"""The upper bits of a row number hold the number of its piece, above this many bits."""
 
 _ROW = re.compile(r"row ([\d]+)")
 
 
 class Tables(KeyedTables, Protocol):
-    """Tables for Spark."""
+    """Relational tables for Spark."""
 
     def frame(self, spark: SparkSession, selection: TableSelection) -> DataFrame:
-        """The rows of a table as `asked.kind`, and what the partitions tell of them (`PartitionSummary`, pickled)."""
+        """Return the rows of a table as `selection.kind`, and the pickled `PartitionSummary` of each partition."""
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row with that number is."""
+        """Return the place of the row with that number."""
 
 
 @dataclass
 class PartitionSummary:
-    """What a partition tells: its number, its rows, what was seen of the columns, and its first error."""
+    """A summary of a partition: its number, its rows, the summaries of its columns, and its first error."""
 
     part: int
     rows: int
@@ -52,7 +52,7 @@ class PartitionSummary:
     wrong: TreeanonError | tuple[str, str, str, str] | None = None
 
     def refuse(self) -> None:
-        """Raises the error, if there is one."""
+        """Raise the error, if there is one."""
         if isinstance(self.wrong, tuple):
             message, source, place, path = self.wrong
             raise DataError(message, source=source, place=place, path=path)
@@ -61,38 +61,39 @@ class PartitionSummary:
 
 
 class FolderTables:
-    """The tables of a folder that driver and workers can open: a worker reads a CSV file, or a row group of Parquet."""
+    """The tables of a folder that driver and workers can open; a worker reads a CSV file or a row group of Parquet."""
 
     def __init__(self, given: str) -> None:
         if "://" in given:
             raise UsageError(
-                f"{given}: a folder of tables must have a path that driver and workers share; give tables that lie"
+                f"{given}: a folder of tables must have a path that driver and workers share; pass tables from"
                 " elsewhere as dataframes: treeanon.anonymize({name: dataframe, …}, schema=…)"
             )
         if plain_name(given).endswith(".zip"):
-            raise UsageError(f"{given}: the engine spark reads folders of tables; unpack the zip")
-        # Workers may have another current folder.
+            raise UsageError(f"{given}: engine spark reads folders of tables; unpack the ZIP archive")
+        # Workers may have another working directory.
         self._source = FolderSource(Path(given).absolute())
         self.name, self.files, self.left_out = self._source.name, self._source.files, self._source.left_out
         for table in self.tables():
             for part in self._source.parts(table):
                 if not isinstance(part, DelimitedFile) and not Path(part.path).is_relative_to(Path(part.name).parent):
-                    raise UsageError(f"{part.name}: the engine spark reads Parquet as it is; unpack the file")
+                    raise UsageError(f"{part.name}: engine spark does not read compressed Parquet files; unpack the
+                    file")
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """All tables by name."""
+        """Return all tables by name."""
         return self._source.tables()
 
     def keys(self) -> Sequence[ForeignKey]:
-        """The foreign keys of datapackage.json."""
+        """Return the foreign keys of datapackage.json."""
         return self._source.keys()
 
     def close(self) -> None:
-        """Deletes what was copied."""
+        """Delete temporary copies."""
         self._source.close()
 
     def frame(self, spark: SparkSession, selection: TableSelection) -> DataFrame:
-        """The rows of a table; see `Tables`."""
+        """Return the rows of a table; see `Tables`."""
         pieces = self._pieces(selection.table)
         rows = [(number, pickle.dumps(piece)) for number, piece in enumerate(pieces)]
         found = spark.sparkContext.parallelize(rows, len(rows))
@@ -110,7 +111,7 @@ class FolderTables:
         return out
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is: a line of its file, or a row."""
+        """Return the place of a row: a line of its file, or a row."""
         piece = self._pieces(table)[row >> _PIECE_BITS]
         return piece.part.place(piece.start + (row & ((1 << _PIECE_BITS) - 1)))
 
@@ -124,7 +125,7 @@ class _Piece:
     start: int
 
     def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        # Where no column is wanted, one tells how many rows there are.
+        # If no column is selected, any column gives the number of rows.
         names = list(columns) or [self.part.columns[0]]
         if isinstance(self.part, DelimitedFile):
             yield from self.part.blocks(names)
@@ -133,7 +134,7 @@ class _Piece:
 
 
 def _files(batches: Batches, selection: TableSelection) -> Iterator[pa.RecordBatch]:
-    """The rows of pieces of files."""
+    """Yield the rows of pieces of files, each followed by its summary."""
     for batch in batches:
         for number, content in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
             piece: _Piece = pickle.loads(content)
@@ -150,7 +151,7 @@ def _place_in_file(piece: _Piece, row: int) -> Place:
 def _with_summary(
     summary: PartitionSummary, selection: TableSelection, blocks: Iterator[pa.Table], place: Any
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a piece, up to the first that is wrong, and what there is to tell of them."""
+    """Yield the rows of a piece up to the first invalid one, and its summary."""
     try:
         for block in blocks:
             try:
@@ -167,7 +168,7 @@ def _with_summary(
 
 
 class FrameTables:
-    """Dataframes by the names of tables; which keys tie them, the schema says."""
+    """Dataframes by table name; their keys are those of the schema."""
 
     name = "the dataframes"
     files = ""
@@ -182,25 +183,25 @@ class FrameTables:
         self._infos = {table: TableInfo(tuple(frame.columns)) for table, frame in self._frames.items()}
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """All tables by name."""
+        """Return all tables by name."""
         return self._infos
 
     def keys(self) -> Sequence[ForeignKey]:
-        """None: dataframes declare no keys."""
+        """Return none: dataframes declare no keys."""
         return ()
 
     def frame(self, spark: SparkSession, selection: TableSelection) -> DataFrame:
-        """The rows of a table; see `Tables`."""
+        """Return the rows of a table; see `Tables`."""
         found = self._frames[selection.table]
         names = found.columns
         wanted = selection.columns or names[:1]
-        # Names of columns may differ in nothing but their case, or hold a dot.
+        # Names of columns may differ only in case, or contain a dot.
         plain = found.toDF(*(f"c{number}" for number in range(len(names))))
         chosen = plain.select(*(f"c{names.index(name)}" for name in wanted))
         return map_batches(chosen, partial(_rows, selection=selection, names=tuple(wanted)), selection.kind)
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is: the partition, and the row there."""
+        """Return the place of a row: its partition, and the row there."""
         return _place_in_frame(table, row >> _PIECE_BITS, row & ((1 << _PIECE_BITS) - 1))
 
 
@@ -209,7 +210,7 @@ def _place_in_frame(table: str, part: int, row: int) -> Place:
 
 
 def _rows(batches: Batches, selection: TableSelection, names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition of a dataframe."""
+    """Yield the rows of a partition of a dataframe."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

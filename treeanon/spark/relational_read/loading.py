@@ -1,6 +1,7 @@
-"""The tables of a plan as Spark has them: read once, their columns checked, kept on the disks of the workers.
+"""Loads the tables of a plan: read once, with columns checked, and persisted on the workers' disks.
 
-What must hold of keys before they are followed: comparable, unique, in no circle; and how many lead nowhere.
+Keys are checked before they are followed: they must be comparable, unique and not in a cycle; dangling ones are
+counted.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Loaded:
-    """The tables of a plan. `frames` has their rows, `sizes` how many, `seen` what was seen of their columns.
+    """The tables of a plan: `frames` of their rows, `sizes`, and `seen`, the summaries of their columns.
 
-    `own` has the columns by which rows refer to others, where these are not those that were read. What is `kept` on
-    disks is to be given up in the end.
+    `own` has the columns by which rows refer to others, if these are not the columns that were read. Frames in `kept`
+    are persisted until `close`.
     """
 
     source: Tables
@@ -44,37 +45,37 @@ class Loaded:
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """The frame, worked out once and kept on disks."""
+        """Return the frame persisted on the workers' disks."""
         from pyspark import StorageLevel
 
         self.kept.append(frame.persist(StorageLevel.DISK_ONLY))
         return frame
 
     def close(self) -> None:
-        """Gives up what is kept."""
+        """Unpersist all frames."""
         unpersist(self.kept)
         self.kept.clear()
 
     def value(self, table: str, column: str) -> Column:
-        """The texts of a column."""
+        """Return the texts of a column."""
         from pyspark.sql import functions as f
 
         return f.col(self.selections[table].names["value", column])
 
     def key_names(self, table: str, columns: tuple[str, ...]) -> list[str]:
-        """The columns of a key, as read."""
+        """Return the columns of a key, as read."""
         return [self.selections[table].names["key", name] for name in columns]
 
     def own_names(self, key: ForeignKey) -> list[str]:
-        """The columns by which rows of a key's table refer to others."""
+        """Return the columns by which rows of a key's table refer to others."""
         return self.own.get(key) or self.key_names(key.table, key.columns)
 
     def target_names(self, key: ForeignKey) -> list[str]:
-        """The columns that a key refers to."""
+        """Return the columns that a key refers to."""
         return self.key_names(key.target, key.target_columns)
 
     def fits(self, stop: Stop) -> Column:
-        """Whether rows are of the kind that a stop's predicate asks for, or persons at the first one."""
+        """Return whether rows fulfill the predicate of a stop; at the first stop, whether they are persons."""
         from pyspark.sql import functions as f
 
         mark = self.selections[stop.table].mark
@@ -86,7 +87,7 @@ class Loaded:
 
 
 def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
-    """The tables of a plan, read; DataError for the first row that cannot be."""
+    """Read the tables of a plan; DataError names the first invalid row."""
     loaded = Loaded(source, plan, _all_selections(source, plan))
     try:
         with spark_failures(source.name):
@@ -98,7 +99,7 @@ def load(spark: SparkSession, source: Tables, plan: Plan) -> Loaded:
 
 
 def _all_selections(source: Tables, plan: Plan) -> dict[str, TableSelection]:
-    """What is wanted of all tables of a plan, and of those of what was moved from their rows."""
+    """Return the columns to read of all tables of a plan, and of the tables of their disassociated nodes."""
     out = {table: _selection(source, plan, table) for table in plan.tables()}
     for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
         name = MOVED_TABLE + table
@@ -110,7 +111,7 @@ def _all_selections(source: Tables, plan: Plan) -> dict[str, TableSelection]:
 
 
 def _selection(source: Tables, plan: Plan, table: str) -> TableSelection:
-    """What is wanted of a table."""
+    """Return the columns to read of a table."""
     info = source.tables()[table]
     followed = plan.followed()
     keys = [name for key in followed for name in key.columns if key.table == table]
@@ -124,7 +125,7 @@ def _selection(source: Tables, plan: Plan, table: str) -> TableSelection:
 
 
 def _load(spark: SparkSession, loaded: Loaded) -> None:
-    """Reads all tables in one run."""
+    """Read all tables in one job."""
     from pyspark.sql import functions as f
 
     contents: list[DataFrame] = []
@@ -140,7 +141,7 @@ def _load(spark: SparkSession, loaded: Loaded) -> None:
 
 
 def _merge_reports(loaded: Loaded, table: str, reports: list[PartitionSummary]) -> None:
-    """Takes what the partitions of a table tell; DataError for the first row that is wrong."""
+    """Merge the summaries of a table's partitions; DataError names the first invalid row."""
     for summary in reports:
         summary.refuse()
         for name, seen in summary.seen.items():
@@ -151,12 +152,12 @@ def _merge_reports(loaded: Loaded, table: str, reports: list[PartitionSummary]) 
 
 
 def united(frames: Iterable[DataFrame]) -> DataFrame:
-    """The rows of frames of one type."""
+    """Return the union of frames of one type."""
     return reduce(lambda a, b: a.unionAll(b), frames)
 
 
 def filled(names: list[str]) -> Column:
-    """Whether none of the columns is null."""
+    """Return whether none of the columns is null."""
     from pyspark.sql import functions as f
 
     return reduce(lambda a, b: a & b, (f.col(name).isNotNull() for name in names))
@@ -166,7 +167,7 @@ _NONE = ColumnSummary()
 
 
 def check_keys(loaded: Loaded, options: ReadOptions, report: ReadReport) -> None:
-    """Refuses keys that cannot be followed; rows in circles and keys that name no row are counted, if that will do."""
+    """Raise an error for keys that cannot be followed; count dangling keys and rows in cycles if errors are skipped."""
     followed = loaded.plan.followed()
     for key in followed:
         _check_types(loaded, key)
@@ -179,7 +180,7 @@ def check_keys(loaded: Loaded, options: ReadOptions, report: ReadReport) -> None
 
 
 def refuse(loaded: Loaded, what: str, table: str, row: int, names: Sequence[str] = ()) -> NoReturn:
-    """DataError about one row."""
+    """Raise DataError about one row."""
     place = loaded.source.place(table, row)
     path = columns_text(table, names) if names else ""
     raise DataError(what, source=place.source, place=place.place, path=path) from None
@@ -195,7 +196,7 @@ def _check_types(loaded: Loaded, key: ForeignKey) -> None:
 
 
 def _check_unique(loaded: Loaded) -> None:
-    """Refuses rows with one key, where rows of others refer to it or it is declared to be the primary one."""
+    """Raise DataError for duplicate keys, if other rows refer to them or they are declared as primary."""
     from pyspark.sql import functions as f
 
     reasons: dict[tuple[str, tuple[str, ...]], ForeignKey | None] = {}
@@ -222,7 +223,7 @@ def _check_unique(loaded: Loaded) -> None:
 
 
 def _repeated(loaded: Loaded, table: str, columns: tuple[str, ...]) -> tuple[int, int]:
-    """The first row whose key another has before it, and the first of these."""
+    """Return the first row with a duplicate key, and the first row with the same key."""
     from pyspark.sql import functions as f
 
     names = loaded.key_names(table, columns)
@@ -253,7 +254,7 @@ def _check_dangling(loaded: Loaded, keys: Sequence[ForeignKey], options: ReadOpt
 
 
 def targets_of(loaded: Loaded, key: ForeignKey) -> DataFrame:
-    """What a key can refer to, as columns of names that no table has."""
+    """Return the targets of a key, in columns whose names no table has."""
     from pyspark.sql import functions as f
 
     names = loaded.target_names(key)
@@ -261,14 +262,14 @@ def targets_of(loaded: Loaded, key: ForeignKey) -> DataFrame:
 
 
 def equal(own: Sequence[str], targets: Sequence[str]) -> list[Column]:
-    """The conditions that columns are equal, one by one."""
+    """Return the conditions that columns are equal pairwise."""
     from pyspark.sql import functions as f
 
     return [f.col(a) == f.col(b) for a, b in zip(own, targets, strict=True)]
 
 
 def counted(counts: Mapping[int, DataFrame]) -> dict[int, tuple[int, int]]:
-    """Frames of one row with a count and the number of a row, counted at once."""
+    """Evaluate frames of one row (a count and a row number) in one job."""
     from pyspark.sql import functions as f
 
     if not counts:
@@ -281,7 +282,7 @@ def counted(counts: Mapping[int, DataFrame]) -> dict[int, tuple[int, int]]:
 
 
 def _leave_circles(loaded: Loaded, key: ForeignKey, options: ReadOptions, report: ReadReport) -> None:
-    """Has rows refer to none where they would come back to themselves; DataError if that is asked for."""
+    """Remove references that form a cycle; DataError unless errors are skipped."""
     from pyspark.sql import functions as f
 
     circle = circle_of(loaded, key)
@@ -302,10 +303,10 @@ def _leave_circles(loaded: Loaded, key: ForeignKey, options: ReadOptions, report
 
 
 def circle_of(loaded: Loaded, key: ForeignKey) -> DataFrame | None:
-    """The keys of the rows that lead back to themselves, in the column `circled`; None where there are none.
+    """Return the keys of the rows in cycles, in the column `circled`; None if there are none.
 
-    Who is reached in 2, 4, 8 … steps is known from who is reached in half as many. After more steps than there are
-    rows, only rows in circles are.
+    Rows reached in 2, 4, 8 … steps follow from those reached in half as many. After more steps than there are rows,
+    only rows in cycles remain.
     """
     from pyspark.sql import functions as f
 
@@ -322,7 +323,7 @@ def circle_of(loaded: Loaded, key: ForeignKey) -> DataFrame | None:
 
 
 def _as(names: Sequence[str], others: Sequence[str]) -> list[Column]:
-    """Columns by the names of others."""
+    """Return columns renamed to others."""
     from pyspark.sql import functions as f
 
     return [f.col(a).alias(b) for a, b in zip(names, others, strict=True)]

@@ -1,8 +1,8 @@
-"""Reads tables tied by foreign keys as the texts of nested documents, one for each person.
+"""Reads relational tables as the texts of nested documents, one for each person.
 
-Persons as nested documents: rows of child tables are gathered under those they refer to, looked-up ones put in.
+Rows of child tables are collected under the rows they refer to; looked-up rows are inserted where they are referred to.
 
-Tables of a release that hold what was disassociated from rows of others: put into the documents of these rows.
+Nodes that a release holds in tables of their own, because they were disassociated, are inserted as well.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def check_moved(found: ReachedRows) -> None:
-    """Refuses moved nodes without a place; and those that only one machine reads, as no release of ours has them."""
+    """Raise an error for disassociated nodes without a place, and for forms of them that only the local engine reads."""
     loaded = found.loaded
     for table, selections in loaded.selections.items():
         name = MOVED_TABLE + table
@@ -126,7 +126,7 @@ def _check_places(found: ReachedRows, above: ForeignKey, row: ForeignKey) -> Non
 
 
 def _held(found: ReachedRows, table: str) -> tuple[Column, Column]:
-    """The classes that moved nodes may lie under in a row of a table, and those for which several have the row."""
+    """Return the classes that disassociated nodes of a row may lie under, and those for which several persons have it."""
     from pyspark.sql import functions as f
 
     plan = found.loaded.plan
@@ -141,13 +141,13 @@ def _held(found: ReachedRows, table: str) -> tuple[Column, Column]:
 
 
 def _names(plan: Plan, stop: Stop) -> list[str]:
-    """The classes that moved nodes may lie under in rows at a stop."""
+    """Return the classes that disassociated nodes of rows at a stop may lie under."""
     names = [published.name for published in plan.layout.classes if published.container == stop.container]
     return ["/", *names] if stop.container == 0 else names
 
 
 def moved_at(loaded: Loaded, stops: Sequence[Stop]) -> DataFrame | None:
-    """What was moved from the rows that are containers at these stops, by the key of the row (a0, …), as JSON texts."""
+    """Return the disassociated nodes of the rows at these stops as JSON texts, by the key of the row (a0, …)."""
     from pyspark.sql import functions as f
 
     name = MOVED_TABLE + stops[0].table
@@ -166,7 +166,7 @@ def moved_at(loaded: Loaded, stops: Sequence[Stop]) -> DataFrame | None:
 
 
 def _trees(batches: Batches, keys: int) -> Iterator[pa.RecordBatch]:
-    """The nodes of rows as the JSON texts of trees."""
+    """Yield the nodes of rows as the JSON texts of trees."""
     for batch in batches:
         texts = [json.dumps(_grouped(nodes), ensure_ascii=False) for nodes in batch.column(keys).to_pylist()]
         columns = [*batch.columns[:keys], pa.array(texts, pa.string())]
@@ -175,7 +175,7 @@ def _trees(batches: Batches, keys: int) -> Iterator[pa.RecordBatch]:
 
 
 def _grouped(nodes: list[list[str | None]]) -> dict[str, list[Any]]:
-    """Nodes as trees, grouped by the class that they lie under.
+    """Return nodes as trees, grouped by the class that they lie under.
 
     >>> _grouped([["1", None, "ill", "drug", "x"], ["2", "1", "ill", "dose", "5"]])
     {'ill': [['drug', 'x', [['dose', '5', []]]]]}
@@ -192,9 +192,9 @@ Labels = tuple[str, ...]
 
 
 def documents(loaded: Loaded) -> DataFrame:
-    """The persons as JSON texts in the column `text`, in an order that is the same each time.
+    """Return the persons as JSON texts in the column `text`, in a deterministic order.
 
-    A task that is done again must find the same rows: what is written depends on their places.
+    A repeated task must find the same rows, as what is written depends on their places.
     """
     from pyspark.sql import functions as f
 
@@ -206,7 +206,7 @@ def documents(loaded: Loaded) -> DataFrame:
 
 
 def _nested(loaded: Loaded, labels: Labels) -> DataFrame:
-    """The rows of the table that paths come to by these labels, each with its `document`."""
+    """Return the rows of the table at the end of these path labels, each with its `document`."""
     from pyspark.sql import functions as f
 
     stops = [stop for stop in loaded.plan.stops if stop.labels == labels]
@@ -225,13 +225,13 @@ def _nested(loaded: Loaded, labels: Labels) -> DataFrame:
 
 
 def _below(loaded: Loaded, labels: Labels) -> Sequence[Stop]:
-    """The stops one step further, one for all that differ in their predicates only."""
+    """Return the stops one step further; stops that differ only in predicates count as one."""
     further = [stop for stop in loaded.plan.stops if stop.labels[:-1] == labels and stop.labels]
     return list({stop.labels: stop for stop in reversed(further)}.values())[::-1]
 
 
 def _with(loaded: Loaded, frame: DataFrame, stop: Stop, name: str) -> DataFrame:
-    """The rows above with the documents of those at a stop: of all that refer to them, or of the one they refer to."""
+    """Join rows with the documents at a stop: those of all rows that refer to them, or of the row they refer to."""
     from pyspark.sql import functions as f
 
     assert stop.link is not None
@@ -247,27 +247,27 @@ def _with(loaded: Loaded, frame: DataFrame, stop: Stop, name: str) -> DataFrame:
 
 
 def _joined(frame: DataFrame, found: DataFrame, here: Sequence[str]) -> DataFrame:
-    """The rows of a frame with what was found for their columns `here`, which are a0, … there."""
+    """Join a frame with `found` where the columns `here` equal a0, … of `found`."""
     at = [f"a{number}" for number in range(len(here))]
     return frame.join(found, equal(here, at), "left").drop(*at)
 
 
 def lines_of_folder(spark: SparkSession, source: str, schema: Schema, options: ReadOptions) -> Lines:
-    """The persons of a folder of tables."""
+    """Return the persons of a folder of tables."""
     return joined(spark, FolderTables(source), schema, options)
 
 
 def lines_of_frames(frames: Mapping[str, DataFrame], schema: Schema, options: ReadOptions) -> Lines:
-    """The persons of dataframes, which are tables by these names."""
+    """Return the persons of dataframes, given by table name."""
     for frame in frames.values():
         return joined(frame.sparkSession, FrameTables(frames), schema, options)
-    raise UsageError("there is no dataframe: give one for each table, as {name: dataframe, …}")
+    raise UsageError("no dataframe given: pass one for each table, as {name: dataframe, …}")
 
 
 def joined(spark: SparkSession, source: Tables, schema: Schema, options: ReadOptions) -> Lines:
-    """The persons of tables: texts to be read by `nested` of the schema with its keys, both of which the lines have.
+    """Join tables into the texts of persons, which the nested schema reads; the lines hold both schemas.
 
-    The tables are kept on the disks of the workers until the lines are closed.
+    The tables are persisted on the workers' disks until the lines are closed.
     """
     schema = resolved(schema, source)
     plan = make_plan(schema)

@@ -1,1 +1,1 @@
-"""Releases by Spark whose records are written as tables that refer to each other by keys."""
+"""Releases by Spark that are written as relational tables."""

@@ -1,8 +1,8 @@
-"""Publishes what is read from tables as tables again: refused before any work, or written, read again, and checked.
+"""Publishes relational input as relational tables: checked before any work, written, read again, and checked.
 
-Writes tables by Spark: each in a folder of its own, as files of rows in the order of their numbers.
+Each table is written to a folder of its own, as files of rows in the order of their numbers.
 
-The place of a release as tables: a folder for each, and the description of them all, which appear as one.
+The folders and the datapackage.json that describes them appear together, or not at all.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 
 def folders_of(tables: list[TableOut]) -> list[str]:
-    """The name of the folder of each table."""
+    """Return the name of the folder of each table."""
     return file_names([table.name for table in tables], "")
 
 
 def save_tables(spread: DistributedTables, files: str, place: str) -> None:
-    """Writes the tables to folders at a place, as csv, tsv or parquet."""
+    """Write the tables to folders, as CSV, TSV or Parquet files."""
     for held, (table, folder) in enumerate(zip(spread.tables, folders_of(spread.tables), strict=True)):
         chunks = spread.frame.where(f"held = {held}").select("rows")
         if files == "parquet":
@@ -58,7 +58,7 @@ def save_tables(spread: DistributedTables, files: str, place: str) -> None:
 
 
 def _type(table: TableOut) -> Any:
-    """The type of a table's rows."""
+    """Return the type of a table's rows."""
     from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType
 
     types = {"integer": LongType, "number": DoubleType, "text": StringType}
@@ -72,11 +72,11 @@ def _rows(batches: Batches) -> Iterator[pa.RecordBatch]:
 
 
 def _lines(batches: Batches, header: str, files: str) -> Iterator[pa.RecordBatch]:
-    """The text of a file: the names of the columns, and the rows."""
+    """Yield the text of a file: the names of the columns, and the rows."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    # Spark makes a file for the first partition in any case: it holds the names at least.
+    # Spark always writes a file for the first partition: it holds at least the header.
     is_first = context is None or context.partitionId() == 0
     if is_first:
         yield batch_of("text string", [header])
@@ -88,25 +88,27 @@ def _lines(batches: Batches, header: str, files: str) -> Iterator[pa.RecordBatch
 
 
 def _written(rows: pa.Table, files: str, *, header: bool = True) -> str:
-    """Rows as the text of a file, without its last line end: Spark writes one."""
+    """Return rows as the text of a file, without the final line break, which Spark adds."""
     written = io.BytesIO()
     write_lines(rows, delimiter_of(files), written, header=header)
     return written.getvalue().decode().removesuffix("\n")
 
 
 class TablesTarget(Target):
-    """A folder that appears whole, and replaces another only if that is a release of tables too."""
+    """A folder that appears whole, and that replaces an existing folder only if that holds a release of tables."""
 
     def __init__(self, spark: SparkSession, name: str, files: str, *, force: bool) -> None:
         self.files = files
         self.tables: list[TableOut] = []
         super().__init__(spark, name, f".{files}", force=force)
         if self.place.toUri().getScheme() != "file":
-            # What was written is read again by its path, as anybody would.
-            raise UsageError(f"{name}: tables go to a folder that driver and workers share by its path (file:///…)")
+            # The written files are read again by their path.
+            raise UsageError(
+                f"{name}: tables must go to a folder that driver and workers share by its path (file:///…)"
+            )
 
     def is_ours(self, names: list[str]) -> bool:
-        """Whether the place holds nothing but a release of tables."""
+        """Return whether the folder holds nothing but a release of tables."""
         if PACKAGE not in names:
             return False
         found: dict[bool, list[str]] = {True: [], False: []}
@@ -114,12 +116,12 @@ class TablesTarget(Target):
         return is_package(self._read(self.path(self.place, PACKAGE)), found[False], found[True])
 
     def write_tables(self, spread: DistributedTables, check: Callable[[str], None]) -> None:
-        """Has tables written; they appear once `check` has passed the folder."""
+        """Write tables to the hidden folder, check them there, and move them to the target."""
         self.tables = spread.tables
         self.write(lambda place: save_tables(spread, self.files, place), check)
 
     def arrange(self) -> None:
-        """Gives all files neutral names, and describes them."""
+        """Give all files neutral names, and write datapackage.json."""
         paths = []
         for folder in folders_of(self.tables):
             names = self.rename_files(self.path(self.aside, folder))
@@ -131,7 +133,7 @@ class TablesTarget(Target):
             stream.close()
 
     def _list(self, folder: Any, above: str, names: dict[bool, list[str]]) -> None:
-        """Adds the names of what is in a folder: of folders, and of files."""
+        """Add the names of the folders and files in a folder."""
         for status in self.system.listStatus(folder):
             name = above + status.getPath().getName()
             names[bool(status.isDirectory())].append(name)
@@ -147,9 +149,9 @@ class TablesTarget(Target):
 
 
 def tables_target(spark: SparkSession, job: Job) -> TablesTarget:
-    """The folder that a job's tables go to; UsageError if tables of their keys cannot be written again."""
+    """Return the target of a job's tables; UsageError if tables with these keys cannot be written."""
     if job.target.lower().endswith(".zip"):
-        raise UsageError(f"{job.target}: the engine spark writes tables to a folder; name one")
+        raise UsageError(f"{job.target}: engine spark writes tables to a folder; name a folder")
     check_target("tables", job.target, None)
     with closing(FolderTables(job.source)) as source:
         schema = resolved(job.schema, source)
@@ -158,7 +160,7 @@ def tables_target(spark: SparkSession, job: Job) -> TablesTarget:
 
 
 def files_of(schema: Schema) -> str:
-    """The kind of files in which tables are written: that in which they were read."""
+    """Return the format of the tables' files: that of the input."""
     return (schema.input.relations.files if schema.input.relations is not None else "") or "csv"
 
 
@@ -171,7 +173,9 @@ def write_tables(
     seed: int | None,
     notify: Notify,
 ) -> Verdict:
-    """The verdict on the tables written to a target, by the schema of `tables` with its keys; `schema` is as given."""
+    """Write tables to a target; return the verdict on what was written. `tables` is the schema with all keys, `schema`
+    the given one.
+    """
     notify("writing")
     spark, after = dataset.frame.sparkSession, solved.loss.after
     verdicts: list[Verdict] = []
@@ -189,6 +193,6 @@ def write_tables(
 
 
 def _refuse_more(name: str, report: ReadReport | None) -> None:
-    """Refuses tables that say more than the trees."""
+    """Raise GuaranteeError for tables that say more than the trees."""
     if report is not None and (report.strays() or report.keys or report.dropped.paths()):
-        raise GuaranteeError(f"{name}: not published, for its tables say more than the trees: please report it")
+        raise GuaranteeError(f"{name}: not published: its tables say more than the trees; please report this bug")

@@ -1,13 +1,13 @@
-"""Published records as tables with fresh keys, made of parts by the workers and written as files of each table.
+"""Published records as relational tables with fresh keys, made by the workers in random parts.
 
-Published records in random parts of a collection, each of which one worker lays out in the rows of its tables.
+A worker lays out a part of the records in rows of tables.
 
-One part of a release laid out in rows of tables, and what it tells of itself before rows can be numbered.
+Before rows can be numbered, every part reports how many rows it has and which looked-up rows.
 
-Numbers for the rows of all parts: those that are one have one number, those of a part lie in a range of their own.
+Equal looked-up rows of different parts share one number; the other rows of a part have a range of numbers of their own.
 
-The range of a part tells nothing beyond what the tables tell: which rows are a person's can be seen by their keys, and
-the parts are random.
+The range of a part reveals nothing beyond the tables: keys show which rows belong to a person, and the parts are
+random.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 
 PARTS = f"{BLOCKS}, part int, place binary"
-"""The type of a row of some records of a part, each with its place there."""
+"""The type of a row with some records of a part, and their places there."""
 
 _RECORDS = 250_000
 _NODES = 8_000_000
 
 
 def parts_for(records: int, nodes: int) -> int:
-    """How many parts there are to be of so many records: what a worker can lay out at once.
+    """Return the number of parts such that a worker can lay out one at once.
 
     >>> parts_for(10, 50), parts_for(1_000_000, 5_000_000), parts_for(10, 80_000_000)
     (1, 4, 10)
@@ -60,7 +60,7 @@ def parts_for(records: int, nodes: int) -> int:
 
 
 def parted(dataset: Dataset, recipe: Recipe, parts: int, secret: bytes) -> DataFrame:
-    """The published records in so many parts, by random places that are the same for every attempt at a task."""
+    """Divide the published records into parts at random, in the same way for every attempt at a task."""
     work = partial(_split, broadcast=recipe.broadcast(dataset), parts=parts, secret=secret)
     return map_batches(dataset.frame, work, PARTS).repartition(parts, "part")
 
@@ -84,7 +84,7 @@ def _split(batches: Batches, broadcast: Any, parts: int, secret: bytes) -> Itera
 
 
 def part_forest(table: pa.Table, schema: Schema, classes: Classes) -> Forest:
-    """The records of a part, in the order of their places, however its rows have come together."""
+    """Return the records of a part in the order of their places, whatever the order of its rows."""
     batches = [(batch, row) for batch in table.to_batches() for row in range(batch.num_rows)]
     forests = [block_forest(batch, row, schema, classes) for batch, row in batches]
     places = np.concatenate([np.frombuffer(batch.column(4)[row].as_buffer(), np.uint64) for batch, row in batches])
@@ -102,13 +102,14 @@ def part_forest(table: pa.Table, schema: Schema, classes: Classes) -> Forest:
 
 
 LOOKED_UP = "part int, held int, row int, name binary"
-"""A row of a part that is one with equal rows of other parts: its table, its place there, and a secret name for what it
-holds; or (table -1) what the part tells of itself."""
+"""A looked-up row of a part, which is merged with equal rows of other parts: its table, its place there, and a secret
+name for its content; or (table -1) the summary of the part.
+"""
 
 
 @dataclass(frozen=True)
 class PartSummary:
-    """What a part tells of itself: how many rows of each table are its own, and what it can agree upon."""
+    """The summary of a part: the number of its own rows by table, and what all parts must agree upon."""
 
     part: int
     own: Mapping[str, int]
@@ -117,7 +118,7 @@ class PartSummary:
 
 @dataclass(frozen=True)
 class Work:
-    """All that the workers need to make tables of parts; `shared` is the schema of the records."""
+    """What the workers need to make tables of parts; `shared` is the broadcast schema of the records."""
 
     needs: Needs
     primary: Mapping[str, tuple[str, ...]]
@@ -130,18 +131,18 @@ class Work:
         return list(dict.fromkeys(stop.table for stop in self.needs.plan.stops))
 
     def laid_out(self, part: pa.Table) -> tuple[Forest, Rows]:
-        """The records of a part, and their rows."""
+        """Return the records of a part, and their rows."""
         schema = self.shared.value
         forest = part_forest(part, schema, classes_of(schema))
         return forest, lay_out(forest, self.needs)
 
     def name(self, stop: int, held: bytes) -> bytes:
-        """A name for what a looked-up row holds, of which nobody else can make anything, nor of the order of names."""
+        """Return a keyed hash of the content of a looked-up row, which reveals neither the content nor an order."""
         key = hashlib.sha256(self.secret).digest()
         return hashlib.blake2b(b"%d " % stop + held, key=key, digest_size=16).digest()
 
     def survey(self, part: pa.Table) -> pa.Table:
-        """The looked-up rows of a part, and what it tells of itself, as rows of LOOKED_UP."""
+        """Return the looked-up rows of a part and its summary, as rows of LOOKED_UP."""
         number = part.column("part")[0].as_py()
         forest, rows = self.laid_out(part)
         plan = self.needs.plan
@@ -166,14 +167,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Overview:
-    """What all parts agree upon, and for each the number of the last row, of each table, that comes before its own."""
+    """What all parts agree upon, and for each part and table the number of the last row before its own."""
 
     agreed: Agreed
     before: Mapping[int, Mapping[str, int]]
 
 
 def overview(summaries: Sequence[PartSummary], merged: Mapping[str, int]) -> Overview:
-    """The overview of what the parts tell; of each table `merged` rows are no part's own, and come first."""
+    """Return the overview of the parts; the first `merged` rows of each table are looked-up rows."""
     agreed = reduce(Agreed.with_part, (part.agreed for part in summaries))
     last = {table: merged.get(table, 0) for part in summaries for table in part.own}
     before = {}
@@ -185,9 +186,9 @@ def overview(summaries: Sequence[PartSummary], merged: Mapping[str, int]) -> Ove
 
 
 def numbers_of(looked_up: DataFrame) -> DataFrame:
-    """The number of every looked-up row of every part, and whether it is this one's to write it.
+    """Return the number of every looked-up row of every part, and whether this part writes it.
 
-    Rows of one name have one number, in the order of names, which are secret.
+    Rows with equal names share a number; numbers follow the order of the secret names.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as f
@@ -200,26 +201,26 @@ def numbers_of(looked_up: DataFrame) -> DataFrame:
 
 
 def count_distinct(looked_up: DataFrame, tables: Sequence[str]) -> dict[str, int]:
-    """How many looked-up rows of each table there are, equal ones counted once."""
+    """Return the number of distinct looked-up rows of each table."""
     counts = looked_up.select("held", "name").distinct().groupBy("held").count().collect()
     return {tables[row["held"]]: int(row["count"]) for row in counts}
 
 
 def random_order(secret: bytes, part: int, table: str, count: int) -> Longs:
-    """The numbers below a count in a random order that is the same for every attempt."""
+    """Return the numbers below `count` in random order, the same for every attempt at a task."""
     digest = hashlib.shake_256(b"%s order %d %s" % (secret, part, table.encode())).digest(8 * count)
     return np.argsort(np.frombuffer(digest, np.uint64), kind="stable").astype(np.int64)
 
 
 CHUNKS = "held int, rows binary"
-"""Some rows of a table, by its number, as a stream of Arrow."""
+"""Some rows of a table (given by number) as an Arrow stream."""
 
 _ROWS_A_CHUNK = 20_000
 
 
 @dataclass(frozen=True)
 class DistributedTables:
-    """The tables of a release: what each is (without rows), and rows of CHUNKS for all of them."""
+    """The tables of a release: their descriptions without rows, and rows of CHUNKS for all of them."""
 
     tables: list[TableOut]
     frame: DataFrame
@@ -229,7 +230,7 @@ class DistributedTables:
 def distributed_tables(
     dataset: Dataset, recipe: Recipe, schema: Schema, seed: int | None, parts: int
 ) -> Iterator[DistributedTables]:
-    """The tables of what is published of a dataset, by a resolved schema of tables; the workers hold them meanwhile."""
+    """Provide the tables of a release by a resolved relational schema; the workers keep them meanwhile."""
     shared = without_hierarchies(schema)
     work = Work(needs_of(shared), kept_primary(shared), secret_of(seed), dataset.shared)
     with (
@@ -246,7 +247,7 @@ def distributed_tables(
 
 
 def shapes(schema: Schema, classes: Classes, work: Work, found: Overview) -> list[TableOut]:
-    """The tables as they are, but without rows."""
+    """Return the tables without their rows."""
     nothing = np.empty(0, np.int32)
     forest = Forest(schema, classes, np.zeros(1, np.int64), nothing, nothing)
     return _made(forest, lay_out(forest, work.needs), work, found, lambda _, count: np.zeros(count, np.int64))
@@ -259,7 +260,7 @@ def _made(forest: Forest, rows: Rows, work: Work, found: Overview, numbered: Num
 
 
 def made_part(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> Iterator[TableOut]:
-    """The tables of a part, without the looked-up rows that others write."""
+    """Yield the tables of a part without the looked-up rows that other parts write."""
     number = part.column("part")[0].as_py()
     forest, rows = work.laid_out(part)
     numbers = _Numbers(work, number, found.before[number], looked_up, blocks_of(work.needs.plan, rows))
@@ -273,7 +274,7 @@ def made_part(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) 
 
 
 def _chunks(part: pa.Table, looked_up: pa.Table, work: Work, found: Overview) -> pa.Table:
-    """The tables of a part as rows of CHUNKS."""
+    """Return the tables of a part as rows of CHUNKS."""
     batches = [batch_of(CHUNKS, [], [])]
     for held, table in enumerate(made_part(part, looked_up, work, found)):
         for batch in table.data.combine_chunks().to_batches(max_chunksize=_ROWS_A_CHUNK):
@@ -289,7 +290,7 @@ def _packed(batch: pa.RecordBatch) -> bytes:
 
 
 class _Numbers:
-    """The numbers of a part's rows; `others` tells for each table which of them other parts write."""
+    """The numbers of a part's rows; `others` marks, by table, the rows that other parts write."""
 
     def __init__(
         self,
@@ -314,9 +315,9 @@ class _Numbers:
             self.serial[table], self.others[table] = serial, others
 
     def own(self, table: str, count: int) -> Longs:
-        """Numbers that no other part has."""
+        """Return numbers that no other part has."""
         return random_order(self.work.secret, self.part, table, count) + self.before[table] + 1
 
     def numbered(self, table: str, count: int) -> Longs:
-        """The numbers of the rows of a table."""
+        """Return the numbers of the rows of a table."""
         return self.serial[table] if table in self.serial else self.own(table, count)

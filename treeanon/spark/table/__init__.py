@@ -1,1 +1,1 @@
-"""Tables, a row a person: read, searched, written and checked over all partitions."""
+"""Flat tables: read, searched, written and checked over all partitions."""

@@ -40,7 +40,7 @@ class RowFingerprint:
 
 
 def fingerprint_of(frame: DataFrame, columns: int) -> RowFingerprint:
-    """The fingerprint of rows with texts v0, v1, …"""
+    """Return the fingerprint of rows with texts v0, v1, …"""
     from pyspark.sql import functions as f
 
     marked = [f.coalesce(f.concat(f.lit("="), f.col(f"v{i}")), f.lit("-")) for i in range(columns)]
@@ -50,7 +50,7 @@ def fingerprint_of(frame: DataFrame, columns: int) -> RowFingerprint:
 
 
 def check_written(frame: DataFrame, columns: Sequence[Column], models: Sequence[Model]) -> tuple[TableVerdict, int]:
-    """The verdict on rows with texts v0, v1, …, and the sum of the squares of the sizes of their groups."""
+    """Return the verdict on rows with texts v0, v1, …, and the sum of the squares of the sizes of their groups."""
     from pyspark.sql import functions as f
 
     begun = time.perf_counter()
@@ -96,7 +96,7 @@ def _collected(reports: DataFrame, models: dict[int, Model], column: str | None)
 
 
 def _by_size(batches: Batches, models: dict[int, Model]) -> Iterator[pa.RecordBatch]:
-    """The groups that fail, of models that look at nothing but sizes."""
+    """Yield the groups that fail, of models that look at nothing but sizes."""
     for batch in batches:
         sizes = batch.column(0).to_numpy()
         if len(sizes):
@@ -112,7 +112,7 @@ def _failing(groups: Groups, models: dict[int, Model]) -> pa.RecordBatch:
 
 
 def _of_column(cells: DataFrame, alike: list[str], value: str, column: Column, models: dict[int, Model]) -> DataFrame:
-    """The groups that fail, of models of one sensitive column; the others are joined to the quasi columns."""
+    """Return the groups that fail, of models of one sensitive column; the others are joined to the quasi columns."""
     from pyspark.sql import functions as f
 
     counted = cells.groupBy(value).agg(f.sum("persons").alias("persons")).toArrow()
@@ -125,7 +125,7 @@ def _of_column(cells: DataFrame, alike: list[str], value: str, column: Column, m
 
 
 def _by_values(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
-    """The groups that fail; rows of one group come one after the other, and may go over the end of a batch."""
+    """Yield the groups that fail; rows of one group come one after the other, and may go over the end of a batch."""
     name, hierarchy, whole, models = shared.value
     left: pa.Table | None = None
     for batch in batches:
@@ -143,7 +143,7 @@ def _by_values(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
 
 
 def _starts(some: pa.Table) -> Longs:
-    """Where each group begins: a row that differs from the one before in a column by which they are alike."""
+    """Return where each group begins: a row that differs from the one before in a column by which they are alike."""
     begins = np.zeros(len(some), np.bool_)
     begins[:1] = True
     for column in some.columns[:-2]:
@@ -153,7 +153,7 @@ def _starts(some: pa.Table) -> Longs:
 
 
 def _groups(some: pa.Table, starts: Longs, name: str, hierarchy: Hierarchy, whole: Longs) -> Groups:
-    """The groups of rows with their histograms of the last column but one, weighted by the last."""
+    """Return the groups of rows with their histograms of the last column but one, weighted by the last."""
     persons = some.column(some.num_columns - 1).to_numpy()
     values = _codes(some.column(some.num_columns - 2), hierarchy)
     group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(some))))
@@ -164,7 +164,7 @@ def _groups(some: pa.Table, starts: Longs, name: str, hierarchy: Hierarchy, whol
 
 
 def _codes(texts: pa.ChunkedArray, hierarchy: Hierarchy) -> Longs:
-    """The nodes of texts, and one more than all for a missing one."""
+    """Return the nodes of texts, and one more than all for a missing one."""
     coded = texts.combine_chunks().dictionary_encode()
     known = np.append(hierarchy.encode(coded.dictionary.to_pylist()), len(hierarchy)).astype(np.int64)
     if (known < 0).any():

@@ -1,6 +1,6 @@
-"""Publishes tables by Spark: reads, searches, writes aside, checks what was written, commits.
+"""Publishes flat tables with Spark: read, search, write to a hidden folder, check what was written, commit.
 
-Writes published rows as files of their own order, and reads them again as anybody would.
+Published rows are written in random order, and read again with the reader of releases.
 """
 
 from __future__ import annotations
@@ -59,25 +59,25 @@ _ROWS_A_TEXT = 10_000
 
 
 def in_order(published: PublishedRows, rows: int) -> DataFrame:
-    """The published rows in the order of their places, in so many partitions as there are to be files."""
+    """Return the published rows in the order of their places, one partition for each file to write."""
     names = [f"v{i}" for i in range(len(published.columns))]
     parts = published.frame.repartition(max(-(-rows // _ROWS_A_FILE), 1), "place")
     return parts.sortWithinPartitions("place", *names).select(*names)
 
 
 def named(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
-    """The rows with the columns' own names."""
+    """Return the rows with the columns' own names."""
     return frame.toDF(*(column.header for column in columns))
 
 
 def save(frame: DataFrame, columns: tuple[Column, ...], form: str, delimiter: str, place: str) -> None:
-    """Writes ordered rows to a folder."""
+    """Write ordered rows to a folder."""
     if form == "parquet":
         named(frame, columns).write.parquet(place)
         return
     if _holds_line_end(frame):
         raise GuaranteeError(
-            "a value of the release holds a line end, at which Spark cuts files: publish it as Parquet (--to parquet)"
+            "a value of the release holds a line break, at which Spark splits files: publish Parquet (--to parquet)"
         )
     headers = [column.header for column in columns]
     lines = map_batches(frame, partial(_lines, headers=headers, delimiter=delimiter), "text string")
@@ -93,13 +93,13 @@ def _holds_line_end(frame: DataFrame) -> bool:
 
 
 def _lines(batches: Batches, headers: list[str], delimiter: str) -> Iterator[pa.RecordBatch]:
-    """The text of a file: a header, if there is a row, and the rows."""
+    """Yield the text of a file: the header and the rows, or nothing if there are no rows."""
     is_first = True
     for batch in batches:
         for at in range(0, len(batch), _ROWS_A_TEXT):
             some = pa.Table.from_batches([batch.slice(at, _ROWS_A_TEXT)]).rename_columns(headers)
             if len(headers) == 1:
-                # A line with nothing in it would be no row.
+                # An empty line would not be read as a row.
                 some = pa.table({headers[0]: pc.fill_null(some.column(0), "")})
             written = io.BytesIO()
             options = csv.WriteOptions(include_header=is_first, delimiter=delimiter, quoting_style="needed")
@@ -109,24 +109,24 @@ def _lines(batches: Batches, headers: list[str], delimiter: str) -> Iterator[pa.
 
 
 def read_again(given: Input, columns: tuple[Column, ...]) -> DataFrame:
-    """The texts v0, v1, … of what was written, read by the reader of releases with the columns' own hierarchies."""
+    """Read what was written with the hierarchies of its columns; return the texts v0, v1, …"""
     shared = given.lines.frame.sparkSession.sparkContext.broadcast(given.schema)
     work = partial(_again, pieces=given.pieces, shared=shared)
     return map_batches(given.lines.frame, work, text_kinds(len(columns)).removeprefix("place long, "))
 
 
 def written_input(spark: Any, place: str, columns: tuple[Column, ...], form: str, delimiter: str) -> Input:
-    """What was written to a place, to be read."""
+    """Return the written files of a folder as an input."""
     return input_of_files(spark, place, _schema(columns, form), form, delimiter if form == "csv" else "")
 
 
 def frame_input(frame: DataFrame, columns: tuple[Column, ...]) -> Input:
-    """A published dataframe, to be read."""
+    """Return a published dataframe as an input."""
     return input_of_frame(frame, _schema(columns, "csv"), "the release")
 
 
 def _schema(columns: tuple[Column, ...], form: str) -> Schema:
-    """The schema of what was written: coded columns have their hierarchies, the others any values."""
+    """Return the schema of what was written: hierarchies for coded columns, any value for the others."""
     schema = released_schema(columns, form)
     classes = (
         spec if column.role in CODED else replace(spec, hierarchy=Flat())
@@ -141,7 +141,7 @@ def _again(batches: Batches, pieces: Pieces, shared: Any) -> Iterator[pa.RecordB
         try:
             table = table_of_rows(piece.open(), schema, ReadOptions(), published=True)
         except TreeanonError:
-            # What cannot be read is not what was to be written, which the fingerprints tell.
+            # Unreadable rows are missing from the fingerprint, so that the check fails.
             return
         kinds = text_kinds(len(table.columns)).removeprefix("place long, ")
         yield batch_of(kinds, *(column.texts() for column in table.columns))
@@ -151,7 +151,7 @@ _OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd")
 
 
 def is_of_rows(schema: Schema, arguments: Mapping[str, Any]) -> bool:
-    """Whether what is asked for of a dataframe is a release of rows: by the search, or by the format of the schema."""
+    """Return whether a dataframe is to be published as rows: by the algorithm, or by the format of the schema."""
     if arguments.get("algorithm") is not None:
         return arguments["algorithm"] in TABLE_ALGORITHMS
     return schema.input.is_flat and not any(arguments.get(name) is not None for name in ("m", "n", "negative"))
@@ -166,7 +166,7 @@ def table_request_of(
     max_suppressed: int | float | str = 0,
     **arguments: Any,
 ) -> TableRequest:
-    """What is asked by names, as of `treeanon.release.anonymize_table`."""
+    """Return the request for the keyword arguments of `treeanon.release.anonymize_table`."""
     of_models = {name: arguments.pop(name) for name in _OF_MODELS if name in arguments}
     given = {name: value for name, value in arguments.items() if value is not None}
     found = (*models_of(l=l, **of_models), *models)
@@ -175,7 +175,7 @@ def table_request_of(
 
 
 def publish_table(job: Job, request: TableRequest, notify: Notifier) -> TableRelease:
-    """The release of a job's input that a request asks for, written as a folder of files and checked."""
+    """Anonymize a job's input as requested; return the release, written as a folder of files and checked."""
     from treeanon.spark.engine import prepared
 
     check_request(request, job.schema)
@@ -193,7 +193,7 @@ def publish_table(job: Job, request: TableRequest, notify: Notifier) -> TableRel
 
 
 def target_format(job: Job, form: str) -> str:
-    """csv or parquet: what is asked for, what the target's name means, or the form of the input."""
+    """Return "csv" or "parquet": the requested format, that of the target's name, or that of the input."""
     plain = plain_name(job.target.rstrip("/"))
     if job.target_format is None and not plain.endswith((".csv", ".tsv", ".parquet")):
         return form
@@ -203,9 +203,9 @@ def target_format(job: Job, form: str) -> str:
 def publish_table_frame(
     frame: DataFrame, schema: Schema, request: TableRequest, seed: int | None, notify: Notifier, most: int | None = None
 ) -> tuple[DataFrame, TableRelease]:
-    """The published rows of a dataframe, in random order, and what there is to tell of them.
+    """Return the published rows of a dataframe, in random order, and the release that describes them.
 
-    The rows are held by the workers when this returns, as they were checked.
+    The workers keep the rows exactly as they were checked.
     """
     from treeanon.spark.engine import prepared
 
@@ -222,7 +222,7 @@ def publish_table_frame(
 def _made(
     rows: Rows, request: TableRequest, notify: Notifier, most: int | None
 ) -> Iterator[tuple[Rows, PublishedRows]]:
-    """The rows and those published, both kept on the disks of the workers for the time."""
+    """Provide the original and the published rows, both persisted on the workers' disks."""
     with persisted(rows.frame) as frame:
         rows = replace(rows, frame=frame)
         if fits_driver(rows, most):
@@ -240,7 +240,7 @@ def _made(
 def _written(
     spark: Any, rows: Rows, published: PublishedRows, request: TableRequest, target: Target, form: str, notify: Notifier
 ) -> TableRelease:
-    """The release as it was written to a target, which appears as one."""
+    """Write the release to a target, which appears whole or not at all; return it with its verdict."""
     notify("writing")
     delimiter = "\t" if target.ending == ".tsv" else rows.report.delimiter or ","
     found: list[TableRelease] = []
@@ -260,15 +260,15 @@ def _written(
 def _checked(
     again: Input, rows: Rows, published: PublishedRows, request: TableRequest, name: str, notify: Notifier
 ) -> TableRelease:
-    """The release, its verdict on what was written, read again; GuaranteeError unless that is what is published."""
+    """Read what was written and return the release with its verdict; GuaranteeError unless it is what was searched for."""
     notify("checking what was written")
     release, width = published.release, len(rows.columns)
     with persisted(read_again(again, rows.columns)) as frame:
         found = fingerprint_of(frame, width)
         if found != fingerprint_of(published.frame, width):
-            raise GuaranteeError(f"{name}: not published, for reading it again does not give the published rows")
+            raise GuaranteeError(f"{name}: not published: the written files do not hold the published rows")
         if found.rows + release.found.suppressed != rows.rows:
-            raise GuaranteeError(f"{name}: not published, for rows are missing: please report it")
+            raise GuaranteeError(f"{name}: not published: rows are missing; please report this bug")
         models = tuple(dict.fromkeys((*request.models, *release.models)))
         verdict, squares = check_written(frame, rows.columns, models)
     require(verdict, models)
@@ -276,7 +276,9 @@ def _checked(
 
 
 def _final_release(release: TableRelease, rows: Rows, verdict: TableVerdict, squares: int) -> TableRelease:
-    """The release with what is known of it now that it is written; its table has only the values that occur."""
+    """Return the release with the verdict, losses and counts of what was written; its table holds only occurring
+    values.
+    """
     counts = {
         "rows": rows.rows,
         "persons": rows.rows,

@@ -1,9 +1,9 @@
-"""The inputs of rows that Spark reads: delimited files, Parquet, dataframes; and their places for errors.
+"""The inputs of rows that Spark reads: delimited files, Parquet and dataframes.
 
-What a partition of rows is read from: pieces of delimited files, or of dataframes, each a source of rows.
+A partition is read in pieces of delimited files or of dataframes; each is a source of rows that knows its place.
 
-Spark cuts files at line ends. Every piece is read by the reader of whole files; a value that goes over a line end would
-be cut in two, so it is refused, and never read as something else.
+Spark splits files at line breaks. Every piece is read by the reader of whole files. A value with a line break would be
+split, so it is refused.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ if TYPE_CHECKING:
 _LINES = 200_000
 _BYTES = 32 << 20
 _CUT = (
-    "a quote is opened that is not closed in its line; Spark cuts files at line ends, so values cannot hold one: give"
+    "a quoted value does not end on its line; Spark splits files at line breaks, so values cannot hold one: give"
     " the rows as Parquet, or leave out --engine spark"
 )
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a partition, which are looked at when `open` is called.
+    """Some rows of a partition, which are parsed when `open` is called.
 
-    `before` is what is added to the line or row in an error of theirs.
+    `before` is added to line and row numbers in errors.
     """
 
     file: int
@@ -61,18 +61,18 @@ class Piece:
 
 
 class Pieces(Protocol):
-    """Makes pieces of the batches of a partition; it is sent to the workers."""
+    """Splits the batches of a partition into pieces, on the workers."""
 
     def of(self, batches: Batches) -> Iterator[Piece]:
-        """The pieces in their order."""
+        """Return the pieces in their order."""
 
 
 @dataclass(frozen=True)
 class FramePieces:
-    """Pieces of a dataframe, or of files that have columns."""
+    """Pieces of a dataframe or of columnar files."""
 
     def of(self, batches: Batches) -> Iterator[Piece]:
-        """One of each batch."""
+        """Yield one piece for each batch."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -85,14 +85,14 @@ class FramePieces:
 
 @dataclass(frozen=True)
 class DelimitedPieces:
-    """Pieces of delimited files that all have this header, given with its line end."""
+    """Pieces of delimited files that share this header, line break included."""
 
     header: bytes
     columns: tuple[str, ...]
     delimiter: str
 
     def of(self, batches: Batches) -> Iterator[Piece]:
-        """Pieces of so many lines that are read well together."""
+        """Yield pieces of a size that can be read efficiently."""
         for file, start, before, lines in _gathered(batches):
             begins = start == 0 and before == 0
             if begins:
@@ -102,7 +102,7 @@ class DelimitedPieces:
             yield Piece(file, start, shift, partial(self._source, text))
 
     def _source(self, text: bytes) -> RowSource:
-        """The rows of a text that begins with a header."""
+        """Return the source of a text that begins with a header."""
         dialect = Dialect(self.delimiter)
         form = RowForm(dialect)
         if b'"' in text:
@@ -110,7 +110,7 @@ class DelimitedPieces:
         source = Source("lines", len(text), lambda: cast(BinaryIO, io.BytesIO(text)))
         found = Block(DelimitedFile(source, dialect, Rules()))
         if found.file.columns != self.columns:
-            raise DataError("the header is not that of the first file", source="lines", place="line 1")
+            raise DataError("the header differs from that of the first file", source="lines", place="line 1")
         return found
 
 
@@ -126,20 +126,20 @@ class Block(OneTable):
         self.file = file
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of the rows; see `TableSource`."""
+        """Return these columns of the rows; see `TableSource`."""
         check_asked(self.tables(), table, columns, self.name)
         return self.file.read(columns, most)
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is."""
+        """Return the place of a row."""
         return self.file.place(row)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, as no file is open."""
 
 
 def _gathered(batches: Batches) -> Iterator[tuple[int, int, int, list[bytes]]]:
-    """The lines of a partition by file and block, and how many of the same were before."""
+    """Yield the lines of a partition by file and block, and the number of earlier lines of the same block."""
     at, before, lines, size = (-1, -1), 0, list[bytes](), 0
     for batch in batches:
         for file, start, texts in blocks_of_batch(batch):
@@ -155,7 +155,7 @@ def _gathered(batches: Batches) -> Iterator[tuple[int, int, int, list[bytes]]]:
 
 
 def _refuse_cut(text: bytes, form: RowForm) -> None:
-    """DataError if a row goes over a line end, or would if its file went on."""
+    """Raise DataError if a row continues on the next line, or would if the file had one."""
     for number, line in enumerate(text.split(b"\n"), start=1):
         if b'"' in line and not _is_whole(line, form):
             raise DataError(_CUT, source="lines", place=f"line {number}")
@@ -169,7 +169,7 @@ def _is_whole(line: bytes, form: RowForm) -> bool:
         for _ in exact_rows(io.BytesIO(line).read, form, "lines"):
             pass
     except DataError as problem:
-        # What else is wrong with it is said by its reader.
+        # The reader reports any other error.
         return problem.message != UNCLOSED
     return True
 
@@ -179,9 +179,9 @@ _FIRST_LINES = 50
 
 @dataclass(frozen=True)
 class Input:
-    """Rows to be read: `lines` are rows of a dataframe, or lines of files, and say where they are; `pieces` reads them.
+    """Rows to read: `lines` are rows of a dataframe or lines of files, with their places; `pieces` reads them.
 
-    `schema` is one of rows; `delimiter` is that of delimited files.
+    `schema` is a schema of a flat table, `delimiter` that of delimited files.
     """
 
     lines: Lines
@@ -191,7 +191,7 @@ class Input:
 
 
 def input_of_files(spark: SparkSession, source: str, schema: Schema, format: str | None, delimiter: str = "") -> Input:
-    """The rows of a file, a folder or a glob; all delimited files of it must have one header."""
+    """Return the rows of a file, a folder or a glob, whose delimited files must share one header."""
     form = flat_format(source, schema, format)
     schema = replace(schema, input=replace(schema.input, format=form))
     delimiter = given_delimiter(delimiter, form)
@@ -215,7 +215,7 @@ def input_of_files(spark: SparkSession, source: str, schema: Schema, format: str
 
 
 def input_of_frame(frame: DataFrame, schema: Schema, name: str = "the dataframe") -> Input:
-    """The rows of a dataframe."""
+    """Return the rows of a dataframe."""
     check_names(frame.columns, name)
     schema = as_rows(schema)
     if not frame.columns:
@@ -226,12 +226,12 @@ def input_of_frame(frame: DataFrame, schema: Schema, name: str = "the dataframe"
 
 
 def _check_columns(schema: Schema, source: RowSource) -> None:
-    """Refuses a schema whose classes are not columns of the source."""
+    """Raise an error if classes of the schema are not columns of the source."""
     resolved(as_tables(schema, source.table), source)
 
 
 def flat_format(source: str, schema: Schema, format: str | None) -> str:
-    """csv or parquet: what is asked for, what the name means, or the schema says; UsageError for other formats."""
+    """Return "csv" or "parquet": the requested format, that of the file name, or that of the schema."""
     name = format
     if name is None:
         plain = plain_name(source.rstrip("/"))
@@ -240,7 +240,7 @@ def flat_format(source: str, schema: Schema, format: str | None) -> str:
     name = name or input_format(source, schema).name
     if name not in FLAT:
         raise UsageError(
-            f"the engine spark reads and writes tables as {', '.join(FLAT)}, not {name}: `treeanon flatten` makes such"
+            f"engine spark reads and writes tables as {', '.join(FLAT)}, not {name}: `treeanon flatten` makes such"
             " a file, a row a person"
         )
     return name

@@ -1,7 +1,7 @@
-"""Reads rows on the workers into codes that all partitions share, by the readers and checks of every table.
+"""Reads rows on the workers into codes that all partitions share, with the readers and checks of the local engine.
 
-Quasi and sensitive columns become codes of hierarchies that the driver makes of their different values; columns that
-are published as they are stay texts.
+Quasi-identifiers and sensitive columns become codes of hierarchies that the driver builds from their distinct values;
+columns that are published unchanged stay texts.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ CODED = ("quasi", "sensitive")
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows on the workers, each with a random `place` in the order in which they are published.
+    """Rows on the workers, each with a random `place` in the published order.
 
-    `columns` are those published; those of a role of CODED have their different values as codes here, and are columns
-    c0, c1, … of the frame by their number among all; the others are texts t0, t1, …
+    `columns` are the published columns. Those with a role of CODED hold their distinct values as codes and are columns
+    c0, c1, … of the frame, numbered among all columns; the others are texts t0, t1, …
     """
 
     frame: DataFrame
@@ -56,20 +56,20 @@ class Rows:
 
     @property
     def coded(self) -> list[str]:
-        """The columns of the frame that have codes."""
+        """The columns of the frame that hold codes."""
         return [name for name in self.names if name[0] == "c"]
 
     @property
     def names(self) -> list[str]:
-        """The columns of the frame, but for `place`."""
+        """The columns of the frame except `place`."""
         return names_of(self.columns)
 
     def of_role(self, role: str) -> list[Column]:
-        """The columns of a role."""
+        """Return the columns of a role."""
         return [column for column in self.columns if column.role == role]
 
     def table(self, codes: Mapping[str, Any]) -> Table:
-        """The table of codes by columns of the frame; it has no other columns."""
+        """Return the table of codes, given by column of the frame, without other columns."""
         found = zip(self.names, self.columns, strict=True)
         return Table(
             tuple(replace(c, codes=np.asarray(codes[n], np.int32)) for n, c in found if n[0] == "c"), None, self.report
@@ -77,17 +77,17 @@ class Rows:
 
 
 def names_of(columns: tuple[Column, ...]) -> list[str]:
-    """What columns are called in frames: c and a number if they have codes, t for texts."""
+    """Return the names of columns in frames: c and a number for codes, t and a number for texts."""
     return [f"{'c' if column.role in CODED else 't'}{i}" for i, column in enumerate(columns)]
 
 
 def kinds_of(names: list[str]) -> str:
-    """The Spark type of rows with such columns."""
+    """Return the Spark type of rows with these columns."""
     return ", ".join(["place long", *(f"{name} {'int' if name[0] == 'c' else 'string'}" for name in names)])
 
 
 def read_coded_rows(given: Input, options: ReadOptions, seed: int | None, *, show_values: bool = False) -> Rows:
-    """The rows of an input, in codes; DataError for the first that is broken."""
+    """Read the rows of an input into codes; DataError names the first invalid row."""
     scan = partial(_scan, pieces=given.pieces, schema=given.schema, options=options)
     table, builder, rows = gather(given.lines, given.schema, scan)
     builder.report.delimiter = given.delimiter
@@ -101,7 +101,7 @@ def read_coded_rows(given: Input, options: ReadOptions, seed: int | None, *, sho
 
 
 def _scan(batches: Batches, pieces: Pieces, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """How often each coded column has each value, and what the partition tells of itself."""
+    """Yield how often each coded column has each value, and the report of the partition."""
     part = PartitionReport(ReadReport())
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
     for piece in pieces.of(batches):
@@ -127,7 +127,7 @@ def _scan(batches: Batches, pieces: Pieces, schema: Schema, options: ReadOptions
 def _columns(
     schema: Schema, table: pa.Table, builder: ForestBuilder, show_values: bool
 ) -> tuple[Schema, tuple[Column, ...]]:
-    """The schema with the hierarchies of the coded columns, and the columns with the codes that occur in them."""
+    """Return the schema with the hierarchies of the coded columns, and the columns with their occurring codes."""
     made: dict[str, Hierarchy] = {}
     columns = []
     for index, published in enumerate(schema.layout.classes):
@@ -152,17 +152,17 @@ def _columns(
 
 
 def _spelling(column: Column) -> Ints:
-    """What each code of a sensitive column is published as: numbers have one spelling each. The last is missing."""
+    """Return the published code of each code of a sensitive column, one spelling for each number; the last is missing."""
     own = np.append(np.arange(len(column.hierarchy), dtype=np.int32), -1).astype(np.int32)
     own[column.codes] = in_one_spelling(column).codes
     return own
 
 
 def _encode(batches: Batches, pieces: Pieces, options: ReadOptions, shared: Any) -> Iterator[pa.RecordBatch]:
-    """The rows of a partition in codes, each with its place.
+    """Yield the rows of a partition as codes, each with its place.
 
-    Places come from a secret that is the same for every attempt at a task, so that a row whose task is repeated goes to
-    the same place: none is lost, and none is written twice.
+    Places derive from a secret that is the same for every attempt at a task. A row whose task is repeated keeps its
+    place, so that none is lost or written twice.
     """
     from pyspark import TaskContext
 
@@ -182,7 +182,7 @@ def _encode(batches: Batches, pieces: Pieces, options: ReadOptions, shared: Any)
 
 
 def _values(column: Column, spelling: Ints | None) -> Any:
-    """The codes of a column, or its texts where it has none for all partitions."""
+    """Return the codes of a coded column, the texts of another."""
     if column.role not in CODED:
         return column.texts()
     return column.codes if spelling is None else spelling[column.codes]

@@ -1,15 +1,14 @@
-"""The search of a table whose different rows fit the driver, and what it makes of each of them.
+"""Searches of tables: in the driver if the distinct rows fit there, else in ranges of rows on the workers.
 
-Spark counts the different rows of quasi and sensitive values. The driver has one row of codes a person of them, in an
-order that has nothing to do with the input, so any search of tables runs as it does elsewhere.
+In the driver, Spark counts the distinct rows of quasi-identifiers and sensitive values; from these counts the driver
+makes one row of codes for each person, in an order independent of the input. Any search of tables then runs as usual.
 
-The search of a table that does not fit the driver: ranges of the order of its rows, each searched on a worker.
+In ranges, each range of the ordered rows is searched on a worker.
 
-Rows are put in the lexicographic order of their codes, columns of few values first. A range has all persons of its
-first quasi row to those of its last. What a search makes of a range holds there, and so it does in the whole: groups of
-two ranges that are published alike are one group, and unions of groups satisfy what each of them does. That is not so
-for models that compare with the whole table, and searches that find one generalization for all rows would find one for
-each range: both are refused.
+Rows are in the lexicographic order of their codes, columns with few values first. Rows with equal quasi-identifiers are
+in one range. What holds for the release of each range holds for the whole: groups of two ranges that are published
+alike become one group, and a union of groups satisfies what each of them does. This fails for models that compare with
+the whole table, and searches for one generalization of all rows would find one for each range: both are refused.
 """
 
 from __future__ import annotations
@@ -49,16 +48,17 @@ if TYPE_CHECKING:
 
 
 MAX_CODES = 40_000_000
-"""Up to so many codes (rows times quasi and sensitive columns), 160 MB, a table is searched in the driver as a whole;
-the searches need some times as much."""
+"""Maximum number of codes (rows times quasi-identifying and sensitive columns) of a table that is searched in the
+driver: 160 MB, of which searches need a multiple.
+"""
 
 
 @dataclass(frozen=True)
 class PublishedRows:
-    """Published rows on the workers: `place` and a text v0, v1, … for every column; and how they were found.
+    """Published rows on the workers, with `place` and a text v0, v1, … for every column.
 
-    `release` tells of the search; its verdict is not that of what is written. `columns` are those published, `ranges`
-    is in how many parts the table was searched.
+    `release` describes the search; its verdict is not yet that of the written files. `columns` are the published
+    columns, `ranges` is the number of ranges.
     """
 
     frame: DataFrame
@@ -68,12 +68,12 @@ class PublishedRows:
 
 
 def fits_driver(rows: Rows, most: int | None) -> bool:
-    """Whether the driver can have a row of codes for every person; `most` is how many rows it is to have at most."""
+    """Return whether the driver can hold a row of codes for every person; `most` limits the rows."""
     return rows.rows <= (MAX_CODES // max(len(rows.coded), 1) if most is None else most)
 
 
 def search_whole(rows: Rows, request: TableRequest, progress: Progress | None = None) -> PublishedRows:
-    """The release that a search of all rows finds; GuaranteeError if there is none."""
+    """Search all rows in the driver; return the published rows. GuaranteeError if there is no release."""
     table = _table(rows)
     release = fulfill_table(request, table, seed=0, progress=progress)
     recoded, kept = release.found.recoded(table)
@@ -81,7 +81,7 @@ def search_whole(rows: Rows, request: TableRequest, progress: Progress | None = 
 
 
 def _table(rows: Rows) -> Table:
-    """A row of codes for every person, in the order of the codes."""
+    """Return the table with a row of codes for every person, in the order of the codes."""
     names = rows.coded
     found: Any = rows.frame.groupBy(*names).count().toArrow()
     codes = [found[name].to_numpy() for name in names]
@@ -93,9 +93,9 @@ def _table(rows: Rows) -> Table:
 
 @dataclass(frozen=True)
 class _Entries:
-    """What rows of the same codes become: the codes (`before`) and published ones (`after`) of each entry.
+    """What rows with equal codes become: the original codes (`before`) and published codes (`after`) of each entry.
 
-    It is that of the rows number `low` to `high` with these codes, of all that there are if not `is_split`.
+    An entry is for the rows numbered `low` to `high` among those with these codes; for all of them if not `is_split`.
     """
 
     before: list[Ints]
@@ -129,12 +129,12 @@ def _entries(table: Table, recoded: Table, kept: Longs) -> _Entries:
 
 
 def _numbered(columns: Sequence[Column], rows: int) -> tuple[Longs, int]:
-    """A number for each row, the same for the same codes, and how many there are."""
+    """Return a number for each row, equal for equal codes, and how many numbers there are."""
     return group_numbers([column.codes + 1 for column in columns], [column.size + 1 for column in columns], rows)
 
 
 def _mapped(rows: Rows, table: Table, recoded: Table, kept: Longs) -> DataFrame:
-    """The published rows: of those with the same codes so many get each of the values that the search gives them."""
+    """Return the published rows; rows with equal codes are divided among the values that the search gives them."""
     from pyspark.sql import functions as f
 
     names, found = rows.coded, _entries(table, recoded, kept)
@@ -152,7 +152,7 @@ def _mapped(rows: Rows, table: Table, recoded: Table, kept: Longs) -> DataFrame:
 
 
 def _counted(rows: Rows) -> DataFrame:
-    """The rows, each with its number among those of the same codes, in random order."""
+    """Return the rows with their numbers, in random order, among those with equal codes."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
@@ -162,7 +162,7 @@ def _counted(rows: Rows) -> DataFrame:
 
 
 def texts_of(frame: DataFrame, recoded: Table, rows: Rows) -> DataFrame:
-    """The texts of published rows, of which the columns after the place have codes of the recoded ones, or texts."""
+    """Return the texts of published rows, whose columns after the place hold texts or codes of the recoded columns."""
     known = iter(recoded.columns)
     values = [pa.array(next(known).values, pa.string()) if n[0] == "c" else None for n in rows.names]
     shared = frame.sparkSession.sparkContext.broadcast(values)
@@ -170,7 +170,7 @@ def texts_of(frame: DataFrame, recoded: Table, rows: Rows) -> DataFrame:
 
 
 def text_kinds(columns: int) -> str:
-    """The Spark type of published rows."""
+    """Return the Spark type of published rows."""
     return ", ".join(["place long", *(f"v{i} string" for i in range(columns))])
 
 
@@ -190,39 +190,39 @@ def _texts(known: pa.Array | None, column: pa.Array) -> pa.Array:
 
 
 ROWS_OF_A_RANGE = 1_000_000
-"""About so many rows are searched together on a worker, which takes some hundred megabytes."""
+"""Target number of rows in a range; searching it takes some hundred megabytes of a worker's memory."""
 
 _SAMPLE = 100_000
 Keys = npt.NDArray[np.bytes_]
 
 
 def check_request(request: TableRequest, schema: Schema) -> None:
-    """UsageError for what this engine cannot do, however many rows there are."""
+    """Raise UsageError for a request that this engine cannot fulfill for any number of rows."""
     request.check(schema)
     if request.publish != "generalized":
-        raise UsageError("the engine spark publishes general values: permutations are made in one place, without it")
+        raise UsageError("engine spark publishes generalized values only: leave it out for permuted releases")
     if request.search.freeform:
         raise UsageError(
-            f"{request.algorithm} links persons to several rows, which is checked in one place: choose a search of"
-            " groups, or leave out the engine spark"
+            f"{request.algorithm} links persons to several rows, which only the local engine checks: choose a search of"
+            " groups, or leave out --engine spark"
         )
 
 
 def check_ranges(request: TableRequest, rows: Rows) -> None:
-    """UsageError for what cannot be searched in ranges."""
-    many = f"there are {rows.rows:,} rows, too many to be searched in one place, and in parts"
+    """Raise UsageError for a request that cannot be fulfilled in ranges."""
+    many = f"{rows.rows:,} rows are too many for a search in the driver, and in ranges of rows"
     if not request.search.in_parts:
         able = ", ".join(one.name for one in TABLE_ALGORITHMS.values() if one.in_parts)
-        raise UsageError(f"{many} {request.algorithm} would find another recoding for each; these can: {able}")
+        raise UsageError(f"{many} {request.algorithm} would find a different recoding for each; choose from {able}")
     if any(isinstance(model, TCloseness) or not model.is_monotone for model in request.models):
-        raise UsageError(f"{many} nothing can be compared with the whole table: t-closeness is for fewer rows")
+        raise UsageError(f"{many} nothing can be compared with the whole table, as t-closeness requires")
 
 
 @dataclass(frozen=True)
 class _RangeReport:
-    """What the search of a range tells: why there is no release, or how many rows it has and left out, and its losses.
+    """The report on a range: why there is no release, or the number of rows and of suppressed rows, and the losses.
 
-    `steps` has how far each quasi column has gone up.
+    `steps` holds the level of generalization of each quasi-identifier.
     """
 
     problem: str = ""
@@ -233,7 +233,7 @@ class _RangeReport:
 
 
 def search_ranges(rows: Rows, request: TableRequest, most: int | None) -> DataFrame:
-    """What the searches of ranges of about `most` rows find: rows of texts, and one of each range that tells of it."""
+    """Search ranges of about `most` rows; return rows of texts, and one row for each range that holds its report."""
     size = max(min(ROWS_OF_A_RANGE, most or ROWS_OF_A_RANGE), largest_k(request.models))
     order = _few_first(rows)
     kinds = f"piece int, {kinds_of(rows.names)}"
@@ -246,18 +246,19 @@ def search_ranges(rows: Rows, request: TableRequest, most: int | None) -> DataFr
 
 
 def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRows:
-    """The release that ranges make together; GuaranteeError if one of them has none."""
+    """Return the release that the ranges form; GuaranteeError if one of them has none."""
     reports: list[_RangeReport] = [
         pickle.loads(row[0]) for row in found.where("told is not null").select("told").collect()
     ]
     problems = sorted({one.problem for one in reports if one.problem})
     if problems:
-        raise GuaranteeError(f"of {len(reports):,} ranges of rows, searched apart, one has no release: {problems[0]}")
+        raise GuaranteeError(f"one of {len(reports):,} ranges of rows, which are searched separately, has no release:
+        {problems[0]}")
     suppressed = sum(one.suppressed for one in reports)
     partition = Partition(
         request.algorithm, request.models, np.zeros(0, np.int64), suppressed, {"ranges": len(reports)}
     )
-    # The verdict and the counts are those of what will be written.
+    # Verdict and counts are filled in from the written files.
     verdict = TableVerdict((), None, 0, 0, 0)
     release = TableRelease(
         rows.table({name: [] for name in rows.coded}), request.models, partition, _combined(reports), verdict, {},
@@ -268,7 +269,8 @@ def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRo
 
 
 def _combined(reports: Sequence[_RangeReport]) -> FlatLosses:
-    """The losses of all ranges; what depends on the groups of the whole is put in when these are counted."""
+    """Return the losses of all ranges; those that depend on groups of the whole are filled in once these are counted.
+    """
     losses = [one.loss for one in reports if one.loss is not None]
     shares = np.array([loss.rows for loss in losses], np.float64) / sum(loss.rows for loss in losses)
 
@@ -292,15 +294,16 @@ def _combined(reports: Sequence[_RangeReport]) -> FlatLosses:
 
 
 def _few_first(rows: Rows) -> list[str]:
-    """The quasi columns, those with few nodes first: to cross the border of their subtrees costs most."""
+    """Return the quasi-identifiers, those with few nodes first: groups that cross their subtrees lose most."""
     quasi = [(len(c.hierarchy), n) for n, c in zip(rows.names, rows.columns, strict=True) if c.role == "quasi"]
     return [name for _, name in sorted(quasi)]
 
 
 def _bounds(rows: Rows, order: list[str], size: int) -> Keys:
-    """Keys that cut the order of the rows into ranges of about that size, by a sample of the different ones.
+    """Return keys that divide the ordered rows into ranges of about that size, estimated from a sample of distinct
+    rows.
 
-    The sample is drawn by hashes of the codes, so that the ranges are the same however the rows are partitioned.
+    The sample is drawn by hashes of the codes, so that the ranges do not depend on the partitions.
     """
     different = rows.frame.groupBy(*order).count()
     step = max(different.count() // _SAMPLE, 1)
@@ -314,20 +317,20 @@ def _bounds(rows: Rows, order: list[str], size: int) -> Keys:
 
 
 def _keys(codes: Sequence[Any]) -> Keys:
-    """Bytes for each row that are in the order of its codes."""
+    """Return bytes for each row that sort in the order of its codes."""
     big = np.stack([np.asarray(own).astype(np.int64) + 1 for own in codes], axis=1).astype(">u4")
     return np.ascontiguousarray(big).view(f"S{4 * len(codes)}").reshape(-1)
 
 
 def _with_range_number(batches: Batches, order: list[str], bounds: Keys, kinds: str) -> Iterator[pa.RecordBatch]:
-    """The rows, each with the number of its piece of the order."""
+    """Yield the rows, each with the number of its range."""
     for batch in batches:
         keys = _keys([batch.column(batch.schema.get_field_index(name)).to_numpy() for name in order])
         yield batch_of(kinds, np.searchsorted(bounds, keys, side="right"), *batch.columns)
 
 
 def _of_size(ranged: DataFrame, least: int) -> DataFrame:
-    """The rows in ranges of at least so many: pieces next to each other that have fewer come together."""
+    """Return the rows in ranges of at least that size; smaller neighboring ranges are merged."""
     from pyspark.sql import functions as f
 
     counts = sorted((row[0], row[1]) for row in ranged.groupBy("piece").count().collect())
@@ -347,7 +350,7 @@ def _kinds(rows: Rows) -> str:
 
 
 def _searched(table: pa.Table, shared: Any) -> pa.Table:
-    """The published rows of a range, and what its search tells."""
+    """Return the published rows of a range, and its report."""
     rows, request = shared.value
     order = [(name, "ascending") for name in (*rows.coded, "place")]
     table = table.sort_by(order)
@@ -366,7 +369,7 @@ def _searched(table: pa.Table, shared: Any) -> pa.Table:
 
 
 def _with_report(rows: Rows, values: list[Any], reports: _RangeReport) -> pa.Table:
-    """Rows of texts, if there are any, and one more that has nothing but what is told."""
+    """Return the rows of texts, and a last row that holds only the report."""
     kinds = _kinds(rows)
     width = len(rows.columns) + 1
     last = batch_of(kinds, *([None] for _ in range(width)), [pickle.dumps(reports)])
