@@ -1,4 +1,4 @@
-"""The one family of errors: each names a place and what would be right, never a value of the data."""
+"""The errors of the package. Messages name the place and what is expected, never a value of the data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 
 class TreeanonError(Exception):
-    """Base of every error that the package raises on purpose."""
+    """Base class of the errors that the package raises."""
 
 
 class UsageError(TreeanonError):
-    """The call or the command line asks for something that cannot be."""
+    """Invalid arguments of a call or a command."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong in a file the user wrote: where it is, and what would be right.
+    """One problem in a file that the user wrote: its place, and what is expected there.
 
     >>> str(Problem("schema.toml, line 3, class 1: role", "must be one of quasi, keep"))
     'schema.toml, line 3, class 1: role: must be one of quasi, keep'
@@ -30,7 +30,7 @@ class Problem:
 
 
 class SchemaError(TreeanonError):
-    """A schema that cannot be used; `problems` holds everything that is wrong with it at once."""
+    """An invalid schema; `problems` lists everything that is wrong with it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -38,11 +38,11 @@ class SchemaError(TreeanonError):
 
 
 class HierarchyError(TreeanonError):
-    """A generalization hierarchy that is not one tree, or that does not know values of the data."""
+    """A generalization hierarchy that is not a tree, or that lacks values of the data."""
 
 
 class DataError(TreeanonError):
-    """Input data that cannot be read: file, line or record number, and path; never the value.
+    """Invalid input data: file, line or record number, and path, but never the value.
 
     >>> str(DataError("a scalar is expected", source="p.ndjson", place="line 7", path="visits[].date"))
     'p.ndjson, line 7, visits[].date: a scalar is expected'
@@ -55,8 +55,8 @@ class DataError(TreeanonError):
 
 
 class GuaranteeError(TreeanonError):
-    """The guarantee asked for does not hold, or cannot be reached."""
+    """The requested guarantee does not hold or cannot be reached."""
 
 
 class FileError(TreeanonError):
-    """A file could not be read or written."""
+    """A file cannot be read or written."""

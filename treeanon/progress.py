@@ -1,4 +1,4 @@
-"""Long work: who is told how far it is, and how a signal ends it at once."""
+"""Long work: progress callbacks, and work that Ctrl-C can interrupt at once."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import TypeVar
 T = TypeVar("T")
 
 Progress = Callable[[int, int | None], None]
-"""Is told how much is done, and of how much: None where nobody knows."""
+"""A callback that takes the amount done and the total amount (None: unknown)."""
 
 _POLL_SECONDS = 0.2
-"""Seconds between two looks at work that is done apart."""
+"""Seconds between two checks of work in a background thread."""
 
 _CLEANUP_SECONDS = 60.0
-"""Seconds that work has to clean up, where it is told to end."""
+"""Seconds that work is given to clean up after a signal."""
 
 _THREAD_NAME = "treeanon: long work"
 
 
 class _Stopped(BaseException):
-    """Nobody waits for the work any more. No error, so that nothing takes it for one."""
+    """Ends work that has been abandoned. Not an Exception, so that nothing handles it as an error."""
 
 
 def stage(progress: Progress | None, name: str) -> Progress | None:
-    """What is told how far the stage of that name is: what draws may have a method `stage`, which gives that.
+    """Return the callback for the named stage: from the method `stage` of `progress`, if it has one.
 
     >>> report = []
     >>> stage(lambda done, total: report.append((done, total)), "checking")(1, 2)
@@ -41,12 +41,11 @@ def stage(progress: Progress | None, name: str) -> Progress | None:
 def run_interruptibly(
     work: Callable[[Progress], T], progress: Progress | None = None, end: Callable[[], None] | None = None
 ) -> T:
-    """What the work gives, done in a thread of its own, so that a signal need not wait for the end of a compiled loop.
+    """Run work in a background thread so that Ctrl-C can interrupt it even in a compiled loop; return its result.
 
-    The work is given what it has to tell how far it is; that is also where it ends if nobody waits for it any more.
-    What draws may have a method `tick`, which is called now and then. Where `end` is given, it is called after a signal
-    until the work has ended, and so has cleaned up. Only the main thread gets signals: for others the work is done
-    where they are.
+    The work receives a callback for its progress, which also ends abandoned work. If `progress` has a method `tick`, it
+    is called regularly. After a signal, `end` is called until the work has ended and cleaned up. Only the main thread
+    receives signals: in other threads the work runs directly.
 
     >>> run_interruptibly(lambda progress: 1 + 1)
     2
@@ -85,14 +84,12 @@ def run_interruptibly(
 
 
 def _wait_for_cleanup(found: Future[T], end: Callable[[], None]) -> None:
-    """Have work end, and waits for it; not for ever, and not if there is another signal."""
+    """Ask work to end and wait for it, until a time limit or another signal."""
     until = time.monotonic() + _CLEANUP_SECONDS
     while not wait([found], _POLL_SECONDS).done and time.monotonic() < until:
         end()
 
 
 def is_work_abandoned() -> bool:
-    """Return whether work goes on for which nobody waits any more; a process that ends then should not wait for it
-    either.
-    """
+    """Return whether abandoned work is still running; an ending process should not wait for it."""
     return any(thread.name == _THREAD_NAME for thread in threading.enumerate())

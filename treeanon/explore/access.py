@@ -165,7 +165,7 @@ class _Headers:
         self.all = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
 
     def one(self, name: str) -> str:
-        """Return the value of a header; empty where it is missing, and what nothing is equal to where it comes twice."""
+        """Return the value of a header: empty if missing, and equal to nothing expected if it occurs twice."""
         found = [value for own, value in self.all if own == name]
         return found[0] if len(found) == 1 else "" if not found else "\n"
 

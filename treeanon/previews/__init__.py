@@ -1,1 +1,1 @@
-"""What a release does to single records, as data: reporters draw it, and none of it is published."""
+"""What a release does to single records, as data for reports; none of it is published."""

@@ -1,22 +1,20 @@
 """What a release made of single records: where every original node went.
 
-A node is *generalized* where its published value is another, *moved* where it hangs under another node than the one
-that its own parent became, *merged* where several nodes became one, and *dropped* where none is published for it. What
-hung under a dropped node hangs under the one above, and is not told as moved: the dropped node says it.
+A node is *generalized* if its published value differs, *moved* if its published parent is not what its own parent
+became, *merged* if several nodes became one, and *dropped* if no node is published for it. Children of a dropped node
+attach to its parent and do not count as moved.
 
-Which original node a published one can stand for, where no solution tells: by class, value and path.
+With global recoding, the solution is replayed on single records, so that every original node can be followed into the
+release. Nodes are merged at the very end: what a solution does to a node depends only on the labels of its path, which
+merging does not change. So each original node stays one node to the end, and merging says with which others it became
+one.
 
-Local recoding makes persons of a group equal, each in its own way, and keeps no account of it. A published node stands
-for an original one of its class whose value is its own or lies under it; the nodes above it and below it decide where
-there are several. What fits no published node of its own is told as merged where one says the same of its place, which
-nobody could tell apart, and as dropped elsewhere.
+With local recoding, the persons of a group are made equal, each in its own way, and nodes are matched by class, value
+and path. A published node stands for an original one of its class whose value is equal or lies under it; of several,
+the nodes above and below decide. An original node without a match counts as merged if an equal node is published in its
+place, and as dropped otherwise.
 
-A solution replayed on single records, so that every original node can be followed into the release.
-
-Nodes are merged at the very end: what a solution does to a node depends on the labels of its path alone, which merging
-does not change. So each original node stays one node to the last, and merging says with which others it became one.
-
-One record of a forest as plain lists, and as the nodes that are drawn.
+Records are plain lists here, as single records are small.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ from treeanon.release import Release
 
 @dataclass(frozen=True)
 class Record:
-    """One tree in preorder: for every node the number of its parent (-1: none) and its label."""
+    """One tree in preorder: the number of the parent (-1: none) and the label of every node."""
 
     parent: list[int]
     label: list[int]
@@ -63,14 +61,14 @@ class Record:
             node = self.parent[node]
 
     def children(self) -> list[list[int]]:
-        """Return the children of every node, in order; the last entry has those of the record itself."""
+        """Return the children of every node, in order; the last entry holds the roots."""
         out: list[list[int]] = [[] for _ in range(len(self) + 1)]
         for node, parent in enumerate(self.parent):
             out[parent].append(node)
         return out
 
     def nodes(self, classes: Classes) -> tuple[Node, ...]:
-        """Return the record as nodes, of which each has its number as `id`."""
+        """Return the record as nodes, with their numbers as `id`."""
         below = self.children()
         made: list[Node | None] = [None] * len(self)
         for number in reversed(range(len(self))):
@@ -80,15 +78,15 @@ class Record:
 
 
 GONE = -1
-"""The label that a withheld one is published as."""
+"""The published label of a withheld one."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a solution with a cut does, in the labels of one forest.
+    """A solution with a cut, in the labels of one forest.
 
-    `published` has for every label the one it is published as, or GONE. `upper` and `lower` are the disassociated
-    labels in order, and `pairs` the numbers of those with the same lower one.
+    `published` holds the published label of every label, or GONE. `upper` and `lower` are the disassociated labels in
+    order, and `pairs` the numbers of the pairs by lower label.
     """
 
     published: Ints
@@ -111,7 +109,7 @@ class Recipe:
         return cls(published, np.array(ends[0], np.int32), np.array(ends[1], np.int32), dict(pairs))
 
     def replay(self, record: Record) -> tuple[Record, list[int | None]]:
-        """Return the record as it is published, and for every node the one that it became part of (None: none)."""
+        """Return the published record, and for every node the published node that it became part of (None: none)."""
         label = [int(self.published[own]) for own in record.label]
         parent = _without_gone(record, label)
         wanted = sorted({number for own in set(label) for number in self.pairs.get(own, ())})
@@ -121,7 +119,7 @@ class Recipe:
 
 
 def _without_gone(record: Record, label: list[int]) -> list[int]:
-    """Return the parents of the nodes that are left; `*` hangs under nothing."""
+    """Return the parents of the remaining nodes; `*` has none."""
     parent = []
     for node in range(len(record)):
         above = next((up for up in record.above(node) if label[up] != GONE), -1)
@@ -130,7 +128,7 @@ def _without_gone(record: Record, label: list[int]) -> list[int]:
 
 
 def _disassociate(parent: list[int], label: list[int], upper: int, lower: int) -> None:
-    """Move each node `lower` below a node `upper` up beside that, and its children to its former parent."""
+    """Make each node `lower` below a node `upper` a sibling of that node; its children go to its former parent."""
     former = list(parent)
     goals: dict[int, int] = {}
     for node, own in enumerate(label):
@@ -149,7 +147,7 @@ def _disassociate(parent: list[int], label: list[int], upper: int, lower: int) -
 
 
 def merged(parent: list[int], label: list[int]) -> tuple[Record, list[int | None]]:
-    """Return the record with equal siblings as one, in the order that forests have, and where each node went.
+    """Return the record with equal siblings merged, in the order of forests, and where each node went.
 
     >>> merged([-1, -1, 0, 1], [7, 7, 9, 8])
     (Record(parent=[-1, 0, 0], label=[7, 8, 9]), [0, 0, 2, 1])
@@ -172,7 +170,7 @@ def merged(parent: list[int], label: list[int]) -> tuple[Record, list[int | None
 
 
 def _alike(label: list[int], nodes: list[int], above: int) -> list[tuple[int, int, list[int]]]:
-    """Siblings by label, the last label first: a stack gives the first one first."""
+    """Return siblings grouped by label, the last label first, as a stack returns the last one first."""
     groups: dict[int, list[int]] = defaultdict(list)
     for node in nodes:
         groups[label[node]].append(node)
@@ -183,7 +181,7 @@ _NEVER = -1e9
 
 
 def matched(before: Record, after: Record, label_parents: Ints) -> list[int | None]:
-    """For every node of `before` the one of `after` that stands for it; None for none."""
+    """Return for every node of `before` the node of `after` that stands for it, or None."""
     return _Matching(before, after, label_parents).find()
 
 
@@ -204,12 +202,12 @@ class _Matching:
         return self.after.label[a] in self.covers[b]
 
     def _worth(self, b: int, a: int) -> float:
-        """Return how well an original fits: by how much of what is below fits below it, then by how near its value is."""
+        """Return how well an original node fits: by how many of its descendants fit, then by how near its value is."""
         found = 1 - self.covers[b].index(self.after.label[a]) / 1e6
         return found + sum(worth for *_, worth in self._best(self.children[a], self.below[b], {b}))
 
     def _best(self, wanted: list[int], candidates: list[int], tops: set[int]) -> Iterator[tuple[int, int, float]]:
-        """Yield the originals below `tops` that fit published siblings best, each at most once, and their worth."""
+        """Yield the best assignment of original nodes below `tops` to published siblings, with scores."""
         if not wanted or not candidates:
             return
         between = [len(list(takewhile(lambda up: up not in tops, self.before.above(b)))) / 1e3 for b in candidates]
@@ -223,9 +221,9 @@ class _Matching:
             tops = {b for b, a in enumerate(self.became) if a == above}
             pool = self.below[-1] if above < 0 else sorted({b for top in tops for b in self.below[top]})
             self._assign(self.children[above], pool, tops)
-            # One level at a time: what hangs under a node that is one with others may be published under these.
+            # One level at a time: children of a merged node may be published under any of the merged nodes.
             self._merge([b for b in pool if self.before.parent[b] in (tops or {-1})])
-        # What stands elsewhere now: its value is all that can be gone by.
+        # Moved nodes can only be matched by value.
         told = set(self.became)
         self._assign([a for a in range(len(self.after)) if a not in told], self.below[-1], set())
         self._merge(self.below[-1])
@@ -236,7 +234,7 @@ class _Matching:
             self.became[b] = a
 
     def _merge(self, nodes: list[int]) -> None:
-        """Make the nodes that are left one with a published node that says as much of their place, if there is one."""
+        """Merge the remaining nodes with equal nodes that are published in their place, if any."""
         for b in nodes:
             if self.became[b] is not None:
                 continue
@@ -247,7 +245,7 @@ class _Matching:
 
 
 def _general(label: int, parents: Ints) -> list[int]:
-    """Return the label and all above it, the nearest first; `*` too."""
+    """Return the label and its ancestors, the nearest first, `*` included."""
     out = [label]
     while out[-1] > 0:
         out.append(int(parents[out[-1]]))
@@ -255,7 +253,7 @@ def _general(label: int, parents: Ints) -> list[int]:
 
 
 def _descendants(record: Record) -> list[list[int]]:
-    """Return the nodes below every node; the last entry has all nodes."""
+    """Return the descendants of every node; the last entry holds all nodes."""
     out: list[list[int]] = [[] for _ in range(len(record) + 1)]
     for node in range(len(record)):
         out[-1].append(node)
@@ -265,11 +263,11 @@ def _descendants(record: Record) -> list[list[int]]:
 
 
 MOVED = 0.5
-"""What is lost of a node that moved, of what its value has left."""
+"""The loss of a moved node, as a share of what its value loss leaves."""
 
 
 def record_change(before: Forest, release: Release, number: int) -> RecordChange:
-    """What became of one record of the input; `record_changes` is quicker for several.
+    """Return the change of one record of the input; `record_changes` is faster for several.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
@@ -282,17 +280,17 @@ def record_change(before: Forest, release: Release, number: int) -> RecordChange
 
 
 def record_changes(before: Forest, release: Release, numbers: Iterable[int]) -> list[RecordChange]:
-    """What became of these records of the input, in that order.
+    """Return the changes of these records of the input, in that order.
 
-    The `change` of a record is the mean over its nodes of what is lost of each: 1 for one that is gone; else the value
-    loss of what it is published as, and, if it moved, half of what is left then. It is 1 for a record left out.
+    The `change` of a record is the mean loss of its nodes: 1 for a dropped node; otherwise its value loss, and half of
+    the rest if it moved. It is 1 for a suppressed record.
     """
     tracing = _Tracing(before, release)
     return [tracing.change(number) for number in numbers]
 
 
 class _Tracing:
-    """A release and its input, and what is worked out once for all records."""
+    """A release and its input, with what is computed once for all records."""
 
     def __init__(self, before: Forest, release: Release) -> None:
         self.before, self.after = before, release.forest
@@ -303,7 +301,7 @@ class _Tracing:
 
     def change(self, number: int) -> RecordChange:
         if not 0 <= number < len(self.before):
-            raise UsageError(f"there is no record {number + 1:,}: there are {len(self.before):,}")
+            raise UsageError(f"no record {number + 1:,}: the input has {len(self.before):,}")
         record = Record.of(self.before, number)
         nodes = record.nodes(self.before.classes)
         place = int(self.released[number])
@@ -325,7 +323,7 @@ class _Tracing:
 
 
 def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterable[NodeChange]:
-    """Yield the fate of every node, by where it went."""
+    """Yield the change of every node, given where it went."""
     shares = Counter(became)
     for node, place in enumerate(became):
         if place is None:
@@ -341,8 +339,8 @@ def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterabl
 
 
 def _left(before: Record, after: Record, became: list[int | None], node: int, place: int) -> int | None:
-    """Return the uppermost node that a moved one no longer stands under; None if it hangs where it hung."""
-    # What became one with the node itself is not above it any more, nor has it left it.
+    """Return the uppermost former ancestor of a moved node; None if the node has not moved."""
+    # A former ancestor that was merged with the node itself does not count.
     lines = [up for up in before.above(node) if became[up] is not None and became[up] != place]
     if not lines or became[lines[0]] == after.parent[place]:
         return None
@@ -351,7 +349,7 @@ def _left(before: Record, after: Record, became: list[int | None], node: int, pl
 
 
 def change_of(before: Record, after: Record, fates: Iterable[NodeChange], losses: Floats) -> float:
-    """Return how much a record has changed, from 0 to 1, by what happened to its nodes and the value losses of labels."""
+    """Return how much a record has changed, from 0 to 1, given its nodes' changes and the value losses of labels."""
     lost = 0.0
     for fate in fates:
         kept = 0.0

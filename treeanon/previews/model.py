@@ -1,8 +1,8 @@
-"""A record before and after, and what became of each of its values: the one model that every renderer draws.
+"""A record before and after, with the change of each of its values: the model of all renderers.
 
-It holds *original* values. Renderers for the public show its `after` side alone, without `number`.
+It holds *original* values. Renderers for the public show only the `after` side, without `number`.
 
-Changes of records as plain data, for JSON.
+Changes can be converted to plain data for JSON.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Change = Literal["generalized", "moved", "merged", "dropped"]
-"""What can become of a node: its value is more general; it hangs under another; it is one with others; it is gone."""
+"""Changes of a node: a more general value, another parent, one node with others, or not published."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node as it is drawn: `id` is its own on its side (before or after), in preorder from 0."""
+    """A node to draw; `id` numbers the nodes of one side (before or after) in preorder from 0."""
 
     id: int
     cls: str
@@ -33,10 +33,10 @@ class Node:
 
 @dataclass(frozen=True)
 class NodeChange:
-    """What became of one node of the record as it was.
+    """The change of one original node.
 
-    `after` is the node that it became part of (None: it is gone), `moved_from` the original node that it no longer
-    stands under, with whatever was between (None: it stands where it stood), and `changes` all that happened to it.
+    `after` is the published node that it became part of (None: dropped), `moved_from` the uppermost former ancestor
+    that it was moved away from (None: not moved), and `changes` the kinds of change.
     """
 
     before: int
@@ -47,10 +47,10 @@ class NodeChange:
 
 @dataclass(frozen=True)
 class RecordChange:
-    """One record before and after. `number` counts the input's records from 0; `after` is None if it was left out.
+    """One record before and after. `number` counts the input's records from 0; `after` is None if suppressed.
 
-    `fates` has one entry per node of `before`, in the order of their ids. `change` is a share from 0 (as it was) to
-    1 (nothing left), by which `--worst` sorts.
+    `fates` has one entry per node of `before`, in the order of their ids. `change` goes from 0 (unchanged) to 1
+    (nothing left); `--worst` sorts by it.
     """
 
     number: int
@@ -62,9 +62,9 @@ class RecordChange:
 
 @dataclass(frozen=True)
 class RowChange:
-    """One row of a table before and after, a text per column (None: missing); `after` is None if it was left out.
+    """One row of a table before and after, a text per column (None: missing); `after` is None if suppressed.
 
-    `alike` is how many published rows have its quasi values, itself counted.
+    `alike` is the number of published rows with its quasi-identifiers, itself included.
     """
 
     number: int
@@ -76,7 +76,7 @@ class RowChange:
 
 
 def plain_change(change: RecordChange | RowChange) -> dict[str, Any]:
-    """Return a change as plain data; records are counted from 1, as they are for people.
+    """Return a change as plain data; records are counted from 1, as in all output.
 
     >>> row = RowChange(0, ("age",), ("34",), ("30-39",), 2, 0.5)
     >>> plain_change(row)["after"]
@@ -101,6 +101,6 @@ def plain_change(change: RecordChange | RowChange) -> dict[str, Any]:
 
 
 def _plain_node(node: Node) -> dict[str, Any]:
-    """Return a node as plain data; trees are as deep as classes lie under each other, which schemas keep shallow."""
+    """Return a node as plain data; the recursion is as deep as the class tree, which is shallow."""
     below = [_plain_node(child) for child in node.children]
     return {"id": node.id, "class": node.cls, "value": node.value, "children": below}

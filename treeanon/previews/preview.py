@@ -1,5 +1,4 @@
-"""A preview: the release that is asked for, of all or of a sample, and a few records before and after. Nothing is
-published."""
+"""Previews: a release of the input or of a sample, with a few records before and after. Nothing is written."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ class Preview:
     sampled: int | None = None
 
     def __repr__(self) -> str:
-        # The changes are values of the data, and a repr ends up in logs and tracebacks.
+        # The changes hold values of the data, and a repr can end up in logs and tracebacks.
         return f"<Preview: {len(self.changes)} of {self.records:,} records, {self.release!r}>"
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,10 +70,10 @@ def preview(
 ) -> Preview:
     """Return records before and after the release that `treeanon.anonymize` would make; nothing is written.
 
-    Typical records are chosen, or the most changed ones (`worst`), or records in which one of `classes` changed; or
-    those of `numbers`, counted from 0. With `sample` the release is one of so many records drawn from the input, which
-    is quicker and says less: what k persons share there, others may share on the whole. All else that is asked goes to
-    `treeanon.anonymize`.
+    Typical records are chosen, or the most changed ones (`worst`), or records in which one of `classes` changed, or
+    those with the given `numbers`, counted from 0. With `sample`, that many records are drawn from the input and
+    anonymized: faster, but only an estimate, as values rare in the sample can be frequent in the whole. All other
+    arguments are those of `treeanon.anonymize`.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
@@ -85,7 +84,7 @@ def preview(
     """
     if not isinstance(data, Forest | Table):
         if schema is None:
-            raise UsageError("a frame needs a schema that says what its columns are: preview(frame, schema=…)")
+            raise UsageError("a data frame needs a schema that describes its columns: preview(frame, schema=…)")
         data = table_of(data, schema)
     named = (classes,) if isinstance(classes, str) else tuple(classes)
     chosen: dict[str, Any] = {"records": records, "worst": worst, "classes": named, "numbers": numbers}
@@ -95,9 +94,9 @@ def preview(
 def previewed(
     data: D, release: Callable[[D], Any], *, numbers: Sequence[int] = (), sample: int | None = None, **chosen: Any
 ) -> tuple[D, Preview]:
-    """Return the data, or the sample of them, of which `release` makes a release, and the preview of that."""
+    """Anonymize the data or a sample with `release`; return the data used and the preview."""
     part, of = sampled(data, sample, numbers)
-    # A search may take long, so what it cannot be asked is said before.
+    # A search may take long, so invalid arguments are refused first.
     check_classes(data.classes.names if isinstance(data, Forest) else [c.name for c in data.columns], chosen["classes"])
     found = preview_of(part, release(part), numbers=_inside(of, numbers), **chosen)
     return part, found if of is None else in_terms_of(found, len(data), of)
@@ -126,7 +125,7 @@ def preview_of(
 def _of_trees(
     data: Forest, release: Release, records: int, worst: bool, classes: Sequence[str], numbers: Sequence[int]
 ) -> list[RecordChange]:
-    """Return the changes of the records chosen. Where scores are estimates, the worst are found among more than wanted."""
+    """Return the changes of the chosen records. If scores are estimates, the worst are chosen among more."""
     if numbers:
         return record_changes(data, release, numbers)
     estimated = worst and release.solution.cut is None
@@ -136,17 +135,17 @@ def _of_trees(
 
 
 def sampled(data: Forest | Table, size: int | None, numbers: Sequence[int] = ()) -> tuple[Any, Longs | None]:
-    """So many persons drawn from the data, those of `numbers` among them, and the numbers of their records or rows.
+    """Draw `size` persons, those of `numbers` included; return them with the numbers of their records or rows.
 
-    All the data, and None, where they are not more. The draw is always the same.
+    Return all the data, and None, if there are no more persons. The draw is deterministic.
     """
     if size is not None and size < 1:
-        raise UsageError("sample must be a whole number from 1")
+        raise UsageError("sample must be an integer of at least 1")
     of_person = data.person if isinstance(data, Table) else None
     persons = np.arange(len(data)) if of_person is None else np.unique(of_person)
     for number in numbers:
         if not 0 <= number < len(data):
-            raise UsageError(f"there is no record {number + 1:,}: there are {len(data):,}")
+            raise UsageError(f"no record {number + 1:,}: the input has {len(data):,}")
     if size is None or len(persons) <= size:
         return data, None
     order = persons[np.random.default_rng(0).permutation(len(persons))]
@@ -159,11 +158,11 @@ def sampled(data: Forest | Table, size: int | None, numbers: Sequence[int] = ())
 
 
 def _inside(of: Longs | None, numbers: Sequence[int]) -> list[int]:
-    """Return the numbers that records of the input have in a sample, of which they are."""
+    """Return the numbers in a sample of records of the input."""
     return list(numbers) if of is None else [int(np.searchsorted(of, number)) for number in numbers]
 
 
 def in_terms_of(found: Preview, records: int, of: Longs) -> Preview:
-    """Return a preview of a sample, told by the numbers of the input."""
+    """Return a preview of a sample with the record numbers of the input."""
     changes: Any = tuple(replace(change, number=int(of[change.number])) for change in found.changes)
     return replace(found, changes=changes, records=records, sampled=len(of))

@@ -1,4 +1,4 @@
-"""What a release made of single rows of a table, and how much of every row."""
+"""What a release made of single rows of a table, and how much every row changed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from treeanon.table import Column, Table
 
 
 def row_changes(before: Table, release: TableRelease | PermutedRelease, numbers: Iterable[int]) -> list[RowChange]:
-    """What became of these rows of the input, in that order.
+    """Return the changes of these rows of the input, in that order.
 
-    The `change` of a row is the mean NCP (set) of its quasi values, where a value that stayed as it was counts 0; 1 for
-    a row left out. Of a permuted release the sensitive value is what changes: it becomes those of the group, and
-    `change` is the share of the group that has another value.
+    The `change` of a row is the mean NCP (set) of its quasi-identifiers, with 0 for an unchanged value; it is 1 for a
+    suppressed row. In a permuted release, only the sensitive value changes, to the values of the group; `change` is the
+    share of the group with another value.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> import treeanon as ta
@@ -41,9 +41,9 @@ def row_changes(before: Table, release: TableRelease | PermutedRelease, numbers:
 
 @dataclass(frozen=True)
 class RowTrace:
-    """A table and what was published for each of its rows: row place[i] of `published`, or none (-1).
+    """A table and the published row for each of its rows: row place[i] of `published`, or none (-1).
 
-    `lost` has the loss of every value of every row, `change` that of the row, and `alike` is told of published rows.
+    `lost` holds the loss of every value, `change` that of every row, and `alike` the group sizes of published rows.
     """
 
     before: Table
@@ -55,7 +55,7 @@ class RowTrace:
 
     @classmethod
     def of(cls, before: Table, release: TableRelease | PermutedRelease) -> RowTrace:
-        """Return the trace of a release of this table; UsageError if it is of another."""
+        """Return the trace of a release of this table; UsageError if it is a release of another."""
         if isinstance(release, PermutedRelease):
             return _of_permuted(before, release)
         recoded, rows = release.found.recoded(before)
@@ -81,7 +81,7 @@ class RowTrace:
         wanted = list(numbers)
         for number in wanted:
             if not 0 <= number < len(self.before):
-                raise UsageError(f"there is no row {number + 1:,}: there are {len(self.before):,}")
+                raise UsageError(f"no row {number + 1:,}: the input has {len(self.before):,}")
         index = np.array(wanted, np.int64)
         there = [number for number in wanted if self.place[number] >= 0]
         before = list(self.before.take(index).rows())
@@ -104,19 +104,19 @@ def _places(size: int, rows: Longs) -> Longs:
 
 
 def _losses(before: Column, after: Column) -> Floats:
-    """What is lost of every value of a column: its NCP, or nothing where it is as it was."""
+    """Return the loss of every value of a column: its NCP, or 0 if it is unchanged."""
     if after.covers is None:
         same = before.codes == after.codes
     else:
         texts = np.array([*after.covers.texts, ""], object)[after.codes]
         same = texts == np.array([*before.values, ""], object)[before.codes]
     ncp = value_ncp(after, "set")
-    # A missing value that may now be any has lost that it was missing.
+    # A missing value that may now be any value has lost the information that it was missing.
     return np.asarray(np.where(same, 0.0, np.where(before.codes < 0, 1.0, ncp[after.codes])))
 
 
 def _of_permuted(before: Table, release: PermutedRelease) -> RowTrace:
-    """Of a permuted release: the sensitive value of a row becomes those of its group."""
+    """Return the trace of a permuted release: the sensitive value of a row becomes those of its group."""
     group = release.found.group
     if len(group) != len(before):
         raise UsageError("the release is not one of this table")

@@ -1,6 +1,6 @@
-"""How much a release changed every record or row, by columns: to choose from a hundred thousand in a moment.
+"""Scores of how much a release changed every record or row, computed on arrays to be fast for large inputs.
 
-Which records to look at: typical ones, the most changed, or those in which some class changed.
+They select the records to show: typical ones, the most changed, or those in which a class changed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class Scores:
-    """For every record (or row) its change from 0 to 1, its size, and in how many places each class (column) changed.
+    """For every record (or row): its change from 0 to 1, its size, and how many of its nodes changed in each class.
 
-    `names` are those of the classes; `moved` says in which records a value stands elsewhere than before. Where recoding
-    is local, `change` is estimated, a class counts once for a record that it changed in, and `moved` is not known.
+    `names` are the names of the classes (columns); `moved` says in which records a node has moved. With local recoding,
+    `change` is an estimate, a class counts at most once in a record, and `moved` is unknown.
     """
 
     names: tuple[str, ...]
@@ -38,8 +38,8 @@ class Scores:
 
 
 def forest_scores(before: Forest, release: Release) -> Scores:
-    """Return the scores of all records of an input; `change` is that of `record_changes`, or near it for local
-    recoding.
+    """Return the scores of all records of an input; `change` is that of `record_changes`, or an estimate of it for
+    local recoding.
     """
     released = released_as(before, release.forest, release.kept)
     is_local = release.solution.cut is None
@@ -52,7 +52,7 @@ def forest_scores(before: Forest, release: Release) -> Scores:
 
 
 def _global(before: Forest, release: Release) -> tuple[Floats, npt.NDArray[np.int32], Flags]:
-    """Of a solution with a cut: exact, as every node can be followed."""
+    """Return the scores of a solution with a cut: exact, as every node can be followed."""
     recipe = Recipe.of(release.solution, before)
     published = recipe.published[before.label]
     gone, general = published == GONE, published != before.label
@@ -67,7 +67,7 @@ def _global(before: Forest, release: Release) -> tuple[Floats, npt.NDArray[np.in
 
 
 def _moved(before: Forest, recipe: Recipe, gone: Flags) -> Flags:
-    """Return which of the nodes that are left hang under another than before."""
+    """Return which of the remaining nodes have another parent than before."""
     offsets, parent, label = drop_nodes(before.offsets, before.parent, before.label, gone)
     if not len(recipe.lower) or not recipe.published.any():
         return np.zeros(len(label), np.bool_)
@@ -79,7 +79,7 @@ def _moved(before: Forest, recipe: Recipe, gone: Flags) -> Flags:
 
 
 def _local(before: Forest, after: Forest, released: Longs) -> tuple[Floats, npt.NDArray[np.int32]]:
-    """Of local recoding: how much less detail all values of a record have, and whether those of a class are others."""
+    """Estimate the scores of local recoding: the loss of detail of a record, and which classes differ."""
     losses = label_losses(before.classes)
     detail = [np.bincount(_records(side), 1 - losses[side.label], len(side)) for side in (before, after)]
     there = np.append(detail[1], 0.0)[released]
@@ -104,7 +104,7 @@ def _by_class(forest: Forest, counted: Flags) -> npt.NDArray[np.int32]:
 
 
 def _told(forest: Forest) -> npt.NDArray[np.uint64]:
-    """Return a number for what each record says of each class: which values, and how deep in the tree."""
+    """Return a fingerprint of each record's values of each class and their depths."""
     kinds = len(forest.classes.names)
     depth: Ints = depths(forest.offsets, forest.parent)
     with np.errstate(over="ignore"):
@@ -118,15 +118,15 @@ def _told(forest: Forest) -> npt.NDArray[np.uint64]:
 
 
 _NEAR = 64
-"""How many records near the middle typical ones are chosen from."""
+"""Number of records near the median from which typical ones are chosen."""
 
 
 def choose(scores: Scores, records: int, *, worst: bool = False, classes: Sequence[str] = ()) -> list[int]:
-    """Return the numbers of so many records: typical ones, or the most changed, the most first.
+    """Return the numbers of typical records, or of the most changed ones, the most changed first.
 
-    With `classes` only records count in which one of these changed. Typical are records near the middle in how much
-    they changed and in size, and of those such as differ in what changed; where values moved in some record, the last
-    one shows that. The choice is always the same.
+    With `classes`, only records in which one of these changed are eligible. Typical records are near the median in
+    change and size, and differ in what changed; if nodes moved in some record, the last one is an example. The choice
+    is deterministic.
 
     >>> changed = np.array([[0], [1], [1], [2]], np.int32)
     >>> scores = Scores(("age",), np.array([0.0, 0.5, 0.4, 0.9]), np.array([1, 1, 1, 2]), changed)
@@ -134,7 +134,7 @@ def choose(scores: Scores, records: int, *, worst: bool = False, classes: Sequen
     ([1, 0], [3, 1], [3, 1, 2])
     """
     if records < 1:
-        raise UsageError("records must be a whole number from 1")
+        raise UsageError("records must be an integer of at least 1")
     wanted = _eligible(scores, classes)
     if worst:
         order = np.lexsort((wanted, -scores.change[wanted]))
@@ -144,10 +144,10 @@ def choose(scores: Scores, records: int, *, worst: bool = False, classes: Sequen
 
 
 def check_classes(names: Sequence[str], classes: Sequence[str]) -> None:
-    """UsageError if a class is none of those with these names."""
+    """Raise UsageError for an unknown class."""
     for name in classes:
         if name not in names:
-            raise UsageError(f"there is no class {name!r}; there is: {', '.join(names)}")
+            raise UsageError(f"unknown class {name!r}; choose from {', '.join(names)}")
 
 
 def _eligible(scores: Scores, classes: Sequence[str]) -> Longs:
@@ -170,14 +170,16 @@ def _near_middle(scores: Scores, numbers: Longs, most: int) -> Longs:
 
 
 def _with_a_move(scores: Scores, numbers: Longs, chosen: list[int]) -> list[int]:
-    """Return the chosen ones, the last of several replaced by a record in which something moved, unless one is there."""
+    """Return the chosen records; if no node moved in them, the last of several is replaced by one in which a node
+    moved.
+    """
     if scores.moved is None or len(chosen) < 2 or scores.moved[chosen].any() or not scores.moved[numbers].any():
         return chosen
     return [*chosen[:-1], int(_near_middle(scores, numbers[scores.moved[numbers]], 1)[0])]
 
 
 def _varied(scores: Scores, numbers: Longs, records: int) -> list[int]:
-    """So many of these records, the first one and then always the one that differs most from those chosen."""
+    """Return the first of these records, then repeatedly the one that differs most from those chosen."""
     if not len(numbers):
         return []
     features = np.log1p(scores.changed[numbers].astype(np.float64))

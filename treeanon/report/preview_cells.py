@@ -72,7 +72,7 @@ def fits(text: str, width: int) -> bool:
 
 
 def _begin(text: str, width: int) -> tuple[list[tuple[str, int]], int]:
-    """Return the first pieces of a text, until they take more columns than there are, and the columns that they take."""
+    """Return the first pieces of a text, until they exceed the width, and the columns that they take."""
     pieces: list[tuple[str, int]] = []
     used = 0
     # A character takes a column at least, but for a few accents.

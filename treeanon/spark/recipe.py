@@ -18,7 +18,7 @@ from treeanon.spark.records import Batches, forests_of
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A solution as arrays: the published label of every label, relations to disassociate in order, withheld classes."""
+    """A solution as arrays: the published label for each label, relations to disassociate, withheld classes."""
 
     mapping: Ints
     upper: Ints

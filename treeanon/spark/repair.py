@@ -260,7 +260,7 @@ _TOO_MANY = np.iinfo(np.int64).min
 def add_witnesses(
     some: Forest, dataset: Dataset, recipe: Recipe, spread: Spread, least: int, most: int
 ) -> Forest | None:
-    """Return some records, extended to `least` holders of every set, at most `most`; None if there are too many sets."""
+    """Return some records with `least` holders of every set, at most `most` records; None for too many sets."""
     shared = dataset.frame.sparkSession.sparkContext.broadcast((spread, least, most))
     work = partial(_thin, broadcast=recipe.broadcast(dataset), shared=shared)
     frame = dataset.rows()

@@ -91,7 +91,7 @@ _LEAST_GAIN = 0.01
 
 @dataclass(frozen=True)
 class SolveResult:
-    """A solution that is safe over all partitions, with its recipe, the fingerprints of the release, losses and report."""
+    """A solution that is safe over all partitions, its recipe, the release's fingerprints, losses and report."""
 
     solution: Solution
     recipe: Recipe

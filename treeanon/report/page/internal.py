@@ -95,7 +95,9 @@ def _relations(forest: Forest, wanted: Longs | None = None) -> Longs:
 
 
 def _with_more(forest: Forest, above: int, below: int, guarantee: Guarantee) -> int | None:
-    """Return how many of these records, which all have the relation, have the one thing more that fewest of them have."""
+    """Return the least support, among the records with a relation, of a further value or relation; None if there is
+    none.
+    """
     if guarantee.m < 3 or not len(forest):
         return None
     size, known = len(forest.classes), _known(forest)

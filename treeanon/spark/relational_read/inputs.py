@@ -77,8 +77,7 @@ class FolderTables:
         for table in self.tables():
             for part in self._source.parts(table):
                 if not isinstance(part, DelimitedFile) and not Path(part.path).is_relative_to(Path(part.name).parent):
-                    raise UsageError(f"{part.name}: engine spark does not read compressed Parquet files; unpack the
-                    file")
+                    raise UsageError(f"{part.name}: engine spark needs uncompressed Parquet files; unpack it")
 
     def tables(self) -> Mapping[str, TableInfo]:
         """Return all tables by name."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def check_moved(found: ReachedRows) -> None:
-    """Raise an error for disassociated nodes without a place, and for forms of them that only the local engine reads."""
+    """Raise an error for disassociated nodes without a place, or in a form that only the local engine reads."""
     loaded = found.loaded
     for table, selections in loaded.selections.items():
         name = MOVED_TABLE + table
@@ -126,7 +126,7 @@ def _check_places(found: ReachedRows, above: ForeignKey, row: ForeignKey) -> Non
 
 
 def _held(found: ReachedRows, table: str) -> tuple[Column, Column]:
-    """Return the classes that disassociated nodes of a row may lie under, and those for which several persons have it."""
+    """Return the classes that a row's disassociated nodes may lie under, and those whose row several persons have."""
     from pyspark.sql import functions as f
 
     plan = found.loaded.plan

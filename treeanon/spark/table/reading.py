@@ -152,7 +152,7 @@ def _columns(
 
 
 def _spelling(column: Column) -> Ints:
-    """Return the published code of each code of a sensitive column, one spelling for each number; the last is missing."""
+    """Return the published code for each sensitive code, one spelling for each number; the last is missing."""
     own = np.append(np.arange(len(column.hierarchy), dtype=np.int32), -1).astype(np.int32)
     own[column.codes] = in_one_spelling(column).codes
     return own

@@ -252,8 +252,7 @@ def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRo
     ]
     problems = sorted({one.problem for one in reports if one.problem})
     if problems:
-        raise GuaranteeError(f"one of {len(reports):,} ranges of rows, which are searched separately, has no release:
-        {problems[0]}")
+        raise GuaranteeError(f"one of {len(reports):,} ranges of rows has no release: {problems[0]}")
     suppressed = sum(one.suppressed for one in reports)
     partition = Partition(
         request.algorithm, request.models, np.zeros(0, np.int64), suppressed, {"ranges": len(reports)}
@@ -269,8 +268,7 @@ def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRo
 
 
 def _combined(reports: Sequence[_RangeReport]) -> FlatLosses:
-    """Return the losses of all ranges; those that depend on groups of the whole are filled in once these are counted.
-    """
+    """Return the losses of all ranges; those that depend on groups of the whole are filled in later."""
     losses = [one.loss for one in reports if one.loss is not None]
     shares = np.array([loss.rows for loss in losses], np.float64) / sum(loss.rows for loss in losses)
 
