@@ -42,7 +42,7 @@ def test_only_records_count_in_which_a_class_changed():
     assert choose(found, 9, classes=["ill"]) == [1]
     assert sorted(choose(found, 9, classes=["ill", "age"])) == [0, 1]
     assert choose(scores([0.1], changed=[[0, 0]]), 3, classes=["ill"]) == []
-    with pytest.raises(UsageError, match="there is no class 'sex'; there is: age, ill"):
+    with pytest.raises(UsageError, match="unknown class 'sex'; choose from age, ill"):
         choose(found, 1, classes=["sex"])
 
 

@@ -109,7 +109,7 @@ def test_a_preview_of_a_table_of_a_sample_and_of_named_rows():
     for change in found.changes:
         assert change.before == rows[change.number]
     assert preview(before, k=3, l=2, sample=999).sampled is None
-    with pytest.raises(UsageError, match="there is no record 201"):
+    with pytest.raises(UsageError, match="no record 201"):
         preview(before, k=3, l=2, sample=80, numbers=[200])
     with pytest.raises(UsageError, match="sample"):
         preview(before, k=3, l=2, sample=0)
