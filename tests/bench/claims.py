@@ -25,7 +25,7 @@ from treeanon.algorithms.table.onedim.points import Points
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
-from treeanon.algorithms.table.result import Found
+from treeanon.algorithms.table.result import Result
 from treeanon.bench.invented import census
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table import gcp, permuted_query_loss
@@ -40,7 +40,7 @@ LEVELS = (1, 2, 3)
 CELLS = 1024
 
 Lines = Iterator[str]
-Search = Callable[[Problem], Found]
+Search = Callable[[Problem], Result]
 
 
 def search(name: str, **options: Any) -> Search:

@@ -26,7 +26,7 @@ from tests.support.hospital import DISEASES, HOSPITALS, WORD, folder_of, is_trut
 from tests.support.paths import ROOT
 from tests.support.strategies import examples, released
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
-from treeanon.algorithms.tree.solution import Found, Solution
+from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import FileError, GuaranteeError, TreeanonError, UsageError
 from treeanon.privacy import Guarantee
 from treeanon.release import Release, Request, SolutionFile
@@ -150,12 +150,12 @@ def test_nothing_to_hide_in(forest: ta.Forest, tmp_path: Path) -> None:
 def test_a_search_that_is_wrong_publishes_nothing(forest: ta.Forest, monkeypatch: pytest.MonkeyPatch) -> None:
     right = stand_in_search.search
 
-    def untrue(*given: Any, **options: Any) -> Found:
+    def untrue(*given: Any, **options: Any) -> Result:
         found = right(*given, **options)
         return replace(found, forest=found.forest.project("*"))
 
-    def unsafe(forest: ta.Forest, guarantee: Guarantee, **options: Any) -> Found:
-        return Found(Solution(guarantee, "x", {}), forest)
+    def unsafe(forest: ta.Forest, guarantee: Guarantee, **options: Any) -> Result:
+        return Result(Solution(guarantee, "x", {}), forest)
 
     for search, words in ((untrue, "not what its solution makes"), (unsafe, "did not pass the check")):
         monkeypatch.setattr(stand_in_search, "search", search)

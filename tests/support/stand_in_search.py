@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from tests.reference.guarantee import violations
-from treeanon.algorithms.tree.solution import Found, Label, Solution
+from treeanon.algorithms.tree.solution import Label, Result, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee
@@ -21,7 +21,7 @@ CALLS: list[dict[str, Any]] = []
 """The options of every call."""
 
 
-def search(forest: Forest, guarantee: Guarantee, *, progress: Progress | None = None, **options: Any) -> Found:
+def search(forest: Forest, guarantee: Guarantee, *, progress: Progress | None = None, **options: Any) -> Result:
     CALLS.append(options)
     given = {name: value for name, value in options.items() if name not in ("jobs", "start", "max_suppressed")}
     known = [forest.classes.names[i] for i in roles_of(forest, guarantee).known]
@@ -38,7 +38,7 @@ def search(forest: Forest, guarantee: Guarantee, *, progress: Progress | None = 
         solution = Solution(guarantee, "stand-in", cut, (), withheld, suppressed, given)
         found = run_interruptibly(solution, forest.take(list(kept)), known)
         if found is not None:
-            return Found(*found, kept=None if not suppressed else list(kept), report={"tried": number + 1})  # type: ignore[arg-type]
+            return Result(*found, kept=None if not suppressed else list(kept), report={"tried": number + 1})  # type: ignore[arg-type]
     raise GuaranteeError("the stand-in finds nothing")
 
 

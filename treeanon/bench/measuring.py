@@ -11,7 +11,7 @@ import numpy as np
 
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
-from treeanon.algorithms.table.result import Found
+from treeanon.algorithms.table.result import Result
 from treeanon.arrays import Longs
 from treeanon.bench.figures import Line, Measure, Setting
 from treeanon.bench.invented import census, synthetic
@@ -95,7 +95,7 @@ def _models(line: Line, setting: Setting) -> tuple[Model, ...]:
     return (FrequencyDiversity(setting.l if line.privacy == "l" else 1),)
 
 
-def _searched(line: Line, setting: Setting, table: Table) -> tuple[float, Found]:
+def _searched(line: Line, setting: Setting, table: Table) -> tuple[float, Result]:
     """Return the seconds of a search, and what it found."""
     algorithm = TABLE_ALGORITHMS.get(line.algorithm)
     if algorithm is None:
@@ -114,7 +114,7 @@ def _searched(line: Line, setting: Setting, table: Table) -> tuple[float, Found]
 class _Release:
     """What a search publishes, and what is measured of it."""
 
-    def __init__(self, line: Line, setting: Setting, table: Table, found: Found) -> None:
+    def __init__(self, line: Line, setting: Setting, table: Table, found: Result) -> None:
         self.line, self.setting, self.table = line, setting, table
         # Accuracy first: what was reached, not what was asked for.
         self.models = found.models if line.privacy == "loss" else _models(line, setting)

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from treeanon.algorithms.table.freeform.result import Freeform
-from treeanon.algorithms.table.result import Found, scattered
+from treeanon.algorithms.table.result import Result, scattered
 from treeanon.arrays import Longs
 from treeanon.errors import GuaranteeError
 from treeanon.metrics.table import measure
@@ -92,7 +92,7 @@ def fulfill_table(
 
 
 def _judged(
-    request: TableRequest, table: Table, found: Found, models: tuple[Model, ...], seed: int | None, progress: Progress
+    request: TableRequest, table: Table, found: Result, models: tuple[Model, ...], seed: int | None, progress: Progress
 ) -> tuple[Table, TableVerdict | FreeformVerdict]:
     """The rows of a release, which are those of the input made more general, and whether it holds.
 
@@ -109,7 +109,7 @@ def _judged(
 def release_of(
     table: Table,
     released: Table,
-    found: Found,
+    found: Result,
     verdict: TableVerdict | FreeformVerdict,
     models: tuple[Model, ...],
     options: Mapping[str, Any],

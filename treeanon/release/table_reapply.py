@@ -10,7 +10,7 @@ from typing import Any, Self
 from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import scattered
-from treeanon.algorithms.table.solution import FlatSolution
+from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import model_of, plain_model
@@ -159,7 +159,7 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
     allowed = persons(solution.max_suppressed, table.persons)
     lattice = Lattice(Problem(table, solution.models, allowed))
     vector = _fitted(solution.levels, lattice)
-    found = FlatSolution.of(lattice, solution.algorithm, vector)
+    found = FullDomainResult.of(lattice, solution.algorithm, vector)
     recoded, rows = found.recoded(table)
     verdict = verify_table(recoded, solution.models)
     if found.suppressed > allowed or not verdict.holds:

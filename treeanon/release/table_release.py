@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treeanon.algorithms.table.result import Found
+from treeanon.algorithms.table.result import Result
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.columns.frames import to_frame_like
@@ -40,7 +40,7 @@ class TableRelease:
 
     table: Table
     models: tuple[Model, ...]
-    found: Found
+    found: Result
     loss: FlatLosses
     verdict: TableVerdict | FreeformVerdict
     counts: Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 from treeanon.algorithms.table.freeform.graph import Randomness
 from treeanon.algorithms.table.problem import Problem, unordered_rows
-from treeanon.algorithms.table.result import Found, OfRows
+from treeanon.algorithms.table.result import Result, RowResult
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.model import Model, exact
@@ -29,7 +29,7 @@ Verdict = TableVerdict | PermutedVerdict | FreeformVerdict
 
 def searches(
     request: TableRequest, table: Table, progress: Progress | None = None, seed: int | None = None
-) -> Iterator[tuple[Found, tuple[Model, ...]]]:
+) -> Iterator[tuple[Result, tuple[Model, ...]]]:
     """What the search finds, and the models that its release is to hold, one after the other until that does.
 
     These are those asked for, or for a search that looks for the strongest that can be had, those that it reached.
@@ -43,14 +43,14 @@ def searches(
         yield found, (found.models if request.search.reaches else problem.models)
 
 
-def _found(request: TableRequest, problem: Problem, seed: int | None, progress: Progress) -> Found:
+def _found(request: TableRequest, problem: Problem, seed: int | None, progress: Progress) -> Result:
     """What the search finds of the rows in an order of their own: that of the file may tell of sensitive values."""
     problem = replace(problem, progress=progress)
     if not request.search.of_rows:
         return request.search.search(problem, **request.options)
     rows = unordered_rows(problem.table, Randomness(seed))
     found = request.search.search(replace(problem, table=problem.table.take(rows)), **request.options)
-    assert isinstance(found, OfRows)
+    assert isinstance(found, RowResult)
     return found.as_of(rows)
 
 

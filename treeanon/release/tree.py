@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
-from treeanon.algorithms.tree.solution import Found, Solution
+from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -117,7 +117,7 @@ def fulfill(request: Request, forest: Forest, progress: Progress | None = None) 
     refuse_too_few(forest, request.guarantee.k)
     refuse_uniform(forest, request.guarantee)
 
-    def find(guarantee: Guarantee) -> Found:
+    def find(guarantee: Guarantee) -> Result:
         return run_interruptibly(partial(search, request, forest, guarantee), stage(progress, "searching"))
 
     if request.max_loss is None:
@@ -143,7 +143,7 @@ def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
             )
 
 
-def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None = None) -> Found:
+def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None = None) -> Result:
     """What the search finds, carried on to a maximal cut where that is wanted."""
     algorithm = request.search
     given = dict(request.options)
@@ -161,10 +161,10 @@ def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Pro
     return replace(done, solution=replace(done.solution, algorithm=algorithm.name, options=options))
 
 
-def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Guarantee], Found]) -> Found:
+def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Guarantee], Result]) -> Result:
     """What is found for the largest k, from the least on, whose value loss is within the bound."""
 
-    def within(k: int) -> Found | None:
+    def within(k: int) -> Result | None:
         try:
             found = find(replace(least, k=k))
         except GuaranteeError:
@@ -178,7 +178,7 @@ def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Gua
     return found
 
 
-def _release(request: Request, forest: Forest, found: Found, progress: Progress | None) -> Release:
+def _release(request: Request, forest: Forest, found: Result, progress: Progress | None) -> Release:
     """The release of what was found; GuaranteeError unless it is what it is said to be."""
     solution = plain_solution(request, forest, found.solution)
     before = forest if found.kept is None else forest.take(found.kept)

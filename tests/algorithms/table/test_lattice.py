@@ -12,7 +12,7 @@ from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.table.rollup import Rollup
-from treeanon.algorithms.table.solution import FlatSolution
+from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
@@ -30,7 +30,7 @@ def counts(rnd: Random) -> None:
     rnd.shuffle(vectors)
     for vector in vectors:
         lost, found = world.suppressed(vector), lattice.evaluate(vector, rnd.randint(0, len(vector)))
-        if lost <= world.limit or not lattice.judge.columns:
+        if lost <= world.limit or not lattice.checker.columns:
             assert (found.suppressed, found.groups) == (lost, world.published(vector))
         else:
             assert world.limit < found.suppressed <= lost
@@ -76,7 +76,7 @@ def releases(rnd: Random) -> None:
     problem, world = random_problem(rnd)
     vector = rnd.choice(list(world.vectors()))
     lattice = Lattice(problem)
-    released = FlatSolution("x", problem.models, lattice.named(vector), 0).apply(problem.table)
+    released = FullDomainResult("x", problem.models, lattice.named(vector), 0).apply(problem.table)
     assert sorted(released.rows(), key=repr) == world.release(vector)
     if problem.table.person is None:
         assert all(found.holds for found in check(released, problem.models))

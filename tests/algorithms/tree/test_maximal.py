@@ -20,7 +20,7 @@ from treeanon.algorithms.tree import published_labels as partition
 from treeanon.algorithms.tree.maximal import search
 from treeanon.algorithms.tree.objective import Effort, Objective
 from treeanon.algorithms.tree.record_sets import RecordSets
-from treeanon.algorithms.tree.solution import Found
+from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.tree.record_sets import distinct_records, shared
 from treeanon.metrics import measure, rpd
@@ -36,7 +36,7 @@ def flat_schema(*names: str, under: dict[str, str] | None = None) -> ta.Schema:
     return ta.Schema.loads(text)
 
 
-def check(forest: ta.Forest, known: frozenset[str], guarantee: Guarantee, found: Found) -> None:
+def check(forest: ta.Forest, known: frozenset[str], guarantee: Guarantee, found: Result) -> None:
     records = list(found.forest.records())
     wrong = violations(records, guarantee.k, guarantee.m, guarantee.n, attacker=guarantee.attacker, known=known)
     assert not wrong

@@ -106,7 +106,7 @@ def is_true(path: tuple[Label, ...], originals: list[tuple[Label, ...]], parents
     )
 
 
-def check_release(forest: ta.Forest, found: miracle.Found, k: int) -> None:
+def check_release(forest: ta.Forest, found: miracle.Result, k: int) -> None:
     assert found.kept is None
     assert found.solution.cut is None and found.solution.algorithm == "miracle"
     assert len(found.forest) == len(forest)

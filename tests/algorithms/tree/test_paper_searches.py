@@ -18,7 +18,7 @@ from tests.support.search_strategies import random_forest
 from tests.support.strategies import parents_of, properties
 from treeanon.algorithms.tree import acs, gcs, ocs
 from treeanon.algorithms.tree.candidates import Candidates
-from treeanon.algorithms.tree.solution import Found
+from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.path_distance import rpda
 from treeanon.privacy import Guarantee
@@ -30,7 +30,7 @@ def nodes_in_order(forest: ta.Forest) -> list[slow.Label]:
     return [forest.classes.decode(label) for label in range(1, len(forest.classes))]
 
 
-def run(algorithm: str, forest: ta.Forest, guarantee: Guarantee, **options: Any) -> Found:
+def run(algorithm: str, forest: ta.Forest, guarantee: Guarantee, **options: Any) -> Result:
     if algorithm == "acs":
         options.pop("g", None)
     return {"acs": acs, "gcs": gcs, "ocs": ocs}[algorithm].search(forest, guarantee, **options)

@@ -12,10 +12,10 @@ import treeanon as ta
 from tests.reference import guarantee as slow_guarantee
 from tests.support.strategies import properties
 from treeanon.algorithms.tree.greedy_walk import Order, Tree, Walk
-from treeanon.algorithms.tree.indexed_forest import Indexed
-from treeanon.algorithms.tree.pair_support import Facts
-from treeanon.algorithms.tree.shared_state import Workshop
-from treeanon.algorithms.tree.strict import StrictCheck, needed, sensitive_values
+from treeanon.algorithms.tree.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.pair_support import PairSupports
+from treeanon.algorithms.tree.shared_state import WalkState
+from treeanon.algorithms.tree.strict import ExtendedCheck, needed, sensitive_values
 from treeanon.arrays import Ints
 from treeanon.forest.classes import Classes
 from treeanon.hierarchy import Hierarchy
@@ -125,12 +125,12 @@ def random_order(rnd: Random, classes: int) -> Order:
 
 def check_walks(rnd: Random, forest: ta.Forest, g: Guarantee) -> None:
     """A few walks, which share what they know: each keeps the guarantee, and none ends too early."""
-    indexed = Indexed.of(forest, g)
+    indexed = IndexedForest.of(forest, g)
     facts = None
-    if Facts.fit(indexed, g) and rnd.random() < 0.7:
-        facts = Facts(indexed, g, deep=rnd.random() < 0.7 and (g.m > 2 or needed(g)))
-    strict = StrictCheck(forest, indexed, g) if needed(g) else None
-    workshop = Workshop(indexed, g, facts, strict)
+    if PairSupports.fit(indexed, g) and rnd.random() < 0.7:
+        facts = PairSupports(indexed, g, deep=rnd.random() < 0.7 and (g.m > 2 or needed(g)))
+    strict = ExtendedCheck(forest, indexed, g) if needed(g) else None
+    workshop = WalkState(indexed, g, facts, strict)
     tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
     # Letting one more out can mend the most frequent value's share, or what is not there; and see SPEC on n >= 2.
     monotone = min(g.n, g.m - 1) <= 1 and not g.negative and (g.l == 1 or g.diversity == "distinct")
@@ -201,8 +201,8 @@ def nested_forest(rnd: Random) -> ta.Forest:
 def violated(seed: int) -> bool:
     """Whether a walk for a joint attacker ends in a release that is not safe."""
     forest, g = nested_forest(Random(seed)), Guarantee(2, m=3, n=2, attacker="joint")
-    indexed = Indexed.of(forest, g)
-    workshop = Workshop(indexed, g, Facts(indexed, g), StrictCheck(forest, indexed, g))
+    indexed = IndexedForest.of(forest, g)
+    workshop = WalkState(indexed, g, PairSupports(indexed, g), ExtendedCheck(forest, indexed, g))
     tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
     orders = Order((1.0,) * 4), Order((1.0,) * 4, split=False)
     return not all(holds(forest, Walk(workshop, tree, order).run().mapping, g) for order in orders)
@@ -214,7 +214,7 @@ HARD = (437, 511, 1091, 1343)
 
 def test_labels_below_a_new_one_are_checked_for_joint_attackers(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(map(violated, HARD))
-    monkeypatch.setattr(StrictCheck, "_parted", lambda *_: np.empty((0, 3), np.int32))
+    monkeypatch.setattr(ExtendedCheck, "_parted", lambda *_: np.empty((0, 3), np.int32))
     assert all(map(violated, HARD))
 
 

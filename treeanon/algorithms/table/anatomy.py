@@ -14,7 +14,7 @@ from math import ceil
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import RowJudge
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.splitting import checked_whole
@@ -57,7 +57,7 @@ def search(problem: Problem, *, seed: int | None = None) -> Partition:
         each = ceil(k / size)
         group = np.minimum(group // each, max(groups // each, 1) - 1)
     groups = int(group.max(initial=-1)) + 1
-    if not RowJudge(problem).holds(group, groups).all():
+    if not RowGroupChecker(problem).holds(group, groups).all():
         raise GuaranteeError("Anatomy finds no groups that satisfy all models: ask for less diversity")
     return Partition("anatomy", problem.models, group, counts={"groups": groups, "left_over": int(left.sum())})
 

@@ -25,7 +25,7 @@ from typing import Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import Judge, RowJudge
+from treeanon.algorithms.table.group_checker import GroupChecker, RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
 from treeanon.algorithms.table.suppression import SUPPRESSED, one_row_each, released, require_any, unreachable
@@ -63,7 +63,7 @@ def search(problem: Problem, *, method: Method = "auto") -> Recoding:
     table = problem.table
     one_row_each(table, "cell suppression")
     # Models that are of another kind are kept by merging alone.
-    k = Judge(problem).least or 1
+    k = GroupChecker(problem).least or 1
     method = _method(method, k, len(table))
     require_any(problem)
     if 0 < len(table) < k:
@@ -124,8 +124,8 @@ class _Groups:
 
     def merge_until_all_hold(self) -> int:
         """How many groups go up in others: those that fail, each in the one that costs the fewest cells."""
-        judge, before = RowJudge(self.problem), len(self.sizes)
-        fails = ~judge.holds(self.group, before)
+        checker, before = RowGroupChecker(self.problem), len(self.sizes)
+        fails = ~checker.holds(self.group, before)
         while fails.any():
             if len(self.sizes) == 1:
                 raise unreachable(self.problem)
@@ -134,7 +134,7 @@ class _Groups:
             kept, number = np.unique(into, return_inverse=True)
             self.group, self.sizes, self.shared = number[self.group], self.sizes[kept], self.shared[kept]
             # None looks like another one now: that one would have been nearer.
-            fails = self._failing(judge, changed[kept])
+            fails = self._failing(checker, changed[kept])
             self.problem.tell(before - len(self.sizes))
         return before - len(self.sizes)
 
@@ -149,12 +149,12 @@ class _Groups:
         np.add.at(joined, numbers, self.sizes)
         self.group, self.sizes, self.shared = numbers[self.group], joined, shared
 
-    def _failing(self, judge: RowJudge, changed: Flags) -> Flags:
+    def _failing(self, checker: RowGroupChecker, changed: Flags) -> Flags:
         """Which groups fail: of those that have changed, for all others held before."""
         rows = np.flatnonzero(changed[self.group])
         number = np.cumsum(changed) - 1
         fails = np.zeros(len(self.sizes), np.bool_)
-        fails[changed] = ~judge.holds(number[self.group[rows]], int(changed.sum()), rows)
+        fails[changed] = ~checker.holds(number[self.group[rows]], int(changed.sum()), rows)
         return fails
 
 

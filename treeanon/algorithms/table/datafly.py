@@ -10,10 +10,10 @@ import numpy as np
 
 from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.solution import FlatSolution
+from treeanon.algorithms.table.solution import FullDomainResult
 
 
-def search(problem: Problem) -> FlatSolution:
+def search(problem: Problem) -> FullDomainResult:
     """The vector that the greedy steps come to: satisfied, but often more general than it would have to be."""
     lattice = Lattice(problem)
     lattice.require_top()
@@ -26,7 +26,7 @@ def search(problem: Problem) -> FlatSolution:
         free = [c for c, level in enumerate(vector) if level < lattice.heights[c]]
         chosen = max(free, key=lambda c: (values[c][vector[c]], -c))
         vector = tuple(level + (c == chosen) for c, level in enumerate(vector))
-    return FlatSolution.of(lattice, "datafly", vector)
+    return FullDomainResult.of(lattice, "datafly", vector)
 
 
 def _distinct_values(lattice: Lattice) -> list[list[int]]:

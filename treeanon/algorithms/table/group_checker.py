@@ -19,7 +19,7 @@ from treeanon.table import Column, Groups, Histogram
 from treeanon.table.histograms import groups_of, whole_of
 
 
-class Judge:
+class GroupChecker:
     """The models, sorted by what they look at.
 
     `columns` are the sensitive columns that any model looks at. `least` is the size from which on a group satisfies the
@@ -57,7 +57,7 @@ class Judge:
             for model in self._by_size:
                 holds &= model.holds(Groups(sizes))
         for cells, models in zip(tuples.cells, self._by_column, strict=True):
-            _judge_column(cells, models, number, holds)
+            _check_column(cells, models, number, holds)
         return holds
 
     def sizes(self, tuples: Tuples, rows: Longs, number: Ints) -> Longs:
@@ -84,7 +84,7 @@ class Judge:
         return int(tuples.rows[~holds[number]].sum())
 
 
-def _judge_column(cells: Cells, models: list[Model], number: Ints, holds: Flags) -> None:
+def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags) -> None:
     """Takes back `holds` of the groups in which a model fails for one sensitive column.
 
     The other sensitive columns are joined to the quasi-identifier (CHAP §5): a group is published if all of the parts
@@ -99,14 +99,14 @@ def _judge_column(cells: Cells, models: list[Model], number: Ints, holds: Flags)
         parts, above = len(first), group[first]
     part = np.where(holds[group], part, np.int32(-1)).astype(np.int32)
     starts, values, counts, sizes = histogram(part, parts, cells.value, cells.counts, cells.person)
-    judged = np.flatnonzero(np.diff(starts) > 0)
+    counted = np.flatnonzero(np.diff(starts) > 0)
     if cells.person.size:
         sizes = _sizes_of_parts(part, parts, cells)
-    starts = np.append(starts[:-1][judged], starts[-1])
+    starts = np.append(starts[:-1][counted], starts[-1])
     whole = Histogram(cells.column.name, starts, values, counts, cells.whole, cells.column.hierarchy)
-    groups = Groups(sizes[judged], (whole,))
+    groups = Groups(sizes[counted], (whole,))
     for model in models:
-        holds[above[judged[~model.holds(groups)]]] = False
+        holds[above[counted[~model.holds(groups)]]] = False
 
 
 def _sizes_of_parts(part: Ints, parts: int, cells: Cells) -> Longs:
@@ -116,7 +116,7 @@ def _sizes_of_parts(part: Ints, parts: int, cells: Cells) -> Longs:
     return np.bincount(pairs >> 32, minlength=parts).astype(np.int64)
 
 
-class RowJudge:
+class RowGroupChecker:
     """The models of a problem, asked about groups of its rows.
 
     Shares of values are compared with those of the whole table. The other sensitive columns are joined to the quasi
@@ -126,7 +126,7 @@ class RowJudge:
     >>> from treeanon.privacy.models import KAnonymity
     >>> from treeanon.table import Table
     >>> table = Table.of_texts({"sex": (["f", "m", "m"], Hierarchy.flat(["f", "m"]))})
-    >>> RowJudge(Problem(table, (KAnonymity(2),))).holds(np.array([0, 1, 1]), 2).tolist()
+    >>> RowGroupChecker(Problem(table, (KAnonymity(2),))).holds(np.array([0, 1, 1]), 2).tolist()
     [False, True]
     """
 
@@ -160,7 +160,7 @@ class RowJudge:
                 above = np.zeros(parts, np.int64)
                 above[part] = numbers
             found = groups_of(table, part, [own])
-            judged = Groups(found.sizes, (replace(found.sensitive[0], whole=whole),))
+            counted = Groups(found.sizes, (replace(found.sensitive[0], whole=whole),))
             for model in models:
-                flags[above[~model.holds(judged)]] = False
+                flags[above[~model.holds(counted)]] = False
         return flags

@@ -22,7 +22,7 @@ from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.objective import choose
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.algorithms.table.solution import FlatSolution
+from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.errors import UsageError
 
 Subset = tuple[int, ...]
@@ -33,7 +33,7 @@ _MOST = 1 << 24
 
 def search(
     problem: Problem, *, preference: str = "minimum_absolute_distance", weights: Mapping[str, float] | None = None
-) -> FlatSolution:
+) -> FullDomainResult:
     """All k-minimal vectors, and of these the one preferred."""
     lattice = Lattice(problem)
     if lattice.size > _MOST:
@@ -49,7 +49,9 @@ def search(
     if not minimal:
         raise lattice.unsolvable()
     vector = choose(lattice, minimal, preference, weights)
-    return FlatSolution.of(lattice, "incognito", vector, minimal, preference=preference, satisfied=int(satisfied.sum()))
+    return FullDomainResult.of(
+        lattice, "incognito", vector, minimal, preference=preference, satisfied=int(satisfied.sum())
+    )
 
 
 def _satisfied(lattice: Lattice, subset: Subset, smaller: Mapping[Subset, Marks]) -> Marks:

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import Judge
+from treeanon.algorithms.table.group_checker import GroupChecker
 from treeanon.algorithms.table.intervals import cut_column, places_of
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
@@ -82,7 +82,7 @@ def search(
 def _published(ordered: Ordered, head: Values, counts: Mapping[str, object]) -> Recoding:
     """The recoding that a head set stands for."""
     problem, table = ordered.problem, ordered.problem.table
-    number, _, holds = ordered.judged(head)
+    number, _, holds = ordered.groups_of(head)
     # Columns are cut once what is suppressed is gone, so that nothing of it shows; only the rows kept count.
     kept = holds[number[ordered.tuples.tuple_of]]
     shown = released(problem, "koptimize", table, kept, **counts)
@@ -102,7 +102,7 @@ class Ordered:
     """
 
     problem: Problem
-    judge: Judge
+    checker: GroupChecker
     tuples: Tuples
     ranks: Ints
     labels: Longs
@@ -121,24 +121,24 @@ class Ordered:
                 raise UsageError(
                     f"column {column.name!r}: k-Optimize orders leaves, and there are values that are none"
                 )
-        judge = Judge(problem)
-        tuples = Tuples.of(table, judge.columns)
+        checker = GroupChecker(problem)
+        tuples = Tuples.of(table, checker.columns)
         found = [np.unique(places_of(column), return_inverse=True) for column in table.quasi]
         ranks = np.empty((len(tuples), len(found)), np.int32)
         for c, (_, rank) in enumerate(found):
             ranks[tuples.tuple_of, c] = rank
         labels = _labels(problem, tuples, label)
-        return cls(problem, judge, tuples, ranks, labels, tuple(places for places, _ in found), metric)
+        return cls(problem, checker, tuples, ranks, labels, tuple(places for places, _ in found), metric)
 
     @property
     def k(self) -> int:
         """The size from which on sizes alone suppress no group."""
-        return self.judge.least or 1
+        return self.checker.least or 1
 
     @property
     def by_size(self) -> bool:
         """Whether sizes are all that models look at."""
-        return self.judge.least is not None and not self.judge.columns
+        return self.checker.least is not None and not self.checker.columns
 
     @property
     def most(self) -> int:
@@ -150,7 +150,7 @@ class Ordered:
         """What a suppressed row costs."""
         return 1 if self.metric == "cm" else len(self.problem.table)
 
-    def judged(self, head: Values) -> tuple[Ints, Longs, Flags]:
+    def groups_of(self, head: Values) -> tuple[Ints, Longs, Flags]:
         """The group of each distinct row, how many rows each group has, and whether it satisfies all models."""
         codes, sizes = [], []
         for column in range(self.ranks.shape[1]):
@@ -161,11 +161,11 @@ class Ordered:
         number = numbers.astype(np.int32)
         rows = np.zeros(groups, np.int64)
         np.add.at(rows, number, self.tuples.rows)
-        return number, rows, self.judge.holds(self.tuples, rows, number)
+        return number, rows, self.checker.holds(self.tuples, rows, number)
 
     def priced(self, head: Values) -> tuple[int, int]:
         """What a head set costs, and how many rows it suppresses."""
-        number, rows, holds = self.judged(head)
+        number, rows, holds = self.groups_of(head)
         out = int(rows[~holds].sum())
         if out > self.most:
             return NEVER, out

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.group_checker import Judge
+from treeanon.algorithms.table.group_checker import GroupChecker
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.rollup import Rolled, Rollup, Vector
+from treeanon.algorithms.table.rollup import RolledUp, Rollup, Vector
 from treeanon.algorithms.table.tuples import Tuples
 from treeanon.arrays import Flags, Floats, Ints
 from treeanon.errors import GuaranteeError
@@ -51,15 +51,15 @@ class Lattice:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.names = tuple(column.name for column in problem.table.quasi)
-        self.judge = Judge(problem)
-        self.tuples = Tuples.of(problem.table, self.judge.columns)
+        self.checker = GroupChecker(problem)
+        self.tuples = Tuples.of(problem.table, self.checker.columns)
         self.rollup = Rollup(self.tuples)
         self.heights: Vector = self.rollup.heights
         self.size = int(np.prod([float(h + 1) for h in self.heights]))
         self.bottom: Vector = (0,) * len(self.heights)
         self.top = self.heights
         self.order = self.rollup.order
-        self.is_monotone = self.judge.is_monotone(self.tuples)
+        self.is_monotone = self.checker.is_monotone(self.tuples)
         self._seen: dict[Vector, Evaluation] = {}
         self._bounds: dict[Vector, int] = {}
         self._looks = 0
@@ -115,24 +115,24 @@ class Lattice:
         return found
 
     def _evaluate(self, vector: Vector, fixed: int | None) -> Evaluation:
-        judge, tuples = self.judge, self.tuples
-        if judge.least is not None and not len(tuples.pair_tuple):
-            lost, published = self.rollup.probe(vector, judge.least, fixed)
-            if not judge.columns or lost > self.problem.max_suppressed:
+        checker, tuples = self.checker, self.tuples
+        if checker.least is not None and not len(tuples.pair_tuple):
+            lost, published = self.rollup.probe(vector, checker.least, fixed)
+            if not checker.columns or lost > self.problem.max_suppressed:
                 # What sizes alone suppress is no more than what all models do, and enough to say no.
                 return Evaluation(lost, published)
         _, number, holds = self.groups(vector)
-        return Evaluation(judge.lost(tuples, number, holds), int(holds.sum()))
+        return Evaluation(checker.lost(tuples, number, holds), int(holds.sum()))
 
     def bound(self, vector: Vector, fixed: int | None = None) -> int:
         """What this vector and every one below it suppress at least."""
         if self.is_monotone:
             return self.evaluate(vector, fixed).suppressed
-        if self.judge.least is None:
+        if self.checker.least is None:
             return 0
         found = self._bounds.get(vector)
         if found is None:
-            found = self._bounds[vector] = self._lost_by_size(vector, self.judge.least, fixed)
+            found = self._bounds[vector] = self._lost_by_size(vector, self.checker.least, fixed)
             self.looked()
         return found
 
@@ -141,12 +141,12 @@ class Lattice:
         if not len(tuples.pair_tuple):
             return self.rollup.probe(vector, least, fixed)[0]
         rolled, number = self.rollup.numbered(vector)
-        return self.judge.lost(tuples, number, self.judge.sizes(tuples, rolled.rows, number) >= least)
+        return self.checker.lost(tuples, number, self.checker.sizes(tuples, rolled.rows, number) >= least)
 
-    def groups(self, vector: Vector) -> tuple[Rolled, Ints, Flags]:
+    def groups(self, vector: Vector) -> tuple[RolledUp, Ints, Flags]:
         """The groups of a vector, the group of each tuple, and whether each satisfies all models."""
         rolled, number = self.rollup.numbered(vector)
-        return rolled, number, self.judge.holds(self.tuples, rolled.rows, number)
+        return rolled, number, self.checker.holds(self.tuples, rolled.rows, number)
 
     def satisfies(self, vector: Vector) -> bool:
         """Whether a vector suppresses no more than is allowed; not evaluated if what is known says so."""
@@ -181,9 +181,9 @@ class Lattice:
 
     def suppressed_cost(self, vector: Vector, costs: list[Floats]) -> tuple[int, float]:
         """How many rows a vector suppresses, and the sum of the costs of their generalized codes."""
-        if self.judge.least is not None and not self.judge.columns and not len(self.tuples.pair_tuple):
+        if self.checker.least is not None and not self.checker.columns and not len(self.tuples.pair_tuple):
             rolled = self.rollup.stage(vector)
-            lost = rolled.rows < self.judge.least
+            lost = rolled.rows < self.checker.least
         else:
             rolled, _, holds = self.groups(vector)
             lost = ~holds

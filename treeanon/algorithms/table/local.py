@@ -19,8 +19,8 @@ from math import prod
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import Judge
-from treeanon.algorithms.table.local_models import EASE, Asked, settled, walk_asking
+from treeanon.algorithms.table.group_checker import GroupChecker
+from treeanon.algorithms.table.local_models import EASE, ClassChecker, settled, walk_with_models
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
@@ -29,7 +29,7 @@ from treeanon.algorithms.table.tuples import Tuples
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.local import Vertices, add_sums, cheapest_first
-from treeanon.kernels.table.local_moves import Classes, Ground, described, dissolve, move, partners, place_rest
+from treeanon.kernels.table.local_moves import Classes, LocalTuples, described, dissolve, move, partners, place_rest
 from treeanon.metrics.table.ncp import node_ncp
 from treeanon.table.covers import level_maps
 
@@ -40,7 +40,7 @@ _COMBINED = 128
 """So many combinations of levels are summed up in advance for a part of the columns."""
 
 
-def ground_of(tuples: Tuples) -> Ground:
+def local_tuples_of(tuples: Tuples) -> LocalTuples:
     """The tuples, and the nodes of their columns with what each costs a row: its NCP.
 
     A missing value is a child of the root, after all nodes.
@@ -52,7 +52,7 @@ def ground_of(tuples: Tuples) -> Ground:
         parents.append(np.append(np.maximum(column.hierarchy.parent, 0), 0))
         ends.append(np.append(column.hierarchy.end, size + 1))
         ends[-1][0] = size + 1
-    return Ground(
+    return LocalTuples(
         np.stack([tuples.fields.unpack(tuples.keys, c) for c in range(len(columns))], axis=1),
         tuples.rows,
         np.append(0, np.cumsum([len(own) for own in parents])).astype(np.int64),
@@ -62,18 +62,18 @@ def ground_of(tuples: Tuples) -> Ground:
     )
 
 
-def part_of(ground: Ground, chosen: Longs) -> Ground:
-    """The ground of these tuples alone."""
-    return ground._replace(codes=ground.codes[chosen], weights=ground.weights[chosen])
+def part_of(data: LocalTuples, chosen: Longs) -> LocalTuples:
+    """The data of these tuples alone."""
+    return data._replace(codes=data.codes[chosen], weights=data.weights[chosen])
 
 
-def vertices_of(tuples: Tuples, ground: Ground) -> Vertices:
+def vertices_of(tuples: Tuples, data: LocalTuples) -> Vertices:
     """The lattice for these tuples: what they become at each vertex, and at least lose there."""
     maps = [level_maps(column.hierarchy) for column in tuples.columns]
-    costs = [ground.costs[at + own] for at, own in zip(ground.base[:-1], maps, strict=True)]
-    least = [own[:, ground.codes[:, c]].min(axis=1, initial=np.inf) for c, own in enumerate(costs)]
-    weights = ground.weights / max(ground.weights.sum(), 1)
-    means = [own[:, ground.codes[:, c]] @ weights for c, own in enumerate(costs)]
+    costs = [data.costs[at + own] for at, own in zip(data.base[:-1], maps, strict=True)]
+    least = [own[:, data.codes[:, c]].min(axis=1, initial=np.inf) for c, own in enumerate(costs)]
+    weights = data.weights / max(data.weights.sum(), 1)
+    means = [own[:, data.codes[:, c]] @ weights for c, own in enumerate(costs)]
     steps = level_steps(means)
     places = np.append(0, np.cumsum([own.size for own in maps])).astype(np.int64)
     # The same numbers in every run: so are the classes.
@@ -81,7 +81,7 @@ def vertices_of(tuples: Tuples, ground: Ground) -> Vertices:
     numbers = [rng.integers(0, 2**63, own.shape[1:], dtype=np.int64) for own in maps]
     drawn = np.concatenate([own[nodes].ravel() for own, nodes in zip(numbers, maps, strict=True)])
     widths = np.array([own.shape[1] for own in maps], np.int64)
-    sum_rows, sums = _sums(ground.codes, steps, places, widths, drawn)
+    sum_rows, sums = _sums(data.codes, steps, places, widths, drawn)
     due = np.sum([own[steps[:, c]] for c, own in enumerate(least)], axis=0)
     return Vertices(steps, sum_rows, sums, places, widths, np.concatenate([own.ravel() for own in costs]), due)
 
@@ -148,42 +148,42 @@ def _distinct(steps: Longs, columns: Sequence[int]) -> tuple[Longs, Longs]:
     return first, of.reshape(-1)
 
 
-def paid_by(ground: Ground, classes: Classes) -> Floats:
+def paid_by(data: LocalTuples, classes: Classes) -> Floats:
     """What each row of a tuple loses; one that is left out loses all of its columns."""
-    return np.append(classes.costs, float(ground.codes.shape[1]))[classes.of]
+    return np.append(classes.costs, float(data.codes.shape[1]))[classes.of]
 
 
-def with_rest(ground: Ground, class_of: Ints, count: int, least: int, room: int) -> Classes:
+def with_rest(data: LocalTuples, class_of: Ints, count: int, least: int, room: int) -> Classes:
     """The classes with the rest in them, in the best of three ways; without classes the rest stays out.
 
     Each tuple goes where it costs least, or is left out if there is room and that costs less; or all of them go to one
     class; or they are one, filled up with tuples that others can spare.
     """
     rest = np.flatnonzero(class_of < 0).astype(np.int32)
-    placed = described(class_of.copy(), count, ground)
+    placed = described(class_of.copy(), count, data)
     if not count or not len(rest):
         return placed
-    place_rest(rest, room, ground, placed)
+    place_rest(rest, room, data, placed)
     own = class_of.copy()
     own[rest] = count
-    filled = described(own, count + 1, ground)
+    filled = described(own, count + 1, data)
     joined = own.copy()
-    joined[rest] = partners(np.array([count], np.int32), ground, filled)[0][0]
-    ways = [placed, described(joined, count, ground)]
-    if _fill(ground, filled, count, least):
-        ways.append(described(filled.of, count + 1, ground))
-    return min(ways, key=lambda way: float(ground.weights @ paid_by(ground, way)))
+    joined[rest] = partners(np.array([count], np.int32), data, filled)[0][0]
+    ways = [placed, described(joined, count, data)]
+    if _fill(data, filled, count, least):
+        ways.append(described(filled.of, count + 1, data))
+    return min(ways, key=lambda way: float(data.weights @ paid_by(data, way)))
 
 
-def _fill(ground: Ground, classes: Classes, g: int, least: int) -> bool:
+def _fill(data: LocalTuples, classes: Classes, g: int, least: int) -> bool:
     """Gives a class the tuples that cost most of those that others can spare; whether it then is large enough."""
     of = classes.of
     sizes = classes.sizes.copy()
-    spare = np.flatnonzero((of != g) & (sizes[of] - ground.weights >= least))
+    spare = np.flatnonzero((of != g) & (sizes[of] - data.weights >= least))
     for t in spare[np.argsort(-classes.costs[of[spare]], kind="stable")].tolist():
         if sizes[g] >= least:
             break
-        weight = ground.weights[t]
+        weight = data.weights[t]
         if sizes[of[t]] - weight >= least:
             sizes[of[t]] -= weight
             sizes[g] += weight
@@ -197,7 +197,7 @@ BLOCK = 30_000
 _WORK = 5_000_000
 _LITTLE = 5_000_000
 
-_Walked = tuple[Ints, int, int]
+_WalkResult = tuple[Ints, int, int]
 """The class of each tuple, how many classes there are, and the looks taken."""
 
 
@@ -221,26 +221,26 @@ def search(problem: Problem, *, effort: int | None = None, style: Style = "hiera
     if effort is not None and effort < 0:
         raise UsageError("the effort of local recoding must be a whole number from 0")
     tuples = Tuples.of(problem.table)
-    ground = ground_of(tuples)
-    judge = Judge(problem)
-    least = max(judge.least or 1, 1)
-    asked = Asked(problem, tuples) if judge.least is None or judge.columns else None
+    data = local_tuples_of(tuples)
+    checker = GroupChecker(problem)
+    least = max(checker.least or 1, 1)
+    asked = ClassChecker(problem, tuples) if checker.least is None or checker.columns else None
 
-    def recoded(block: Longs) -> _Walked:
-        own = part_of(ground, block)
+    def recoded(block: Longs) -> _WalkResult:
+        own = part_of(data, block)
         vertices = vertices_of(tuples, own)
         if asked is not None:
-            return walk_asking(own, vertices, block, asked, least)
+            return walk_with_models(own, vertices, block, asked, least)
         room = problem.max_suppressed * int(own.weights.sum()) // max(len(problem.table), 1)
         return _best_walk(own, vertices, least, effort, room)
 
-    class_of, count, looks = _in_blocks(problem, blocks_of(ground), recoded)
-    classes = settled(problem, tuples, ground, class_of, count)
+    class_of, count, looks = _in_blocks(problem, blocks_of(data), recoded)
+    classes = settled(problem, tuples, data, class_of, count)
     group = np.append(classes.of, -1)[tuples.tuple_of].astype(np.int64)
     return Partition("local", problem.models, group, int((group < 0).sum()), {"looks": looks}, style)
 
 
-def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs], _Walked]) -> _Walked:
+def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs], _WalkResult]) -> _WalkResult:
     """What comes of all blocks, each for itself: the class of each tuple, how many there are, and the looks taken."""
     class_of = np.full(sum(map(len, blocks)), -1, np.int32)
     count = looks = 0
@@ -253,47 +253,47 @@ def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs],
     return class_of, count, looks
 
 
-def blocks_of(ground: Ground) -> list[Longs]:
+def blocks_of(data: LocalTuples) -> list[Longs]:
     """The tuples in parts of about that size, of which each has what is near in the hierarchies."""
-    count = len(ground.codes)
+    count = len(data.codes)
     parts = max(round(count / BLOCK), 1)
     if parts == 1:
         return [np.arange(count)]
     # The columns with few nodes come first in the order: to cross the border of their subtrees costs most.
-    few_first = np.argsort(np.diff(ground.base), kind="stable")
-    order = np.lexsort([ground.codes[:, c] for c in few_first[::-1]])
+    few_first = np.argsort(np.diff(data.base), kind="stable")
+    order = np.lexsort([data.codes[:, c] for c in few_first[::-1]])
     return [np.sort(part) for part in np.array_split(order, parts)]
 
 
-def _best_walk(ground: Ground, vertices: Vertices, least: int, effort: int | None, room: int) -> _Walked:
+def _best_walk(data: LocalTuples, vertices: Vertices, least: int, effort: int | None, room: int) -> _WalkResult:
     """The classes of the best of so many walks, their number, and the looks of all."""
     if effort is None:
-        effort = 2 if vertices.steps.shape[0] * len(ground.codes) <= _LITTLE else 1
-    tuples = len(ground.codes)
+        effort = 2 if vertices.steps.shape[0] * len(data.codes) <= _LITTLE else 1
+    tuples = len(data.codes)
     every = np.ones(tuples, np.bool_)
     prices: Floats | None = None
     best, least_loss = np.full(tuples, -1, np.int32), np.inf
     count = total = 0
     for _ in range(max(effort, 1)):
-        class_of, found, looks = cheapest_first(ground.codes, ground.weights, every, vertices, least, EASE, prices)
+        class_of, found, looks = cheapest_first(data.codes, data.weights, every, vertices, least, EASE, prices)
         total += looks
-        classes = with_rest(ground, class_of, found, least, room)
+        classes = with_rest(data, class_of, found, least, room)
         if found and effort:
-            _improve(ground, classes, least, room, effort)
-        paid = paid_by(ground, classes)
-        loss = float(ground.weights @ paid)
+            _improve(data, classes, least, room, effort)
+        paid = paid_by(data, classes)
+        loss = float(data.weights @ paid)
         if loss < least_loss:
             best, least_loss, count = classes.of, loss, len(classes.sizes)
         prices = paid if prices is None else (prices + paid) / 2
     return best, count, total
 
 
-def _improve(ground: Ground, classes: Classes, least: int, room: int, effort: int) -> None:
+def _improve(data: LocalTuples, classes: Classes, least: int, room: int, effort: int) -> None:
     """Moves tuples, from those that cost most on, while there is work left; with more effort whole classes go too."""
     work = _WORK * effort
-    room -= int(ground.weights[classes.of < 0].sum())
+    room -= int(data.weights[classes.of < 0].sum())
     by_tuple = np.argsort(-classes.costs[classes.of], kind="stable").astype(np.int32)
-    move(by_tuple, least, room, work, ground, classes)
+    move(by_tuple, least, room, work, data, classes)
     if effort > 1:
         by_class = np.argsort(-classes.costs * classes.sizes, kind="stable").astype(np.int32)
-        dissolve(by_class, work, ground, classes)
+        dissolve(by_class, work, data, classes)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import RowJudge
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.tuples import Tuples
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.kernels.table.local import Vertices, cheapest_first
-from treeanon.kernels.table.local_moves import Classes, Ground, described, partners, place_rest
+from treeanon.kernels.table.local_moves import Classes, LocalTuples, described, partners, place_rest
 
 EASE = 0.05
 """What classes cost is told apart by so much only: it saves half of the looks, and loses nothing to speak of."""
@@ -18,11 +18,11 @@ EASE = 0.05
 _GROWTH = 1.4
 
 
-class Asked:
+class ClassChecker:
     """The models of a problem, asked about classes of tuples."""
 
     def __init__(self, problem: Problem, tuples: Tuples) -> None:
-        self._judge = RowJudge(problem)
+        self._checker = RowGroupChecker(problem)
         self._tuple_of = tuples.tuple_of
         self._tuples = len(tuples)
 
@@ -37,25 +37,27 @@ class Asked:
         used, numbers = np.unique(of_row[rows], return_inverse=True)
         flags = np.ones(count, np.bool_)
         if len(rows):
-            flags[used] = self._judge.holds(numbers, len(used), None if len(rows) == len(of_row) else rows)
+            flags[used] = self._checker.holds(numbers, len(used), None if len(rows) == len(of_row) else rows)
         return flags
 
 
-def walk_asking(ground: Ground, vertices: Vertices, chosen: Longs, asked: Asked, least: int) -> tuple[Ints, int, int]:
+def walk_with_models(
+    data: LocalTuples, vertices: Vertices, chosen: Longs, asked: ClassChecker, least: int
+) -> tuple[Ints, int, int]:
     """Classes of these tuples that satisfy the models, as `cheapest_first` has them: -1 where none is found.
 
     The walk knows sizes only. Classes of it that fail are taken apart, and walked again for larger ones, which have
     more different values.
     """
-    every = len(ground.codes)
+    every = len(data.codes)
     class_of = np.full(every, -1, np.int32)
     count = looks = 0
     while True:
         left = class_of < 0
-        rows = int(ground.weights[left].sum())
+        rows = int(data.weights[left].sum())
         if rows < least:
             return class_of, count, looks
-        found, classes, own_looks = cheapest_first(ground.codes, ground.weights, left, vertices, least, EASE, None)
+        found, classes, own_looks = cheapest_first(data.codes, data.weights, left, vertices, least, EASE, None)
         looks += own_looks
         number = np.where(asked.holds(found, classes, chosen), np.arange(classes), -1)
         kept = np.flatnonzero(number >= 0)
@@ -66,7 +68,7 @@ def walk_asking(ground: Ground, vertices: Vertices, chosen: Longs, asked: Asked,
         least = max(least + 1, int(least * _GROWTH))
 
 
-def settled(problem: Problem, tuples: Tuples, ground: Ground, class_of: Ints, count: int) -> Classes:
+def settled(problem: Problem, tuples: Tuples, data: LocalTuples, class_of: Ints, count: int) -> Classes:
     """The classes, with all tuples in them that are not left out: all satisfy the models.
 
     What is in none goes where it costs least. What fails then is merged with what costs least, or left out where that
@@ -75,40 +77,40 @@ def settled(problem: Problem, tuples: Tuples, ground: Ground, class_of: Ints, co
     rest = np.flatnonzero(class_of < 0).astype(np.int32)
     if not count:
         class_of, count, rest = np.zeros_like(class_of), 1, rest[:0]
-    classes = described(class_of, count, ground)
-    place_rest(rest, problem.max_suppressed, ground, classes)
-    asked = Asked(problem, tuples)
+    classes = described(class_of, count, data)
+    place_rest(rest, problem.max_suppressed, data, classes)
+    asked = ClassChecker(problem, tuples)
     fallback: Classes | None = None
     while True:
         fails = np.flatnonzero(~asked.holds(classes.of, len(classes.sizes))).astype(np.int32)
         if not len(fails):
             return classes
-        room = problem.max_suppressed - int(ground.weights[classes.of < 0].sum())
+        room = problem.max_suppressed - int(data.weights[classes.of < 0].sum())
         if fallback is None and classes.sizes[fails].sum() <= room:
-            fallback = _without(classes, fails, ground)
+            fallback = _without(classes, fails, data)
         if np.count_nonzero(classes.sizes) == 1:
             if fallback is None:
                 names = ", ".join(model.name for model in problem.models)
                 raise GuaranteeError(f"not even all rows together satisfy {names}")
             return fallback
-        classes = _merged(classes, fails, room, ground)
+        classes = _merged(classes, fails, room, data)
 
 
-def _without(classes: Classes, gone: Ints, ground: Ground) -> Classes:
+def _without(classes: Classes, gone: Ints, data: LocalTuples) -> Classes:
     """The classes when the tuples of some are left out."""
     class_of = np.where(np.isin(classes.of, gone), -1, classes.of).astype(np.int32)
-    return described(class_of, len(classes.sizes), ground)
+    return described(class_of, len(classes.sizes), data)
 
 
-def _merged(classes: Classes, fails: Ints, room: int, ground: Ground) -> Classes:
+def _merged(classes: Classes, fails: Ints, room: int, data: LocalTuples) -> Classes:
     """The classes after those that fail are merged, each with the cheapest other one, or left out.
 
     One that has got another already is as it is: it may hold now.
     """
     into = np.arange(len(classes.sizes), dtype=np.int32)
     has_changed = np.zeros(len(into), np.bool_)
-    found, more = partners(fails, ground, classes)
-    lost = classes.sizes * (ground.codes.shape[1] - classes.costs)
+    found, more = partners(fails, data, classes)
+    lost = classes.sizes * (data.codes.shape[1] - classes.costs)
     for g, other, cost in zip(fails.tolist(), found.tolist(), more.tolist(), strict=True):
         if has_changed[g]:
             continue
@@ -126,4 +128,4 @@ def _merged(classes: Classes, fails: Ints, room: int, ground: Ground) -> Classes
         if np.array_equal(following, into):
             break
         into = following
-    return described(np.append(into, np.int32(-1))[classes.of], len(into), ground)
+    return described(np.append(into, np.int32(-1))[classes.of], len(into), data)

@@ -11,7 +11,7 @@ Where we differ: categories are ordered too, by their hierarchy, so that halves 
 cuts between the children of the lowest node above a group would often not exist, as one child is too small. A median
 cut of a column published as nodes still prefers these, because others leave that node to one of the halves.
 
-Mondrian for any models: all groups of a level are cut at once, and the halves of all put before the judge.
+Mondrian for any models: all groups of a level are cut at once, and the halves of all put before the checker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import RowJudge
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
@@ -41,11 +41,11 @@ from treeanon.kernels.table.mondrian_walk import cut_all, cuts_of_groups, divide
 
 def cut_by_levels(problem: Problem, data: Ints, starts: Flags, shape: Shape, rule: Rule) -> None:
     """Cuts all rows while both halves satisfy the models; of each column only the best cut is tried."""
-    judge = RowJudge(problem)
+    checker = RowGroupChecker(problem)
     spare = np.empty_like(data)
     bounds = np.array([[0, len(data)]], np.int64)[: len(data)]
     while len(bounds):
-        held, chosen = _chosen(judge, data, bounds, shape, rule)
+        held, chosen = _chosen(checker, data, bounds, shape, rule)
         bounds = bounds[held]
         middles = divide_all(data, spare, bounds, chosen, starts)
         halves = np.stack([bounds[:, 0], middles, middles, bounds[:, 1]], axis=1)
@@ -53,7 +53,7 @@ def cut_by_levels(problem: Problem, data: Ints, starts: Flags, shape: Shape, rul
         problem.tell(int(starts.sum()))
 
 
-def _chosen(judge: RowJudge, data: Ints, bounds: Longs, shape: Shape, rule: Rule) -> tuple[Longs, Longs]:
+def _chosen(checker: RowGroupChecker, data: Ints, bounds: Longs, shape: Shape, rule: Rule) -> tuple[Longs, Longs]:
     """The groups that can be cut, and the first cut of each of which both halves satisfy the models."""
     at, cuts = cuts_of_groups(data, bounds, shape, rule, int((bounds[:, 1] - bounds[:, 0]).max()))
     chosen = np.full(len(bounds), -1, np.int64)
@@ -64,7 +64,7 @@ def _chosen(judge: RowJudge, data: Ints, bounds: Longs, shape: Shape, rule: Rule
         rows = np.empty(int((own[:, 1] - own[:, 0]).sum()), np.int64)
         numbers = np.empty(len(rows), np.int64)
         sides_of(data, own, cuts[tried[open_]], rows, numbers)
-        holds = judge.holds(numbers, 2 * len(open_), rows).reshape(-1, 2).all(axis=1)
+        holds = checker.holds(numbers, 2 * len(open_), rows).reshape(-1, 2).all(axis=1)
         chosen[open_[holds]] = tried[open_[holds]]
         tried[open_] += 1
         open_ = open_[~holds & (tried[open_] < at[open_ + 1])]

@@ -14,7 +14,7 @@ from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.objective import Objective, objective_named
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.algorithms.table.solution import FlatSolution
+from treeanon.algorithms.table.solution import FullDomainResult
 
 _EPSILON = 1e-12
 """Losses that differ by less are equal: sums of the same shares in another order."""
@@ -22,13 +22,13 @@ _EPSILON = 1e-12
 
 def search(
     problem: Problem, *, loss: str | Objective = "gcp", weights: Mapping[str, float] | None = None
-) -> FlatSolution:
+) -> FullDomainResult:
     """The solution with the least loss (height, gcp, gcp_set, precision), and of those with the least suppression."""
     lattice = Lattice(problem)
     objective = objective_named(loss, weights) if isinstance(loss, str) else loss
     run = _Search(lattice, objective)
     best = run.run()
-    return FlatSolution.of(lattice, "optimal", best, loss=objective.name, value=run.loss)
+    return FullDomainResult.of(lattice, "optimal", best, loss=objective.name, value=run.loss)
 
 
 class _Search:

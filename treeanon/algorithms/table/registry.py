@@ -15,7 +15,7 @@ from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
 from treeanon.algorithms.parameters import Parameter
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.table.result import Found
+    from treeanon.algorithms.table.result import Result
 
 Style = Literal["auto", "hierarchy", "ranges", "sets"]
 STYLES: tuple[Style, ...] = ("auto", "hierarchy", "ranges", "sets")
@@ -53,9 +53,9 @@ class TableAlgorithm(Algorithm):
     in_parts: bool = False
 
     @property
-    def search(self) -> Callable[..., Found]:
+    def search(self) -> Callable[..., Result]:
         """Import the module of the search and return its function."""
-        found: Callable[..., Found] = super().search
+        found: Callable[..., Result] = super().search
         return found
 
     @property

@@ -8,14 +8,14 @@ from treeanon.privacy.models import KAnonymity
 from treeanon.table import Table
 
 
-def k_asked(problem: Problem, searches: str) -> int:
+def requested_k(problem: Problem, searches: str) -> int:
     """The k that groups or tuples must have; an error if more is asked for, or there are too few rows for it.
 
     `searches` says what kind of searches asks.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"x": ("aab", Hierarchy.flat("ab"))})
-    >>> k_asked(Problem(table, (KAnonymity(2), KAnonymity(3))), "1-D")
+    >>> requested_k(Problem(table, (KAnonymity(2), KAnonymity(3))), "1-D")
     3
     """
     k = 1

@@ -13,7 +13,7 @@ from treeanon.privacy.models.model import Model
 from treeanon.table import Table
 
 
-class Found(Protocol):
+class Result(Protocol):
     """What a search has found: which rows to publish, and with which values."""
 
     @property
@@ -40,10 +40,10 @@ class Found(Protocol):
 
 
 @runtime_checkable
-class OfRows(Found, Protocol):
+class RowResult(Result, Protocol):
     """What says of each row by its number what becomes of it."""
 
-    def as_of(self, rows: Longs) -> Found:
+    def as_of(self, rows: Longs) -> Result:
         """The same in the numbers that the rows had before they came in another order: row r had rows[r]."""
 
 

@@ -18,7 +18,7 @@ _NONE = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True)
-class Rolled:
+class RolledUp:
     """The groups of one vector: their keys, and how many rows each has."""
 
     vector: Vector
@@ -47,7 +47,7 @@ class Rollup:
         # The tuples themselves are the first that is kept, and never dropped.
         values = [len(np.unique(tuples.fields.unpack(tuples.keys, c))) for c in range(len(self.heights))]
         self.order = sorted(range(len(values)), key=lambda c: (-values[c], c))
-        self._kept = [Rolled((0,) * len(maps), tuples.keys, tuples.rows)]
+        self._kept = [RolledUp((0,) * len(maps), tuples.keys, tuples.rows)]
         self._by_vector = {self._kept[0].vector: self._kept[0]}
         self._vectors = np.zeros((64, len(maps)), np.int32)
         self._sizes = np.full(64, size, np.int64)
@@ -62,22 +62,22 @@ class Rollup:
         lost, published = probe(*self._step(base, vector), _NONE, least)
         return int(lost), int(published)
 
-    def stage(self, vector: Vector) -> Rolled:
+    def stage(self, vector: Vector) -> RolledUp:
         """The groups of a vector, which then serve those above it."""
         kept = self._by_vector.get(vector)
         if kept is not None:
             return kept
         base = self._base(vector)
         found = roll(*self._step(base, vector), _NONE)
-        rolled = Rolled(vector, self._keys[:found].copy(), self._rows[:found].copy())
+        rolled = RolledUp(vector, self._keys[:found].copy(), self._rows[:found].copy())
         self._keep(rolled)
         return rolled
 
-    def numbered(self, vector: Vector) -> tuple[Rolled, Ints]:
+    def numbered(self, vector: Vector) -> tuple[RolledUp, Ints]:
         """The groups of a vector, and the group of each tuple."""
         number = np.empty(len(self.tuples), np.int32)
         found = roll(*self._step(self._kept[0], vector), number)
-        return Rolled(vector, self._keys[:found].copy(), self._rows[:found].copy()), number
+        return RolledUp(vector, self._keys[:found].copy(), self._rows[:found].copy()), number
 
     def level_costs(self, costs: list[Floats]) -> list[Floats]:
         """For every column and level the mean cost of a row, from the cost of every node of each column."""
@@ -90,13 +90,13 @@ class Rollup:
             out.append(cost[levels] @ counts / rows)
         return out
 
-    def cost_of(self, rolled: Rolled, taken: npt.NDArray[np.bool_], costs: list[Floats]) -> float:
+    def cost_of(self, rolled: RolledUp, taken: npt.NDArray[np.bool_], costs: list[Floats]) -> float:
         """The sum over the rows of the groups taken of the costs of their generalized codes."""
         starts = np.concatenate([[0], np.cumsum(self._widths)])[:-1]
         fields = np.column_stack([self.tuples.fields.places, starts])
         return float(sum_costs(rolled.keys, rolled.rows, taken, fields, np.concatenate(costs)))
 
-    def _staged(self, vector: Vector, fixed: int) -> Rolled:
+    def _staged(self, vector: Vector, fixed: int) -> RolledUp:
         """The smallest base of a vector, once those of its first columns are kept one after the other."""
         start = [0] * len(vector)
         for c in self.order[: max(fixed, 0)]:
@@ -105,12 +105,12 @@ class Rollup:
                 self.stage(tuple(start))
         return self._base(vector)
 
-    def _base(self, vector: Vector) -> Rolled:
+    def _base(self, vector: Vector) -> RolledUp:
         """The smallest groups kept that those of the vector can be rolled up from."""
         at = smallest_below(self._vectors, self._sizes, len(self._kept), np.array(vector, np.int32))
         return self._kept[at]
 
-    def _step(self, base: Rolled, vector: Vector) -> tuple[Longs, Longs, Longs, Longs, Ints, Longs, Longs]:
+    def _step(self, base: RolledUp, vector: Vector) -> tuple[Longs, Longs, Longs, Longs, Ints, Longs, Longs]:
         """The arguments of `roll` from a base to a vector above it."""
         fields = [
             (*self._places[c], self._starts[c] + level * self._widths[c])
@@ -120,7 +120,7 @@ class Rollup:
         changes = np.array(fields, np.int64).reshape(-1, 4)
         return base.keys, base.rows, changes, self._maps, self._table, self._keys, self._rows
 
-    def _keep(self, rolled: Rolled) -> None:
+    def _keep(self, rolled: RolledUp) -> None:
         used = rolled.keys.nbytes + rolled.rows.nbytes
         if self._used + used > self._memory:
             self._drop()

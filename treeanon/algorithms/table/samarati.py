@@ -21,7 +21,7 @@ from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.objective import choose, preferred
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.algorithms.table.solution import FlatSolution
+from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.tuples import meeting_levels, required_suppression
@@ -38,7 +38,7 @@ def search(
     preference: str = "minimum_absolute_distance",
     weights: Mapping[str, float] | None = None,
     matrix: bool | None = None,
-) -> FlatSolution:
+) -> FullDomainResult:
     """All k-minimal vectors, and of these the one preferred."""
     lattice = Lattice(problem)
     lattice.require_top()
@@ -52,7 +52,7 @@ def search(
     liked = [lattice.named(v) for v in preferred(lattice, minimal, preference, weights)]
     counts = {"lowest_height": min(map(sum, minimal)), "preference": preference, "preferred": liked}
     checked = lattice.checked if vt is None else len(vt.checked)
-    return FlatSolution.of(
+    return FullDomainResult.of(
         lattice, "samarati", vector, minimal, **{"checked": checked, "matrix": vt is not None, **counts}
     )
 
@@ -95,8 +95,8 @@ class VT:
     @classmethod
     def of(cls, lattice: Lattice, wanted: bool | None) -> VT | None:
         """The matrix, if it is wanted, or if nobody says that it is not and it is small; None otherwise."""
-        k, tuples = lattice.judge.least, lattice.tuples
-        usable = k is not None and not lattice.judge.columns and not len(tuples.pair_tuple)
+        k, tuples = lattice.checker.least, lattice.tuples
+        usable = k is not None and not lattice.checker.columns and not len(tuples.pair_tuple)
         if wanted and not usable:
             raise UsageError("the distance matrix is for k-anonymity of tables with one row a person")
         if k is None or not usable or wanted is False:

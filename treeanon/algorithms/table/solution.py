@@ -19,7 +19,7 @@ from treeanon.table.covers import level_maps
 
 
 @dataclass(frozen=True)
-class FlatSolution:
+class FullDomainResult:
     """A full-domain recoding: `vector` has the level of every quasi column by name.
 
     `suppressed` counts the persons left out, who have a row in a group that does not satisfy all models. `minimal` has
@@ -37,7 +37,7 @@ class FlatSolution:
     @classmethod
     def of(
         cls, lattice: Lattice, algorithm: str, vector: Vector, minimal: Iterable[Vector] = (), **counts: Any
-    ) -> FlatSolution:
+    ) -> FullDomainResult:
         """The solution that a vector of a lattice is."""
         found = tuple((lattice.named(v), lattice.evaluate(v).suppressed) for v in minimal)
         suppressed = lattice.evaluate(vector).suppressed

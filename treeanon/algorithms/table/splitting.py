@@ -17,7 +17,7 @@ from os import cpu_count
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import RowJudge
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.recoding import style_of
 from treeanon.algorithms.table.registry import STYLES, Style
@@ -148,7 +148,7 @@ def checked_whole(problem: Problem) -> None:
             raise GuaranteeError(f"a table of {table.persons:,} persons cannot be {model.k:,}-anonymous")
     if all(isinstance(model, KAnonymity) for model in problem.models) or not len(table):
         return
-    if not RowJudge(problem).holds(np.zeros(len(table), np.int64), 1).all():
+    if not RowGroupChecker(problem).holds(np.zeros(len(table), np.int64), 1).all():
         names = ", ".join(model.name for model in problem.models)
         raise GuaranteeError(f"not even the whole table as one group satisfies {names}")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import RowJudge
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
 from treeanon.arrays import Flags
@@ -56,7 +56,7 @@ def require_any(problem: Problem) -> None:
     rows = len(problem.table)
     if not rows or not all(model.is_monotone for model in problem.models):
         return
-    if not RowJudge(problem).holds(np.zeros(rows, np.int64), 1).all():
+    if not RowGroupChecker(problem).holds(np.zeros(rows, np.int64), 1).all():
         raise unreachable(problem)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import RowJudge
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
@@ -70,11 +70,11 @@ def search(problem: Problem, *, style: Style = "auto", seed: int = 0) -> Partiti
 
 def _merged(problem: Problem, data: Ints, starts: Flags, group: Longs, shape: Shape) -> Longs:
     """The groups after as many mergers as the models need."""
-    judge, groups = RowJudge(problem), int(starts.sum())
+    checker, groups = RowGroupChecker(problem), int(starts.sum())
     low, high, sizes = group_ends(data, starts, groups, len(shape.kind))
     is_open = np.ones(groups, np.bool_)
     while True:
-        fails = _failing(judge, group, is_open)
+        fails = _failing(checker, group, is_open)
         if not fails.any():
             break
         into = np.arange(groups)
@@ -89,10 +89,10 @@ def _merged(problem: Problem, data: Ints, starts: Flags, group: Longs, shape: Sh
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
-def _failing(judge: RowJudge, group: Longs, is_open: Flags) -> Flags:
+def _failing(checker: RowGroupChecker, group: Longs, is_open: Flags) -> Flags:
     """Which of the groups that are open do not satisfy the models."""
     rows = np.flatnonzero(is_open[group])
     known, numbers = np.unique(group[rows], return_inverse=True)
     fails = np.zeros(len(is_open), np.bool_)
-    fails[known] = ~judge.holds(numbers.astype(np.int64), len(known), rows)
+    fails[known] = ~checker.holds(numbers.astype(np.int64), len(known), rows)
     return fails

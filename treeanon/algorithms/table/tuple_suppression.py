@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treeanon.algorithms.table.group_checker import RowJudge
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding
 from treeanon.algorithms.table.suppression import released
@@ -24,6 +24,6 @@ def search(problem: Problem) -> Recoding:
     ([('f',), ('f',)], {'groups': 2, 'published': 1, 'rows_suppressed': 1})
     """
     numbers, groups = groups_of(problem.table)
-    holds = RowJudge(problem).holds(numbers, groups)
+    holds = RowGroupChecker(problem).holds(numbers, groups)
     counts = {"groups": groups, "published": int(holds.sum())}
     return released(problem, "suppress-tuples", problem.table, holds[numbers], **counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treeanon.algorithms.tree.candidates import Candidate, Candidates, Closed, Closing
-from treeanon.algorithms.tree.solution import Found
+from treeanon.algorithms.tree.solution import Result
 from treeanon.forest import Forest
 from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
@@ -17,7 +17,7 @@ def search(
     closed: Closed = "values",
     scope: Scope = "class",
     progress: Progress | None = None,
-) -> Found:
+) -> Result:
     """The cut with the least RPDa of all that pass, with the disassociations that FixStructure makes for it.
 
     The number of cuts grows exponentially: for small hierarchies, or much data that is rare. Both ways of closing

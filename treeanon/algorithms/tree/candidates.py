@@ -21,7 +21,7 @@ import numpy as np
 from treeanon.algorithms.tree.candidate_check import StructureCheck, fix_structure, value_check
 from treeanon.algorithms.tree.cuts import WHOLE, Cut, CutSpace
 from treeanon.algorithms.tree.projected import Base, Mark, Projected, Workspace, list_room
-from treeanon.algorithms.tree.solution import Found, Solution
+from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
@@ -241,7 +241,7 @@ class Candidates:
             unsure = tree.doubted()
         return Candidate(cut, tree.cost(self._level), tree.moved_items(), unsure, node, before.closed)
 
-    def found(self, algorithm: str, **options: Any) -> Found:
+    def found(self, algorithm: str, **options: Any) -> Result:
         """The best cut so far as a solution, with the trees that it publishes."""
         best, decode = self.best, self.forest.classes.decode
         solution = Solution(
@@ -252,7 +252,7 @@ class Candidates:
             options={**options, "scope": self.scope},
         )
         report = {"rpda": best.cost, **vars(self.counts)}
-        return Found(solution, solution.apply(self.forest), report=report)
+        return Result(solution, solution.apply(self.forest), report=report)
 
 
 def _processors() -> int:

@@ -17,10 +17,10 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import Indexed
-from treeanon.algorithms.tree.pair_support import Facts, blamed
-from treeanon.algorithms.tree.published_labels import Partition
-from treeanon.algorithms.tree.shared_state import Workshop
+from treeanon.algorithms.tree.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.pair_support import PairSupports, blamed
+from treeanon.algorithms.tree.published_labels import PublishedLabels
+from treeanon.algorithms.tree.shared_state import WalkState
 from treeanon.arrays import Ints
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee
@@ -81,19 +81,19 @@ def rare_relations(forest: Forest, guarantee: Guarantee) -> dict[Pair, int] | No
     """Relations (upper, lower) to be broken, with the records that hold each; None if no relation is to blame."""
     if guarantee.n == 0 or guarantee.m < 2:
         return {}
-    indexed = Indexed.as_is(forest, guarantee)
+    indexed = IndexedForest.as_is(forest, guarantee)
     if (indexed.held[1:][indexed.held[1:] > 0] < guarantee.k).any():
         return None
-    facts = Facts(indexed, guarantee, deep=guarantee.m > 2)
-    labels = np.flatnonzero(facts.number >= 0)
-    if ((facts.shared > 0) & (facts.shared < guarantee.k)).any():
+    pair_supports = PairSupports(indexed, guarantee, deep=guarantee.m > 2)
+    labels = np.flatnonzero(pair_supports.number >= 0)
+    if ((pair_supports.shared > 0) & (pair_supports.shared < guarantee.k)).any():
         return None
-    rare = np.argwhere(np.triu((facts.related > 0) & (facts.related < guarantee.k)))
+    rare = np.argwhere(np.triu((pair_supports.related > 0) & (pair_supports.related < guarantee.k)))
     if len(rare):
-        return {_pair(labels[a], labels[b]): int(facts.related[a, b]) for a, b in rare.tolist()}
+        return {_pair(labels[a], labels[b]): int(pair_supports.related[a, b]) for a, b in rare.tolist()}
     if guarantee.m == 2:
         return {}
-    partition = Partition(Workshop(indexed, guarantee, facts))
+    partition = PublishedLabels(WalkState(indexed, guarantee, pair_supports))
     for label in labels.tolist():
         partition.place(label)
     return _blamed(partition)
@@ -104,7 +104,7 @@ def _pair(x: int, y: int) -> Pair:
     return (int(x), int(y)) if x < y else (int(y), int(x))
 
 
-def _blamed(partition: Partition) -> dict[Pair, int] | None:
+def _blamed(partition: PublishedLabels) -> dict[Pair, int] | None:
     """Relations that together end all rare combinations, and the records that hold each."""
     combinations: list[tuple[Pair, ...]] = []
     count = len(partition.node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treeanon.algorithms.tree.candidates import Candidates, Closed, Closing
-from treeanon.algorithms.tree.solution import Found
+from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.metrics.values import Scope
@@ -19,7 +19,7 @@ def search(
     closed: Closed = "values",
     scope: Scope = "class",
     progress: Progress | None = None,
-) -> Found:
+) -> Result:
     """The cut with the least RPDa of those that GCS(g) comes to, with the disassociations of FixStructure for it.
 
     All cuts that pass at a step are one pool, whichever parent they come from; of equally cheap ones the first stay.

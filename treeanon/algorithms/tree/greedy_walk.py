@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import Indexed
-from treeanon.algorithms.tree.published_labels import Partition
-from treeanon.algorithms.tree.shared_state import Lesson, Workshop
+from treeanon.algorithms.tree.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.published_labels import PublishedLabels
+from treeanon.algorithms.tree.shared_state import RefusedSet, WalkState
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.forest import Forest
 
@@ -40,7 +40,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Walked:
+class WalkResult:
     """Where a walk ended: the nodes of the cut, the label that every known label is published as, and what that costs.
 
     mapping[x] is -1 where nothing is published; `price` is how many relations of records were ended on the way;
@@ -56,7 +56,7 @@ class Walked:
     relations: int
     price: int = 0
     refused: tuple[tuple[float, int], ...] = ()
-    learned: tuple[Lesson, ...] = ()
+    learned: tuple[RefusedSet, ...] = ()
     blame: Floats | None = None
 
     def withheld(self, forest: Forest) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ class Walked:
 class Tree:
     """The hierarchies as a walk goes through them: children that hold values, and what a label loses."""
 
-    def __init__(self, indexed: Indexed, loss: Floats, class_of: Ints) -> None:
+    def __init__(self, indexed: IndexedForest, loss: Floats, class_of: Ints) -> None:
         self.indexed, self.loss, self.class_of = indexed, loss, class_of
         labels = len(indexed.above)
         self.children: list[list[int]] = [[] for _ in range(labels)]
@@ -98,13 +98,13 @@ class Walk:
     """A walk by a given order: greedy, and each label is tried once, as what fails now fails for good."""
 
     def __init__(
-        self, workshop: Workshop, tree: Tree, order: Order, cost: Callable[[Partition], float] | None = None
+        self, state: WalkState, tree: Tree, order: Order, cost: Callable[[PublishedLabels], float] | None = None
     ) -> None:
-        self.workshop, self.tree, self.order, self.cost = workshop, tree, order, cost
+        self.state, self.tree, self.order, self.cost = state, tree, order, cost
         self.steps = self.best_steps = 0
         self.most_steps = math.inf
         self.least_cost = math.inf
-        self.partition = Partition(workshop, certain=order.again)
+        self.partition = PublishedLabels(state, certain=order.again)
         self.partition.blaming = order.blame
         self.cut: set[int] = set()
         self.refused: list[tuple[float, int]] = []
@@ -113,7 +113,7 @@ class Walk:
             self.factors *= 10 ** np.random.default_rng(seed).normal(0, _NOISE, len(tree.loss))
         self.blame = np.zeros(len(tree.indexed)) if order.blame else None
 
-    def run(self, start: list[int] | None = None) -> Walked:
+    def run(self, start: list[int] | None = None) -> WalkResult:
         """Where the walk was cheapest: at its end as a rule, as finer is seldom dearer.
 
         It begins with the cut `start`, which must be safe, or with class roots.
@@ -121,11 +121,11 @@ class Walk:
         walked = self._walk(start)
         if self.cost is None or self.best_steps == self.steps:
             return walked
-        again = Walk(self.workshop, self.tree, self.order)
+        again = Walk(self.state, self.tree, self.order)
         again.most_steps = self.best_steps
         return replace(again._walk(start), refused=walked.refused, learned=walked.learned, blame=walked.blame)
 
-    def _walk(self, start: list[int] | None) -> Walked:
+    def _walk(self, start: list[int] | None) -> WalkResult:
         if start is None:
             self._publish_roots()
         else:
@@ -164,9 +164,9 @@ class Walk:
             if partition.slot[label] < 0 and int(self.tree.class_of[label]) in classes:
                 partition.place_own(label)
 
-    def _end(self) -> Walked:
+    def _end(self) -> WalkResult:
         partition = self.partition
-        walked = Walked(
+        walked = WalkResult(
             self.order,
             tuple(sorted(self.cut)),
             partition.mapping(),

@@ -15,7 +15,7 @@ from treeanon.privacy.guarantee import roles_of
 
 
 @dataclass(frozen=True)
-class Indexed:
+class IndexedForest:
     """A forest of the known classes, with the places of every value: shared by all walks, never changed."""
 
     offsets: Longs
@@ -30,17 +30,17 @@ class Indexed:
     nodes: Longs
 
     @classmethod
-    def of(cls, forest: Forest, guarantee: Guarantee) -> Indexed:
+    def of(cls, forest: Forest, guarantee: Guarantee) -> IndexedForest:
         """The index of a forest; nodes of classes that an attacker is not taken to know are passed over."""
         return cls._of(forest, guarantee, generalize=True)
 
     @classmethod
-    def as_is(cls, forest: Forest, guarantee: Guarantee) -> Indexed:
+    def as_is(cls, forest: Forest, guarantee: Guarantee) -> IndexedForest:
         """The index of a forest whose labels are taken as they are, with nothing above or below them."""
         return cls._of(forest, guarantee, generalize=False)
 
     @classmethod
-    def _of(cls, forest: Forest, guarantee: Guarantee, *, generalize: bool) -> Indexed:
+    def _of(cls, forest: Forest, guarantee: Guarantee, *, generalize: bool) -> IndexedForest:
         known = roles_of(forest, guarantee).known
         forest = forest.without([name for i, name in enumerate(forest.classes.names) if i not in known])
         above, end = label_tree(forest)

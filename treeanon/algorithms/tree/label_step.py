@@ -13,7 +13,7 @@ from treeanon.kernels.tree.label_splits import count_part, fill_part
 from treeanon.kernels.tree.record_sets import distinct_records
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.tree.published_labels import Partition
+    from treeanon.algorithms.tree.published_labels import PublishedLabels
 
 _MANY = 1000
 """So many rare combinations are looked at to find the relations to blame."""
@@ -23,7 +23,7 @@ _MANY = 1000
 class Step:
     """One label let out of another: first counted, then kept or taken back."""
 
-    partition: Partition
+    partition: PublishedLabels
     label: int
     rest: int
     only_own: bool = False
@@ -112,27 +112,27 @@ class Step:
         indexed = self.partition.indexed
         if self.only_own:
             nodes = indexed.order[indexed.starts[self.label] : indexed.starts[self.stop]]
-            return distinct_records(indexed.record[nodes], self.partition.workshop.marks)
-        return indexed.records_of(self.label, self.partition.workshop.marks)
+            return distinct_records(indexed.record[nodes], self.partition.state.marks)
+        return indexed.records_of(self.label, self.partition.state.marks)
 
     def _facts_suffice(self) -> bool:
         """Whether all published labels that the new one meets are plain hierarchy nodes."""
         p = self.partition
-        if p.facts is None:
+        if p.pair_supports is None:
             return False
-        number = p.facts.number
-        row = p.facts.shared[number[self.label]]
+        number = p.pair_supports.number
+        row = p.pair_supports.shared[number[self.label]]
         return all(p.is_plain[node] or row[number[node]] == 0 for node in p.node if node >= 0)
 
     def _counts_of_facts(self) -> np.ndarray:
         p = self.partition
-        assert p.facts is not None
+        assert p.pair_supports is not None
         counts = np.zeros((5, len(p.node)), np.int32)
         slots = np.array([s for s, node in enumerate(p.node) if node >= 0 and s != self.part], np.int64)
-        numbers = p.facts.number[[p.node[s] for s in slots]]
-        own = p.facts.number[self.label]
-        counts[0, slots] = p.facts.shared[own, numbers]
-        counts[1, slots] = p.facts.related[own, numbers]
+        numbers = p.pair_supports.number[[p.node[s] for s in slots]]
+        own = p.pair_supports.number[self.label]
+        counts[0, slots] = p.pair_supports.shared[own, numbers]
+        counts[1, slots] = p.pair_supports.related[own, numbers]
         return counts
 
     def _rare_pairs(self, counts: np.ndarray, lost: int) -> list[tuple[int, int, int]] | None:
@@ -189,18 +189,18 @@ class Step:
         """Makes the record sets of the new label, and lessens those of what it came from."""
         p, part, rest = self.partition, self.part, self.rest
         slots = counts.shape[1]
-        facts = p.facts
+        pair_supports = p.pair_supports
         set_of, missing = np.full(slots, -1, np.int32), np.full(slots, -1, np.int32)
         plain = bool(p.is_plain[self.label])
         if p.n:
             for y in np.flatnonzero(counts[1]).tolist():
                 number = -1
-                if facts is not None and plain and p.is_plain[p.node[y]]:
-                    number = facts.record_set(self.label, p.node[y])
+                if pair_supports is not None and plain and p.is_plain[p.node[y]]:
+                    number = pair_supports.record_set(self.label, p.node[y])
                 if number < 0:
                     number = missing[y] = p.sets.new(int(counts[1, y]))
                 set_of[y] = number
-        own = facts.record_set(self.label, self.label) if facts is not None and plain else -1
+        own = pair_supports.record_set(self.label, self.label) if pair_supports is not None and plain else -1
         if records is None and (own < 0 or (missing >= 0).any()):
             records = self._records()
             self._count(records)
@@ -264,7 +264,7 @@ class Step:
         nodes = tuple(p.node[s] for s in found[0].labels)
         # What is left of `rest` is no plain node any more, though it still passes for one.
         plain = self.rest not in found[0].labels and p.is_plain[list(nodes)].all()
-        if p.facts is not None and not p.apart and plain:
+        if p.pair_supports is not None and not p.apart and plain:
             p.learned.append((tuple(sorted(nodes)), len(found[0].relations) < 2))
         return False
 

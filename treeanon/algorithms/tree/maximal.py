@@ -23,13 +23,13 @@ import numpy as np
 
 from treeanon.algorithms.tree import gcs
 from treeanon.algorithms.tree.counting import LocalCounting, Pair, repair
-from treeanon.algorithms.tree.greedy_walk import Order, Tree, Walk, Walked, near_weights, random_weights
-from treeanon.algorithms.tree.indexed_forest import Indexed
+from treeanon.algorithms.tree.greedy_walk import Order, Tree, Walk, WalkResult, near_weights, random_weights
+from treeanon.algorithms.tree.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.objective import Draft, Effort, LabelPair, Objective
-from treeanon.algorithms.tree.pair_support import Facts
-from treeanon.algorithms.tree.shared_state import Lessons, Workshop
-from treeanon.algorithms.tree.solution import Found, Solution
-from treeanon.algorithms.tree.strict import StrictCheck
+from treeanon.algorithms.tree.pair_support import PairSupports
+from treeanon.algorithms.tree.shared_state import RefusedSets, WalkState
+from treeanon.algorithms.tree.solution import Result, Solution
+from treeanon.algorithms.tree.strict import ExtendedCheck
 from treeanon.algorithms.tree.strict import needed as strictly
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
@@ -70,7 +70,7 @@ def search(
     jobs: int | None = None,
     progress: Progress | None = None,
     start: Solution | None = None,
-) -> Found:
+) -> Result:
     """The best release found. It is the same for the same seed (0 if there is none), however many cores look.
 
     `start` is a solution to be carried on from: its cut is made finer until nothing can be added. `max_suppressed`
@@ -100,7 +100,7 @@ def search(
         if max_suppressed:
             best = _without_outliers(run, best, max_suppressed)
     solution = best.solution(guarantee, options, len(forest))
-    return Found(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost})
+    return Result(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost})
 
 
 class _Run:
@@ -126,15 +126,19 @@ class _Run:
 
     def _index(self, forest: Forest) -> None:
         """Counts what does not depend on a walk, in these trees: those of the input, with nodes moved or not."""
-        self.indexed = indexed = Indexed.of(forest, self.guarantee)
-        strict = StrictCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
+        self.indexed = indexed = IndexedForest.of(forest, self.guarantee)
+        strict = ExtendedCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
         deep = self.guarantee.m > 2 or strict is not None
-        facts = Facts(indexed, self.guarantee, self.jobs, deep=deep) if Facts.fit(indexed, self.guarantee) else None
+        pair_supports = (
+            PairSupports(indexed, self.guarantee, self.jobs, deep=deep)
+            if PairSupports.fit(indexed, self.guarantee)
+            else None
+        )
         self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
-        self.lessons = Lessons()
-        self._workshops: SimpleQueue[Workshop] = SimpleQueue()
-        for bench in range(self.jobs):
-            self._workshops.put(Workshop(indexed, self.guarantee, facts, strict, self.lessons, bench))
+        self.refused_sets = RefusedSets()
+        self._workshops: SimpleQueue[WalkState] = SimpleQueue()
+        for thread in range(self.jobs):
+            self._workshops.put(WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread))
 
     def _times(self, usual: int) -> int:
         """The number of walks of a kind: by the effort, and more where the data are small, as they cost little."""
@@ -194,7 +198,7 @@ class _Run:
             raise GuaranteeError("no release was found in which only relations had to be broken")
         return best
 
-    def _last_walks(self, tried: list[tuple[float, Walked]]) -> list[tuple[float, Walked]]:
+    def _last_walks(self, tried: list[tuple[float, WalkResult]]) -> list[tuple[float, WalkResult]]:
         """Walks that end relations, and one that tries again what was refused."""
         orders = self._dearer(tried)
         if (self.guarantee.n > 1 and not self.large) or strictly(self.guarantee):
@@ -203,7 +207,7 @@ class _Run:
         return self.walk_all(orders)
 
     def _refinements(
-        self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, Walked]]
+        self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, WalkResult]]
     ) -> Iterator[list[Order]]:
         """Batches of further walks: from the best so far on, value by value, and near the best weights."""
         count, near = self._finer, self._times(_NEAR)
@@ -224,16 +228,16 @@ class _Run:
             if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
                 return
 
-    def walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, Walked]]:
+    def walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, WalkResult]]:
         """Where walks by these orders end, and what that costs."""
 
-        def one(order: Order) -> tuple[float, Walked]:
-            workshop = self._workshops.get()
+        def one(order: Order) -> tuple[float, WalkResult]:
+            state = self._workshops.get()
             try:
                 cost = self.goal.of_partition if self.guarantee.m > 1 else None
-                walked = Walk(workshop, self.tree, order, cost).run(start)
+                walked = Walk(state, self.tree, order, cost).run(start)
             finally:
-                self._workshops.put(workshop)
+                self._workshops.put(state)
             self.walks += 1
             if self.progress is not None:
                 self.progress(self.walks, self._planned())
@@ -242,10 +246,10 @@ class _Run:
         orders = list(dict.fromkeys(orders))
         with ThreadPoolExecutor(self.jobs) as pool:
             ended = list(pool.map(one, orders))
-        self.lessons.add(lesson for _, walked in ended for lesson in walked.learned)
+        self.refused_sets.add(lesson for _, walked in ended for lesson in walked.learned)
         return ended
 
-    def _dearer(self, tried: list[tuple[float, Walked]]) -> list[Order]:
+    def _dearer(self, tried: list[tuple[float, WalkResult]]) -> list[Order]:
         """Orders that end relations for labels that the best walks were refused, if they judge that to be worth it."""
         if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
             return []
@@ -259,7 +263,7 @@ class _Run:
                 orders.append(replace(walked.order, again=False, price=unit, dear=dear))
         return orders
 
-    def _released(self, walked: Walked, given: Sequence[LabelPair] = ()) -> Draft | None:
+    def _released(self, walked: WalkResult, given: Sequence[LabelPair] = ()) -> Draft | None:
         """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""
         if 0 in walked.refused_roots:
             return self._all_one()
@@ -332,9 +336,9 @@ def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[Label
     return tuple(out)
 
 
-def _different(tried: list[tuple[float, Walked]]) -> list[Walked]:
+def _different(tried: list[tuple[float, WalkResult]]) -> list[WalkResult]:
     """The walks that ended in different places, the cheapest first."""
-    seen: dict[tuple[int, ...], Walked] = {}
+    seen: dict[tuple[int, ...], WalkResult] = {}
     for _, walked in sorted(tried, key=lambda item: item[0]):
         seen.setdefault(walked.cut, walked)
     return list(seen.values())

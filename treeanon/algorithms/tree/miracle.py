@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from treeanon.algorithms.tree.solution import Found, Solution
+from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
@@ -43,7 +43,7 @@ def search(
     window: int = WINDOW,
     progress: Progress | None = None,
     seed: int | None = None,
-) -> Found:
+) -> Result:
     """The trees made equal in groups of at least k persons, record by record of the input.
 
     `window` persons are looked at for each that joins a group; with a window as large as the forest, up to 10,000
@@ -64,7 +64,7 @@ def search(
     options = {"window": window, **({} if seed is None else {"seed": seed})}
     solution = Solution(guarantee, "miracle", None, options=options)
     if guarantee.k == 1:
-        return Found(solution, forest, report={"groups": len(forest), "largest_group": 1, "suppressed_nodes": 0})
+        return Result(solution, forest, report={"groups": len(forest), "largest_group": 1, "suppressed_nodes": 0})
     hidden = [forest.classes.names[i] for i in (*roles.sensitive, *roles.others)]
     core = forest.without(hidden)
     clustering = _Clustering(core, guarantee.k, window, seed)
@@ -74,7 +74,7 @@ def search(
         trees = _with_others(forest, core, clustering, trees, hidden)
     rank = np.arange(len(forest.classes), dtype=np.int32)
     published = Forest(forest.schema, forest.classes, *canonical(*trees, rank), forest.report)
-    return Found(solution, published, report=clustering.report())
+    return Result(solution, published, report=clustering.report())
 
 
 class _Clustering:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.tree.greedy_walk import Walked
-from treeanon.algorithms.tree.published_labels import Partition
+from treeanon.algorithms.tree.greedy_walk import WalkResult
+from treeanon.algorithms.tree.published_labels import PublishedLabels
 from treeanon.algorithms.tree.solution import Label, Solution
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
@@ -56,17 +56,17 @@ class Objective:
         self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
 
     @property
-    def of_partition(self) -> Callable[[Partition], float] | None:
+    def of_partition(self) -> Callable[[PublishedLabels], float] | None:
         """The cost of what is published on a walk, where that is known without looking at the trees."""
         return self._of_partition if self.name == "loss" and not self._inner else None
 
-    def _of_partition(self, partition: Partition) -> float:
+    def _of_partition(self, partition: PublishedLabels) -> float:
         labels, held = partition.labels_held()
         whole = float(self._label_weight[labels] @ held)
         part = float(self._weighted_loss[labels] @ held)
         return (part / whole if whole else 1.0) + self._relations_lost(partition.relations_total)
 
-    def of_walk(self, walked: Walked) -> float:
+    def of_walk(self, walked: WalkResult) -> float:
         """The cost of publishing what a walk ended with; relations that it ended are taken for lost."""
         if self.name != "loss" or self._inner:
             return self.of_release(walked.release(self.before))
@@ -85,7 +85,7 @@ class Objective:
         share = len(after) / max(len(self.before), 1)
         return measure(after) * share + (1 - share)
 
-    def relations_per_gain(self, walked: Walked) -> float:
+    def relations_per_gain(self, walked: WalkResult) -> float:
         """How many relations of records cost as much as one unit of a walk's gain (records times loss) is worth."""
         return self.relations / max(float(self._label_weight @ walked.supports), 1.0)
 
@@ -108,7 +108,7 @@ class Draft:
     """A release that satisfies the guarantee, with what it costs."""
 
     cost: float
-    walked: Walked | None
+    walked: WalkResult | None
     forest: Forest
     disassociated: tuple[LabelPair, ...] = ()
     kept: Longs | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from treeanon.algorithms.tree.candidates import Candidates, Closed
 from treeanon.algorithms.tree.gcs import walk
-from treeanon.algorithms.tree.solution import Found
+from treeanon.algorithms.tree.solution import Result
 from treeanon.forest import Forest
 from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
@@ -23,7 +23,7 @@ def search(
     closed: Closed = "values",
     scope: Scope = "class",
     progress: Progress | None = None,
-) -> Found:
+) -> Result:
     """The cut with the least RPDa that a beam of g comes to and that needs no disassociation."""
     candidates = Candidates(forest, guarantee, scope, repair=False, progress=progress)
     walk(candidates, g, closed)

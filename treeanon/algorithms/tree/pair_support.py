@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import Indexed
+from treeanon.algorithms.tree.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.record_sets import LastingSets
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.tree.label_splits import fill_pairs, pair_supports
@@ -25,14 +25,14 @@ MOST_BYTES = 1 << 30
 """The memory for record sets that all walks share."""
 
 
-class Facts:
+class PairSupports:
     """What holds of hierarchy nodes whatever else is published: which records hold two of them, or their relation.
 
     A walk need not look at the data for labels from which nothing was let out. Two nodes that fewer than k records
     hold together can never both be published: where they are parted further, the parts are rarer still.
     """
 
-    def __init__(self, indexed: Indexed, guarantee: Guarantee, jobs: int = 1, *, deep: bool = False) -> None:
+    def __init__(self, indexed: IndexedForest, guarantee: Guarantee, jobs: int = 1, *, deep: bool = False) -> None:
         """Counted by so many threads; the record sets are made too if the check goes `deep`."""
         frequent = np.flatnonzero(indexed.held >= guarantee.k)
         self.number = np.full(len(indexed.above), -1, np.int32)
@@ -80,7 +80,7 @@ class Facts:
         list(pool.map(lambda i: fill_pairs(*trees, *arrays, begins[i], bounds[i], bounds[i + 1]), range(jobs)))
 
     @staticmethod
-    def fit(indexed: Indexed, guarantee: Guarantee) -> bool:
+    def fit(indexed: IndexedForest, guarantee: Guarantee) -> bool:
         """Whether tables of all pairs of frequent labels are worth their memory."""
         return guarantee.m > 1 and int((indexed.held >= guarantee.k).sum()) <= MOST_LABELS
 

@@ -11,21 +11,21 @@ import numpy as np
 
 from treeanon.algorithms.tree.label_step import Step
 from treeanon.algorithms.tree.pair_support import MOST_LABELS, Rare
-from treeanon.algorithms.tree.shared_state import Lesson, Workshop
+from treeanon.algorithms.tree.shared_state import RefusedSet, WalkState
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.tree.rare_sets import rare_with
 
 
-class Partition:
+class PublishedLabels:
     """The published labels and the supports of their combinations, for one walk of a search."""
 
-    def __init__(self, workshop: Workshop, *, certain: bool = False) -> None:
-        self.workshop, self.certain = workshop, certain
-        self.learned: list[Lesson] = []
-        self.indexed, self.facts, self.sets = workshop.indexed, workshop.facts, workshop.sets
-        guarantee = workshop.guarantee
+    def __init__(self, state: WalkState, *, certain: bool = False) -> None:
+        self.state, self.certain = state, certain
+        self.learned: list[RefusedSet] = []
+        self.indexed, self.pair_supports, self.sets = state.indexed, state.pair_supports, state.sets
+        guarantee = state.guarantee
         self.k, self.m, self.n = guarantee.k, guarantee.m, guarantee.n if guarantee.m > 1 else 0
-        self.most_slots = MOST_LABELS if self.m > 1 or workshop.strict is not None else len(self.indexed.above)
+        self.most_slots = MOST_LABELS if self.m > 1 or state.strict is not None else len(self.indexed.above)
         self.slot = np.full(len(self.indexed.above), -1, np.int32)
         self.node: list[int] = []
         self._free: list[int] = []
@@ -37,15 +37,15 @@ class Partition:
         self.relation_set = np.full((room, room), -1, np.int32)
         self.is_published = np.zeros(len(self.indexed.above), bool)
         self.is_plain = np.zeros(len(self.indexed.above), bool)
-        self.there = np.zeros(0 if self.facts is None else len(self.facts.shared), bool)
-        """Which of the labels that the facts speak of are published."""
+        self.there = np.zeros(0 if self.pair_supports is None else len(self.pair_supports.shared), bool)
+        """Which of the labels that the pair_supports speak of are published."""
         self.rare: Rare | None = None
         self.blaming = False
-        """Whether `rare` must be said also where facts alone decide."""
+        """Whether `rare` must be said also where pair_supports alone decide."""
         self.price = 0
         self.relations_total = 0
         """The different relations of published labels, summed over the records; ended ones are not counted."""
-        self.strict = workshop.strict
+        self.strict = state.strict
 
     @property
     def apart(self) -> bool:
@@ -149,8 +149,8 @@ class Partition:
     def _hide(self, slot: int) -> None:
         node = self.node[slot]
         self.is_published[node] = self.is_plain[node] = False
-        if self.facts is not None and self.facts.number[node] >= 0:
-            self.there[self.facts.number[node]] = False
+        if self.pair_supports is not None and self.pair_supports.number[node] >= 0:
+            self.there[self.pair_supports.number[node]] = False
         self.node[slot] = -1
 
     def rare_sets(self, slot: int, others: Ints, most: int = 1) -> list[Rare]:
@@ -205,25 +205,25 @@ class Partition:
 
     def _show(self, label: int, *, plain: bool = True) -> None:
         self.is_published[label], self.is_plain[label] = True, plain
-        if self.facts is not None and self.facts.number[label] >= 0:
-            self.there[self.facts.number[label]] = True
+        if self.pair_supports is not None and self.pair_supports.number[label] >= 0:
+            self.there[self.pair_supports.number[label]] = True
 
     def conflicts(self, label: int, *, relations: bool) -> bool:
-        """Whether facts alone tell that the label cannot be published beside what is; relations may be passed over."""
-        if self.facts is None:
+        """Whether supports of pairs alone rule the label out beside what is published; relations may be passed over."""
+        if self.pair_supports is None:
             return False
-        conflict = self.facts.conflict if relations else self.facts.label_conflict
-        lessons = self.workshop.lessons
-        if relations and (nodes := lessons.against(label, self.is_published, certain=self.certain)):
+        conflict = self.pair_supports.conflict if relations else self.pair_supports.label_conflict
+        refused_sets = self.state.refused_sets
+        if relations and (nodes := refused_sets.against(label, self.is_published, certain=self.certain)):
             if self.blaming:
                 self.rare = Rare(tuple(-1 if node == label else self.slot_of(node) for node in nodes))
             return True
         # What the label is now published as is above it, so it holds k records of it: no conflict.
-        row = conflict[self.facts.number[label]]
+        row = conflict[self.pair_supports.number[label]]
         if not (row & self.there).any():
             return False
         if self.blaming:
-            other = int(np.flatnonzero(self.facts.number == int((row & self.there).argmax()))[0])
+            other = int(np.flatnonzero(self.pair_supports.number == int((row & self.there).argmax()))[0])
             self.rare = Rare((-1, self.slot_of(other)))
         return True
 

@@ -16,7 +16,7 @@ from treeanon.algorithms.parameters import Parameter
 from treeanon.errors import UsageError
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.tree.solution import Found
+    from treeanon.algorithms.tree.solution import Result
 
 RECEIVED = ("seed", "jobs", "progress")
 """What every caller offers, and a search receives if it has a use for it."""
@@ -56,9 +56,9 @@ class TreeAlgorithm(Algorithm):
     completable: bool = False
 
     @property
-    def search(self) -> Callable[..., Found]:
+    def search(self) -> Callable[..., Result]:
         """Import the module of the search and return its function."""
-        found: Callable[..., Found] = super().search
+        found: Callable[..., Result] = super().search
         return found
 
     def check_guarantees(self, wanted: Iterable[str]) -> None:

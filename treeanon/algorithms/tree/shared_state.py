@@ -1,4 +1,4 @@
-"""What walks share: facts, record sets, and what earlier walks were refused."""
+"""What walks share: pair_supports, record sets, and what earlier walks were refused."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import Indexed
-from treeanon.algorithms.tree.pair_support import Facts
+from treeanon.algorithms.tree.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.pair_support import PairSupports
 from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.arrays import Flags
 from treeanon.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.tree.published_labels import Partition
+    from treeanon.algorithms.tree.published_labels import PublishedLabels
 
 
-class Strict(Protocol):
+class GuaranteeCheck(Protocol):
     """A check beyond supports: joint attackers, l-diversity, negative knowledge."""
 
-    def safe(self, partition: Partition, part: int, rest: int) -> bool:
+    def safe(self, partition: PublishedLabels, part: int, rest: int) -> bool:
         """Whether all combinations that hold slot `part`, or `rest` (-1: none), are as they must be."""
 
 
-Lesson = tuple[tuple[int, ...], bool]
+RefusedSet = tuple[tuple[int, ...], bool]
 """Plain hierarchy nodes that are rare together; and whether they are whatever else is published.
 
 With one relation at most they can never all be published. With several, two nodes that witness the relations of one
@@ -32,17 +32,17 @@ label may part when it does (SPEC's remark on n >= 2), so that a finer cut may b
 """
 
 
-class Lessons:
+class RefusedSets:
     """What earlier walks were refused. A walk reads only what was learned before it began, so that it ends the same way
     however many walks go on beside it."""
 
     def __init__(self) -> None:
-        self._of: dict[int, list[Lesson]] = {}
-        self._all: set[Lesson] = set()
+        self._of: dict[int, list[RefusedSet]] = {}
+        self._all: set[RefusedSet] = set()
 
-    def add(self, lessons: Iterable[Lesson]) -> None:
+    def add(self, refused_sets: Iterable[RefusedSet]) -> None:
         """Takes in what walks have learned."""
-        new = sorted(set(lessons) - self._all)
+        new = sorted(set(refused_sets) - self._all)
         self._all.update(new)
         for lesson in new:
             for node in lesson[0]:
@@ -56,19 +56,19 @@ class Lessons:
         return None
 
 
-class Workshop:
+class WalkState:
     """What the walks of one thread share: the record sets, and those of plain hierarchy nodes once they are made."""
 
     def __init__(
         self,
-        indexed: Indexed,
+        indexed: IndexedForest,
         guarantee: Guarantee,
-        facts: Facts | None = None,
-        strict: Strict | None = None,
-        lessons: Lessons | None = None,
-        bench: int = 0,
+        pair_supports: PairSupports | None = None,
+        strict: GuaranteeCheck | None = None,
+        refused_sets: RefusedSets | None = None,
+        thread: int = 0,
     ) -> None:
-        self.indexed, self.guarantee, self.facts, self.strict = indexed, guarantee, facts, strict
-        self.lessons = Lessons() if lessons is None else lessons
-        self.sets = RecordSets(len(indexed), None if facts is None else facts.lasting, bench)
+        self.indexed, self.guarantee, self.pair_supports, self.strict = indexed, guarantee, pair_supports, strict
+        self.refused_sets = RefusedSets() if refused_sets is None else refused_sets
+        self.sets = RecordSets(len(indexed), None if pair_supports is None else pair_supports.lasting, thread)
         self.marks = np.zeros((len(indexed) + 63) // 64, np.uint64)

@@ -83,7 +83,7 @@ def plain_data(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Found:
+class Result:
     """What a search gives back: the solution, the anonymous trees, and which records they come from (None: all)."""
 
     solution: Solution

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import Indexed
-from treeanon.algorithms.tree.published_labels import Partition
+from treeanon.algorithms.tree.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.published_labels import PublishedLabels
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
 from treeanon.kernels.tree.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
@@ -32,13 +32,13 @@ def _is_joint(guarantee: Guarantee) -> bool:
     return guarantee.attacker == "joint" and guarantee.n > 1 and guarantee.m > 2
 
 
-class StrictCheck:
+class ExtendedCheck:
     """Tells whether all combinations that a step of a walk can have changed keep the guarantee.
 
     It holds no state of a walk, so that walks of several threads can share it.
     """
 
-    def __init__(self, forest: Forest, indexed: Indexed, guarantee: Guarantee) -> None:
+    def __init__(self, forest: Forest, indexed: IndexedForest, guarantee: Guarantee) -> None:
         """Of the whole forest, sensitive classes too, and of the index of its known classes, record by record."""
         roles = roles_of(forest, guarantee)
         if len(forest) != len(indexed):
@@ -50,7 +50,7 @@ class StrictCheck:
         self.negative = np.isin(self.class_of, roles.negative)
         self.values = sensitive_values(forest, roles.sensitive if guarantee.l > 1 else ())
 
-    def safe(self, partition: Partition, part: int, rest: int) -> bool:
+    def safe(self, partition: PublishedLabels, part: int, rest: int) -> bool:
         """Whether all combinations that hold slot `part`, or `rest` (-1: none), are as they must be.
 
         For a joint attacker also those that hold neither: labels below the new one may have been one node until now.
@@ -72,7 +72,7 @@ class StrictCheck:
         others = others[~np.isin(others % slots, [part, rest])]
         return not (len(triples) and self._breaks(p, triples, others, parted=True))
 
-    def _breaks(self, p: Partition, prefixes: Table, others: Longs, *, parted: bool) -> bool:
+    def _breaks(self, p: PublishedLabels, prefixes: Table, others: Longs, *, parted: bool) -> bool:
         g = self.guarantee
         return breaks(
             prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
@@ -80,7 +80,7 @@ class StrictCheck:
             self.joint,
         )  # fmt: skip
 
-    def _parted(self, p: Partition, part: int, rest: int) -> Table:
+    def _parted(self, p: PublishedLabels, part: int, rest: int) -> Table:
         """Slots y, c, d: in some record one node y was above c and d until the step."""
         slots, number = len(p.node), int(p.label_set[part])
         records = np.empty(p.sets.size[number], np.int32)
@@ -89,7 +89,7 @@ class StrictCheck:
         return np.stack([found // slots**2, found // slots % slots, found % slots], axis=1).astype(np.int32)
 
 
-def _sets(p: Partition) -> Sets:
+def _sets(p: PublishedLabels) -> Sets:
     return p.sets.kind, p.sets.at, p.sets.size, p.sets.rows, p.sets.lists
 
 

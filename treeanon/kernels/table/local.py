@@ -1,4 +1,4 @@
-"""Loops of local recoding that look for classes: tuples that become alike at one vertex of the lattice of levels.
+"""Loops of local recoding that scan for classes: tuples that become alike at one vertex of the lattice of levels.
 
 Tuples are rows of `codes`, a column a quasi column; a missing value is the code after the nodes.
 """
@@ -39,7 +39,7 @@ class Vertices(NamedTuple):
     due: Floats
 
 
-class Look(NamedTuple):
+class Scan(NamedTuple):
     """The tuples that are left, and work space for the classes that they form at a vertex.
 
     `spare` are tuples that their classes can do without, and join what is left where that needs them: `spare_rows` and
@@ -78,24 +78,24 @@ def cheapest_first(
 
     The class that costs a row least comes first, of all that have at least `least` rows among the tuples left. A class
     only loses tuples to others, so a vertex is looked at again when its cheapest class of the last time is due, and
-    never again when it has none. What costs up to `ease` more is taken in the same look.
+    never again when it has none. What costs up to `ease` more is taken in the same scan.
 
     With `prices`, what a row of each tuple is expected to cost, tuples that their classes can spare fill up others:
     where these cost less than expected, told what the ones that join them lose by it.
     """
     class_of = np.full(len(codes), -1, np.int32)
-    look = _look(wanted)
+    scan = _new_scan(wanted)
     if prices is None:
-        classes, looks = _walk(codes, weights, vertices, least, ease, look, class_of)
+        classes, looks = _walk(codes, weights, vertices, least, ease, scan, class_of)
     else:
-        classes, looks = _walk_filling(codes, weights, vertices, least, ease, prices, look, class_of)
+        classes, looks = _walk_filling(codes, weights, vertices, least, ease, prices, scan, class_of)
     return class_of, classes, looks
 
 
-def _look(wanted: Flags) -> Look:
+def _new_scan(wanted: Flags) -> Scan:
     left = np.flatnonzero(wanted).astype(np.int32)
     count = len(left)
-    return Look(
+    return Scan(
         left=left,
         seen=np.empty(1 << _bits(count), np.int32),
         keys=np.empty(count, np.int64),
@@ -115,33 +115,33 @@ def _look(wanted: Flags) -> Look:
 
 @njit
 def _walk(
-    codes: Ints, weights: Longs, vertices: Vertices, least: int, ease: float, look: Look, class_of: Ints
+    codes: Ints, weights: Longs, vertices: Vertices, least: int, ease: float, scan: Scan, class_of: Ints
 ) -> tuple[int, int]:
     """Writes the class of each tuple that gets one; how many there are, and the looks taken."""
-    count = len(look.left)
+    count = len(scan.left)
     heap = [(vertices.due[v], v) for v in range(len(vertices.due))]
     heapq.heapify(heap)
     classes, looks = 0, 0
     while count > 0 and len(heap) > 0:
         key, v = heapq.heappop(heap)
         looks += 1
-        if not _may_have(vertices, v, count, weights, least, look):
+        if not _may_have(vertices, v, count, weights, least, scan):
             continue
-        found = _number(vertices, v, count, weights, look)
+        found = _number(vertices, v, count, weights, scan)
         limit = max(key, heap[0][0] if len(heap) > 0 else key) + ease
         before = classes
         following = np.inf
         for g in range(found):
-            look.new[g] = -1
-            if look.sizes[g] >= least:
-                cost = _cost(vertices, v, codes[look.first[g]])
+            scan.new[g] = -1
+            if scan.sizes[g] >= least:
+                cost = _cost(vertices, v, codes[scan.first[g]])
                 if cost <= limit:
-                    look.new[g] = classes
+                    scan.new[g] = classes
                     classes += 1
                 else:
                     following = min(following, cost)
         if classes > before:
-            count = _release(look, count, class_of)
+            count = _release(scan, count, class_of)
         if following < np.inf:
             heapq.heappush(heap, (following, v))
     return classes, looks
@@ -155,11 +155,11 @@ def _walk_filling(
     least: int,
     ease: float,
     prices: Floats,
-    look: Look,
+    scan: Scan,
     class_of: Ints,
 ) -> tuple[int, int]:
     """As `_walk`, with tuples to spare; what a vertex has may grow then, so each is looked at from time to time."""
-    count, spare = len(look.left), 0
+    count, spare = len(scan.left), 0
     costs = np.zeros(len(codes), np.float64)
     heap = [(vertices.due[v], v) for v in range(len(vertices.due))]
     heapq.heapify(heap)
@@ -167,33 +167,33 @@ def _walk_filling(
     while count > 0 and len(heap) > 0:
         key, v = heapq.heappop(heap)
         looks += 1
-        found = _number(vertices, v, count, weights, look)
-        _count_spare(vertices, v, count, found, spare, weights, least, prices, costs, look)
+        found = _number(vertices, v, count, weights, scan)
+        _count_spare(vertices, v, count, found, spare, weights, least, prices, costs, scan)
         limit = max(key, heap[0][0] if len(heap) > 0 else key) + ease
         before = classes
         following = np.inf
         for g in range(found):
-            look.new[g] = -1
-            size = look.sizes[g]
-            if size + look.spare_rows[g] < least:
+            scan.new[g] = -1
+            size = scan.sizes[g]
+            if size + scan.spare_rows[g] < least:
                 continue
-            look.costs[g] = _cost(vertices, v, codes[look.first[g]])
-            cost = look.costs[g]
+            scan.costs[g] = _cost(vertices, v, codes[scan.first[g]])
+            cost = scan.costs[g]
             if size < least:
-                joins = cost - look.spare_paid[g] / look.spare_rows[g]
+                joins = cost - scan.spare_paid[g] / scan.spare_rows[g]
                 cost += (least - size) * max(0.0, joins) / size
-                if cost > _WORTH * look.paid[g] / size:
+                if cost > _WORTH * scan.paid[g] / size:
                     continue
             if cost <= limit:
-                look.new[g] = classes
-                look.owed[g] = least - size
+                scan.new[g] = classes
+                scan.owed[g] = least - size
                 classes += 1
             else:
                 following = min(following, cost)
         if classes > before:
-            spare = _fill(look, spare, weights, class_of)
-            spare = _spare(look, count, spare, weights, costs)
-            count = _release(look, count, class_of)
+            spare = _fill(scan, spare, weights, class_of)
+            spare = _spare(scan, count, spare, weights, costs)
+            count = _release(scan, count, class_of)
         following = min(following, key * _LATER + _LATER - 1)
         if following < codes.shape[1]:
             heapq.heappush(heap, (following, v))
@@ -211,52 +211,52 @@ def _count_spare(
     least: int,
     prices: Floats,
     costs: Floats,
-    look: Look,
+    scan: Scan,
 ) -> None:
     """Adds up which rows to spare the classes could get that are too small, and what theirs are expected to cost."""
-    look.paid[:found] = 0.0
-    look.spare_paid[:found] = 0.0
-    look.spare_rows[:found] = 0
+    scan.paid[:found] = 0.0
+    scan.spare_paid[:found] = 0.0
+    scan.spare_rows[:found] = 0
     for i in range(count):
-        t = look.left[i]
-        look.paid[look.number[i]] += weights[t] * prices[t]
+        t = scan.left[i]
+        scan.paid[scan.number[i]] += weights[t] * prices[t]
     sums, rows = vertices.sums, vertices.sum_rows[v]
     last = (1 << _bits(count)) - 1
     for i in range(spare):
-        t = look.spare[i]
+        t = scan.spare[i]
         key = _key(sums, rows, t)
-        at = _slot(look.seen, look.keys, key, last)
-        g = look.seen[at]
-        look.spare_number[i] = g
-        if g >= 0 and look.sizes[g] < least:
-            look.spare_rows[g] += weights[t]
-            look.spare_paid[g] += weights[t] * costs[t]
+        at = _slot(scan.seen, scan.keys, key, last)
+        g = scan.seen[at]
+        scan.spare_number[i] = g
+        if g >= 0 and scan.sizes[g] < least:
+            scan.spare_rows[g] += weights[t]
+            scan.spare_paid[g] += weights[t] * costs[t]
 
 
 @njit
-def _fill(look: Look, spare: int, weights: Longs, class_of: Ints) -> int:
+def _fill(scan: Scan, spare: int, weights: Longs, class_of: Ints) -> int:
     """Gives new classes the tuples that they are owed; how many are left to spare."""
     kept = 0
     for i in range(spare):
-        t, g = look.spare[i], look.spare_number[i]
-        if g >= 0 and look.new[g] >= 0 and look.owed[g] > 0:
-            look.owed[g] -= weights[t]
-            class_of[t] = look.new[g]
+        t, g = scan.spare[i], scan.spare_number[i]
+        if g >= 0 and scan.new[g] >= 0 and scan.owed[g] > 0:
+            scan.owed[g] -= weights[t]
+            class_of[t] = scan.new[g]
         else:
-            look.spare[kept] = t
+            scan.spare[kept] = t
             kept += 1
     return kept
 
 
 @njit
-def _spare(look: Look, count: int, spare: int, weights: Longs, costs: Floats) -> int:
+def _spare(scan: Scan, count: int, spare: int, weights: Longs, costs: Floats) -> int:
     """Adds the tuples that new classes can spare, which are owed less than nothing; how many there are now."""
     for i in range(count):
-        t, g = look.left[i], look.number[i]
-        if look.new[g] >= 0 and look.owed[g] + weights[t] <= 0:
-            look.owed[g] += weights[t]
-            costs[t] = look.costs[g]
-            look.spare[spare] = t
+        t, g = scan.left[i], scan.number[i]
+        if scan.new[g] >= 0 and scan.owed[g] + weights[t] <= 0:
+            scan.owed[g] += weights[t]
+            costs[t] = scan.costs[g]
+            scan.spare[spare] = t
             spare += 1
     return spare
 
@@ -288,43 +288,43 @@ def _slot(seen: Ints, keys: Longs, key: int, last: int) -> int:
 
 
 @njit
-def _may_have(vertices: Vertices, v: int, count: int, weights: Longs, least: int, look: Look) -> bool:
+def _may_have(vertices: Vertices, v: int, count: int, weights: Longs, least: int, scan: Scan) -> bool:
     """Whether a vertex may have a class that is large enough: quicker than to know, as no two sums are told apart."""
     sums, rows = vertices.sums, vertices.sum_rows[v]
     last = (1 << _bits(count)) - 1
-    look.seen[: last + 1] = 0
+    scan.seen[: last + 1] = 0
     for i in range(count):
-        t = look.left[i]
+        t = scan.left[i]
         key = _key(sums, rows, t)
         at = (key ^ (key >> 31)) & last
-        size = look.seen[at] + weights[t]
+        size = scan.seen[at] + weights[t]
         if size >= least:
             return True
-        look.seen[at] = size
+        scan.seen[at] = size
     return False
 
 
 @njit
-def _number(vertices: Vertices, v: int, count: int, weights: Longs, look: Look) -> int:
+def _number(vertices: Vertices, v: int, count: int, weights: Longs, scan: Scan) -> int:
     """Numbers the classes of the tuples left at a vertex and adds up their sizes; how many there are."""
     sums, rows = vertices.sums, vertices.sum_rows[v]
     last = (1 << _bits(count)) - 1
-    look.seen[: last + 1] = -1
+    scan.seen[: last + 1] = -1
     found = 0
     for i in range(count):
-        t = look.left[i]
+        t = scan.left[i]
         key = _key(sums, rows, t)
-        at = _slot(look.seen, look.keys, key, last)
-        g = look.seen[at]
+        at = _slot(scan.seen, scan.keys, key, last)
+        g = scan.seen[at]
         if g < 0:
             g = found
             found += 1
-            look.seen[at] = g
-            look.keys[g] = key
-            look.sizes[g] = 0
-            look.first[g] = t
-        look.sizes[g] += weights[t]
-        look.number[i] = g
+            scan.seen[at] = g
+            scan.keys[g] = key
+            scan.sizes[g] = 0
+            scan.first[g] = t
+        scan.sizes[g] += weights[t]
+        scan.number[i] = g
     return found
 
 
@@ -338,15 +338,15 @@ def _cost(vertices: Vertices, v: int, codes: Ints) -> float:
 
 
 @njit
-def _release(look: Look, count: int, class_of: Ints) -> int:
+def _release(scan: Scan, count: int, class_of: Ints) -> int:
     """Gives tuples their new classes, and keeps the others in `left`; how many those are."""
     kept = 0
     for i in range(count):
-        t = look.left[i]
-        g = look.new[look.number[i]]
+        t = scan.left[i]
+        g = scan.new[scan.number[i]]
         if g >= 0:
             class_of[t] = g
         else:
-            look.left[kept] = t
+            scan.left[kept] = t
             kept += 1
     return kept

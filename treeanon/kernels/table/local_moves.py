@@ -12,7 +12,7 @@ from treeanon.kernels.jit import njit
 _GAIN = 1e-9
 
 
-class Ground(NamedTuple):
+class LocalTuples(NamedTuple):
     """Tuples as rows of `codes` with how many table rows they are, and the columns' nodes, as `local` has them.
 
     What is said of the nodes of column c lies from base[c] on: parents (the root's is itself), ends, costs a row.
@@ -42,53 +42,55 @@ class Classes(NamedTuple):
 
 
 @njit
-def _above(a: int, b: int, at: int, ground: Ground) -> int:
+def _above(a: int, b: int, at: int, data: LocalTuples) -> int:
     """The lowest node above two of a column, whose nodes start at `at`."""
     low, high = min(a, b), max(a, b)
-    while ground.ends[at + low] <= high:
-        low = ground.parents[at + low]
+    while data.ends[at + low] <= high:
+        low = data.parents[at + low]
     return low
 
 
-def described(class_of: Ints, count: int, ground: Ground) -> Classes:
+def described(class_of: Ints, count: int, data: LocalTuples) -> Classes:
     """The classes that tuples are in; `class_of` becomes theirs."""
     found = Classes(
         class_of,
-        np.zeros((count, ground.codes.shape[1]), np.int32),
+        np.zeros((count, data.codes.shape[1]), np.int32),
         np.zeros(count, np.int64),
         np.zeros(count, np.float64),
         np.full(count, -1, np.int32),
         np.full(len(class_of), -1, np.int32),
     )
-    _put_all(ground, found)
+    _put_all(data, found)
     return found
 
 
 @njit
-def _put_all(ground: Ground, classes: Classes) -> None:
+def _put_all(data: LocalTuples, classes: Classes) -> None:
     for t in range(len(classes.of)):
         if classes.of[t] >= 0:
-            _put(t, classes.of[t], ground, classes)
+            _put(t, classes.of[t], data, classes)
 
 
 @njit
-def _put(t: int, g: int, ground: Ground, classes: Classes) -> None:
+def _put(t: int, g: int, data: LocalTuples, classes: Classes) -> None:
     """Puts a tuple into a class."""
     cost = 0.0
-    for c in range(ground.codes.shape[1]):
-        at, code = ground.base[c], ground.codes[t, c]
-        node = code if classes.sizes[g] == 0 else _above(classes.nodes[g, c], code, at, ground)
+    for c in range(data.codes.shape[1]):
+        at, code = data.base[c], data.codes[t, c]
+        node = code if classes.sizes[g] == 0 else _above(classes.nodes[g, c], code, at, data)
         classes.nodes[g, c] = node
-        cost += ground.costs[at + node]
+        cost += data.costs[at + node]
     classes.costs[g] = cost
-    classes.sizes[g] += ground.weights[t]
+    classes.sizes[g] += data.weights[t]
     classes.after[t] = classes.heads[g]
     classes.heads[g] = t
     classes.of[t] = g
 
 
 @njit
-def _cheapest(codes: Ints, weight: int, own: int, limit: float, ground: Ground, classes: Classes) -> tuple[int, float]:
+def _cheapest(
+    codes: Ints, weight: int, own: int, limit: float, data: LocalTuples, classes: Classes
+) -> tuple[int, float]:
     """The class but `own` that rows with these codes cost least to join, all rows told; -1 if none is below `limit`."""
     best = -1
     for g in range(len(classes.sizes)):
@@ -97,10 +99,10 @@ def _cheapest(codes: Ints, weight: int, own: int, limit: float, ground: Ground, 
         if more >= limit or size == 0 or g == own:
             continue
         for c in range(len(codes)):
-            at, node, code = ground.base[c], classes.nodes[g, c], codes[c]
-            if code < node or code >= ground.ends[at + node]:
-                joint = _above(node, code, at, ground)
-                more += (size + weight) * (ground.costs[at + joint] - ground.costs[at + node])
+            at, node, code = data.base[c], classes.nodes[g, c], codes[c]
+            if code < node or code >= data.ends[at + node]:
+                joint = _above(node, code, at, data)
+                more += (size + weight) * (data.costs[at + joint] - data.costs[at + node])
                 if more >= limit:
                     break
         if more < limit:
@@ -109,46 +111,46 @@ def _cheapest(codes: Ints, weight: int, own: int, limit: float, ground: Ground, 
 
 
 @njit
-def place_rest(rest: Ints, room: int, ground: Ground, classes: Classes) -> int:
+def place_rest(rest: Ints, room: int, data: LocalTuples, classes: Classes) -> int:
     """Puts each tuple of `rest` where it costs least, or leaves it out where that costs less; the room then left."""
     for t in rest:
-        codes, weight = ground.codes[t], ground.weights[t]
+        codes, weight = data.codes[t], data.weights[t]
         out = float(weight * len(codes)) if weight <= room else np.inf
-        g, _ = _cheapest(codes, weight, -1, out, ground, classes)
+        g, _ = _cheapest(codes, weight, -1, out, data, classes)
         if g >= 0:
-            _put(t, g, ground, classes)
+            _put(t, g, data, classes)
         else:
             room -= weight
     return room
 
 
 @njit
-def partners(asked: Ints, ground: Ground, classes: Classes) -> tuple[Ints, Floats]:
+def partners(asked: Ints, data: LocalTuples, classes: Classes) -> tuple[Ints, Floats]:
     """For each class asked for the one that it costs least to merge with, and how much more both then cost."""
     found = np.empty(len(asked), np.int32)
     more = np.empty(len(asked), np.float64)
     for i in range(len(asked)):
         g = asked[i]
         size = classes.sizes[g]
-        found[i], joint = _cheapest(classes.nodes[g], size, g, np.inf, ground, classes)
+        found[i], joint = _cheapest(classes.nodes[g], size, g, np.inf, data, classes)
         more[i] = joint - size * classes.costs[g]
     return found, more
 
 
 @njit
-def _without(t: int, g: int, ground: Ground, classes: Classes, nodes: Ints) -> float:
+def _without(t: int, g: int, data: LocalTuples, classes: Classes, nodes: Ints) -> float:
     """Writes the nodes of a class without one of its tuples, of which it has others; what they cost a row."""
     nodes[:] = -1
     x = classes.heads[g]
     while x >= 0:
         if x != t:
             for c in range(len(nodes)):
-                code = ground.codes[x, c]
-                nodes[c] = code if nodes[c] < 0 else _above(nodes[c], code, ground.base[c], ground)
+                code = data.codes[x, c]
+                nodes[c] = code if nodes[c] < 0 else _above(nodes[c], code, data.base[c], data)
         x = classes.after[x]
     cost = 0.0
     for c in range(len(nodes)):
-        cost += ground.costs[ground.base[c] + nodes[c]]
+        cost += data.costs[data.base[c] + nodes[c]]
     return cost
 
 
@@ -165,16 +167,16 @@ def _cut(t: int, g: int, classes: Classes) -> None:
 
 
 @njit
-def move(order: Ints, least: int, room: int, work: int, ground: Ground, classes: Classes) -> tuple[int, int]:
+def move(order: Ints, least: int, room: int, work: int, data: LocalTuples, classes: Classes) -> tuple[int, int]:
     """Moves tuples, in this order, from classes that can spare them to where they cost less, or out.
 
     A class can spare what leaves it `least` rows. Classes are compared about `work` times. How many have moved, and the
     room that is left for those that are left out.
     """
-    nodes = np.empty(ground.codes.shape[1], np.int32)
+    nodes = np.empty(data.codes.shape[1], np.int32)
     moved = 0
     for t in order:
-        g, weight = classes.of[t], ground.weights[t]
+        g, weight = classes.of[t], data.weights[t]
         if g < 0:
             continue
         size = classes.sizes[g]
@@ -183,9 +185,9 @@ def move(order: Ints, least: int, room: int, work: int, ground: Ground, classes:
         if work < 0:
             break
         work -= len(classes.sizes)
-        cost = _without(t, g, ground, classes, nodes)
+        cost = _without(t, g, data, classes, nodes)
         gain = size * classes.costs[g] - (size - weight) * cost - _GAIN
-        to, _ = _cheapest(ground.codes[t], weight, g, gain, ground, classes)
+        to, _ = _cheapest(data.codes[t], weight, g, gain, data, classes)
         is_out = to < 0 and weight <= room and weight * len(nodes) < gain
         if to < 0 and not is_out:
             continue
@@ -198,12 +200,12 @@ def move(order: Ints, least: int, room: int, work: int, ground: Ground, classes:
             classes.of[t] = -1
             room -= weight
         else:
-            _put(t, to, ground, classes)
+            _put(t, to, data, classes)
     return moved, room
 
 
 @njit
-def dissolve(order: Ints, work: int, ground: Ground, classes: Classes) -> int:
+def dissolve(order: Ints, work: int, data: LocalTuples, classes: Classes) -> int:
     """Dissolves classes, in this order, whose tuples cost less in others; how many. See `move` for `work`."""
     done = 0
     members, to = np.empty(len(classes.of), np.int32), np.empty(len(classes.of), np.int32)
@@ -213,10 +215,10 @@ def dissolve(order: Ints, work: int, ground: Ground, classes: Classes) -> int:
             continue
         if work < 0:
             break
-        count, tried = _destinations(g, members, to, taken, ground, classes)
+        count, tried = _destinations(g, members, to, taken, data, classes)
         work -= tried * len(classes.sizes)
         for i in range(count):
-            _put(members[i], to[i], ground, classes)
+            _put(members[i], to[i], data, classes)
         if count > 0:
             classes.heads[g] = -1
             classes.sizes[g] = 0
@@ -226,7 +228,9 @@ def dissolve(order: Ints, work: int, ground: Ground, classes: Classes) -> int:
 
 
 @njit
-def _destinations(g: int, members: Ints, to: Ints, taken: Flags, ground: Ground, classes: Classes) -> tuple[int, int]:
+def _destinations(
+    g: int, members: Ints, to: Ints, taken: Flags, data: LocalTuples, classes: Classes
+) -> tuple[int, int]:
     """Where the tuples of a class cost less than in it: how many there are, 0 if that is nowhere; and how many tried.
 
     Each goes to another class: what one costs where another of them has gone is not known yet.
@@ -237,7 +241,7 @@ def _destinations(g: int, members: Ints, to: Ints, taken: Flags, ground: Ground,
     fits = True
     while t >= 0 and fits:
         tried += 1
-        b, more = _cheapest(ground.codes[t], ground.weights[t], g, left, ground, classes)
+        b, more = _cheapest(data.codes[t], data.weights[t], g, left, data, classes)
         fits = b >= 0 and not taken[b]
         if fits:
             left -= more

@@ -45,7 +45,7 @@ class Rule(NamedTuple):
     is_relaxed: bool
 
 
-class Room(NamedTuple):
+class WorkSpace(NamedTuple):
     """Work space for groups up to some number of rows, and the cuts found: what each is worth, the best first."""
 
     spread: Spread
@@ -66,11 +66,11 @@ class Room(NamedTuple):
 
 
 @njit
-def new_room(shape: Shape, rule: Rule, rows: int) -> Room:
+def new_work_space(shape: Shape, rule: Rule, rows: int) -> WorkSpace:
     """Work space for groups of so many rows."""
     spread = new_spread(shape, rows)
     widest, total, columns = spread.values.shape[1] + 1, shape.offset[-1], len(shape.kind)
-    return Room(
+    return WorkSpace(
         spread,
         np.zeros(total, np.int32),
         np.zeros(total, np.int32),
@@ -90,84 +90,84 @@ def new_room(shape: Shape, rule: Rule, rows: int) -> Room:
 
 
 @njit
-def find_cuts(data: Ints, start: int, end: int, shape: Shape, rule: Rule, room: Room, wanted: int) -> int:
-    """How many cuts of the rows start:end there are in `room`; the search may end with so many as are wanted.
+def find_cuts(data: Ints, start: int, end: int, shape: Shape, rule: Rule, space: WorkSpace, wanted: int) -> int:
+    """How many cuts of the rows start:end there are in `space`; the search may end with so many as are wanted.
 
     The rule holds for all but those that divide equal values.
     """
-    spread, found, rows = room.spread, 0, end - start
+    spread, found, rows = space.spread, 0, end - start
     if rows < 2 * rule.rows:
         return 0
     find_ends(data, start, end, spread)
-    columns = _widest_first(data, start, end, shape, rule, room)
+    columns = _widest_first(data, start, end, shape, rule, space)
     for at in range(columns):
         if found >= wanted and not rule.by_loss:
             return found
-        c = room.order[at]
+        c = space.order[at]
         if not rule.by_loss and shape.kind[c] != SETS:
             spread_out(data, start, end, c, shape, spread)
-        _mark_allowed(data, start, end, c, shape, rule, room)
+        _mark_allowed(data, start, end, c, shape, rule, space)
         if rule.by_loss:
-            best, worth, balance = _least_loss(data, start, end, c, shape, room)
+            best, worth, balance = _least_loss(data, start, end, c, shape, space)
             if rule.is_relaxed:
                 # Only where nothing else can be cut.
-                found = _halve(c, rows, found, _MOST + at, room)
+                found = _halve(c, rows, found, _MOST + at, space)
         else:
-            best, worth, balance = _most_even(c, rows, shape, room), 2 * at + 1, 0
+            best, worth, balance = _most_even(c, rows, shape, space), 2 * at + 1, 0
             if rule.is_relaxed:
-                found = _halve(c, rows, found, 2 * at, room)
+                found = _halve(c, rows, found, 2 * at, space)
         if best > 0:
-            found = _insert(found, worth, balance, c, spread.values[c, best], 0, room)
+            found = _insert(found, worth, balance, c, spread.values[c, best], 0, space)
     return found
 
 
 @njit
-def _widest_first(data: Ints, start: int, end: int, shape: Shape, rule: Rule, room: Room) -> int:
+def _widest_first(data: Ints, start: int, end: int, shape: Shape, rule: Rule, space: WorkSpace) -> int:
     """Puts the columns with several values into `order`, the widest first; how many these are."""
-    spread, columns = room.spread, 0
+    spread, columns = space.spread, 0
     for c in range(len(shape.kind)):
         if rule.by_loss or shape.kind[c] == SETS:
             spread_out(data, start, end, c, shape, spread)
         if spread.low[c] == spread.high[c]:
             continue
         width, at = width_of(shape, c, spread), columns
-        while at > 0 and room.width[at - 1] < width:
-            room.width[at], room.order[at] = room.width[at - 1], room.order[at - 1]
+        while at > 0 and space.width[at - 1] < width:
+            space.width[at], space.order[at] = space.width[at - 1], space.order[at - 1]
             at -= 1
-        room.width[at], room.order[at] = width, c
+        space.width[at], space.order[at] = width, c
         columns += 1
     return columns
 
 
 @njit
-def _insert(found: int, worth: int, balance: int, c: int, value: int, take: int, room: Room) -> int:
+def _insert(found: int, worth: int, balance: int, c: int, value: int, take: int, space: WorkSpace) -> int:
     """Puts a cut to its place among those found; returns how many these are now."""
     at = found
-    while at > 0 and (room.worth[at - 1, 0], room.worth[at - 1, 1]) > (worth, balance):
-        room.worth[at] = room.worth[at - 1]
-        room.cuts[at] = room.cuts[at - 1]
+    while at > 0 and (space.worth[at - 1, 0], space.worth[at - 1, 1]) > (worth, balance):
+        space.worth[at] = space.worth[at - 1]
+        space.cuts[at] = space.cuts[at - 1]
         at -= 1
-    room.worth[at, 0], room.worth[at, 1] = worth, balance
-    room.cuts[at, 0], room.cuts[at, 1], room.cuts[at, 2] = c, value, take
+    space.worth[at, 0], space.worth[at, 1] = worth, balance
+    space.cuts[at, 0], space.cuts[at, 1], space.cuts[at, 2] = c, value, take
     return found + 1
 
 
 @njit
-def _halve(c: int, rows: int, found: int, worth: int, room: Room) -> int:
+def _halve(c: int, rows: int, found: int, worth: int, space: WorkSpace) -> int:
     """Adds the cut in the middle, through equal values if it must be."""
-    spread, half, before, i = room.spread, rows // 2, 0, 0
+    spread, half, before, i = space.spread, rows // 2, 0, 0
     while before + spread.sizes[c, i] <= half:
         before += spread.sizes[c, i]
         i += 1
-    if before == half and not room.allowed[i]:
+    if before == half and not space.allowed[i]:
         return found
-    return _insert(found, worth, 0, c, spread.values[c, i], half - before, room)
+    return _insert(found, worth, 0, c, spread.values[c, i], half - before, space)
 
 
 @njit
-def _mark_allowed(data: Ints, start: int, end: int, c: int, shape: Shape, rule: Rule, room: Room) -> None:
+def _mark_allowed(data: Ints, start: int, end: int, c: int, shape: Shape, rule: Rule, space: WorkSpace) -> None:
     """Says in allowed[i] whether both the rows below the i-th value and the others satisfy the rule."""
-    spread, allowed = room.spread, room.allowed
+    spread, allowed = space.spread, space.allowed
     left, some = 0, False
     for i in range(1, spread.held[c]):
         left += spread.sizes[c, i - 1]
@@ -175,55 +175,55 @@ def _mark_allowed(data: Ints, start: int, end: int, c: int, shape: Shape, rule: 
         some |= allowed[i]
     if rule.kinds == 0 or not some:
         return
-    _order_sensitive(data, start, end, c, shape, room)
-    _sweep(c, end - start, rule, room, False)
-    _sweep(c, end - start, rule, room, True)
+    _order_sensitive(data, start, end, c, shape, space)
+    _sweep(c, end - start, rule, space, False)
+    _sweep(c, end - start, rule, space, True)
 
 
 @njit
-def _order_sensitive(data: Ints, start: int, end: int, c: int, shape: Shape, room: Room) -> None:
+def _order_sensitive(data: Ints, start: int, end: int, c: int, shape: Shape, space: WorkSpace) -> None:
     """Puts the sensitive values of the rows into `ordered`, in the order of the column."""
-    spread, at, filled = room.spread, shape.offset[c], 0
+    spread, at, filled = space.spread, shape.offset[c], 0
     for i in range(spread.held[c]):
-        room.slot[at + spread.values[c, i]] = filled
+        space.slot[at + spread.values[c, i]] = filled
         filled += spread.sizes[c, i]
     for r in range(start, end):
         v = at + data[r, c]
-        room.ordered[room.slot[v]] = data[r, len(shape.kind)]
-        room.slot[v] += 1
+        space.ordered[space.slot[v]] = data[r, len(shape.kind)]
+        space.slot[v] += 1
 
 
 @njit
-def _sweep(c: int, rows: int, rule: Rule, room: Room, is_back: bool) -> None:
+def _sweep(c: int, rows: int, rule: Rule, space: WorkSpace, is_back: bool) -> None:
     """Takes from `allowed` where the sensitive values of what lies on one side do not satisfy the rule."""
-    held, done, distinct, most = room.spread.held[c], 0, 0, 0
+    held, done, distinct, most = space.spread.held[c], 0, 0, 0
     for step in range(held - 1):
         i = held - 1 - step if is_back else step
-        for _ in range(room.spread.sizes[c, i]):
-            kind = room.ordered[rows - 1 - done if is_back else done]
-            room.seen[kind] += 1
-            distinct += room.seen[kind] == 1
-            most = max(most, room.seen[kind])
+        for _ in range(space.spread.sizes[c, i]):
+            kind = space.ordered[rows - 1 - done if is_back else done]
+            space.seen[kind] += 1
+            distinct += space.seen[kind] == 1
+            most = max(most, space.seen[kind])
             done += 1
         if distinct < rule.distinct or most * rule.bottom > done * rule.top:
-            room.allowed[i if is_back else i + 1] = False
+            space.allowed[i if is_back else i + 1] = False
     for j in range(rows):
-        room.seen[room.ordered[j]] = 0
+        space.seen[space.ordered[j]] = 0
 
 
 @njit
-def _most_even(c: int, rows: int, shape: Shape, room: Room) -> int:
+def _most_even(c: int, rows: int, shape: Shape, space: WorkSpace) -> int:
     """The allowed cut nearest to the middle; 0 if there is none.
 
     Where nodes are published, one between children of the lowest node above all goes first: others leave that node to
     one of the halves at least.
     """
-    spread, best, left = room.spread, 0, 0
+    spread, best, left = space.spread, 0, 0
     is_best_apart, least = False, rows + 1
     whole = highest(shape, c, spread.low[c], spread.high[c]) if shape.kind[c] == NODES else 0
     for i in range(1, spread.held[c]):
         left += spread.sizes[c, i - 1]
-        if not room.allowed[i]:
+        if not space.allowed[i]:
             continue
         is_apart = False
         if shape.kind[c] == NODES:
@@ -235,31 +235,31 @@ def _most_even(c: int, rows: int, shape: Shape, room: Room) -> int:
 
 
 @njit
-def _least_loss(data: Ints, start: int, end: int, c: int, shape: Shape, room: Room) -> tuple[int, int, int]:
+def _least_loss(data: Ints, start: int, end: int, c: int, shape: Shape, space: WorkSpace) -> tuple[int, int, int]:
     """The allowed cut that leaves the halves the least loss (0: none), that loss times rows, and the smaller half.
 
     The last is negative: among equals the more even cut is better.
     """
-    spread, held = room.spread, room.spread.held[c]
+    spread, held = space.spread, space.spread.held[c]
     for i in range(held):
-        room.slot[shape.offset[c] + spread.values[c, i]] = i
-        room.left[i] = room.right[i] = 0
+        space.slot[shape.offset[c] + spread.values[c, i]] = i
+        space.left[i] = space.right[i] = 0
     some = False
     for i in range(1, held):
-        some |= room.allowed[i]
+        some |= space.allowed[i]
     if not some:
         return 0, 0, 0
     for b in range(len(shape.kind)):
         if shape.kind[b] == SETS:
-            _add_sets(data, start, end, c, b, shape, room)
+            _add_sets(data, start, end, c, b, shape, space)
         else:
-            _add_spans(data, start, end, c, b, shape, room)
+            _add_spans(data, start, end, c, b, shape, space)
     best, worth, balance, left = 0, 0, 0, 0
     for i in range(1, held):
         left += spread.sizes[c, i - 1]
-        if not room.allowed[i]:
+        if not space.allowed[i]:
             continue
-        own = left * room.left[i] + (end - start - left) * room.right[i]
+        own = left * space.left[i] + (end - start - left) * space.right[i]
         even = -min(left, end - start - left)
         if best == 0 or (own, even) < (worth, balance):
             best, worth, balance = i, own, even
@@ -267,43 +267,43 @@ def _least_loss(data: Ints, start: int, end: int, c: int, shape: Shape, room: Ro
 
 
 @njit
-def _add_spans(data: Ints, start: int, end: int, c: int, b: int, shape: Shape, room: Room) -> None:
+def _add_spans(data: Ints, start: int, end: int, c: int, b: int, shape: Shape, space: WorkSpace) -> None:
     """Adds to left[i] and right[i] what the halves of a cut below the i-th value of column c lose in column b."""
-    held, below, above = room.spread.held[c], room.below, room.above
-    if room.spread.low[b] == room.spread.high[b]:
-        own = width_of(shape, b, room.spread)
+    held, below, above = space.spread.held[c], space.below, space.above
+    if space.spread.low[b] == space.spread.high[b]:
+        own = width_of(shape, b, space.spread)
         for i in range(held):
-            room.left[i] += own
-            room.right[i] += own
+            space.left[i] += own
+            space.right[i] += own
         return
     at = shape.offset[c]
     below[:held] = np.iinfo(np.int32).max
     above[:held] = -1
     for r in range(start, end):
-        i = room.slot[at + data[r, c]]
+        i = space.slot[at + data[r, c]]
         v = data[r, b]
         below[i] = min(below[i], v)
         above[i] = max(above[i], v)
     low, high = below[0], above[0]
     for i in range(1, held):
-        room.left[i] += loss_of(shape, b, low, high, 0)
+        space.left[i] += loss_of(shape, b, low, high, 0)
         low, high = min(low, below[i]), max(high, above[i])
     low, high = below[held - 1], above[held - 1]
     for i in range(held - 1, 0, -1):
-        room.right[i] += loss_of(shape, b, low, high, 0)
+        space.right[i] += loss_of(shape, b, low, high, 0)
         low, high = min(low, below[i - 1]), max(high, above[i - 1])
 
 
 @njit
-def _add_sets(data: Ints, start: int, end: int, c: int, b: int, shape: Shape, room: Room) -> None:
+def _add_sets(data: Ints, start: int, end: int, c: int, b: int, shape: Shape, space: WorkSpace) -> None:
     """As `_add_spans`, for a column that is published as sets of values."""
-    spread, held, here = room.spread, room.spread.held[c], shape.offset[b]
-    first, last, comes, goes = room.first, room.last, room.below, room.above
+    spread, held, here = space.spread, space.spread.held[c], shape.offset[b]
+    first, last, comes, goes = space.first, space.last, space.below, space.above
     for j in range(spread.held[b]):
         first[here + spread.values[b, j]] = held
         last[here + spread.values[b, j]] = -1
     for r in range(start, end):
-        i, v = room.slot[shape.offset[c] + data[r, c]], here + data[r, b]
+        i, v = space.slot[shape.offset[c] + data[r, c]], here + data[r, b]
         first[v] = min(first[v], i)
         last[v] = max(last[v], i)
     comes[:held] = 0
@@ -318,8 +318,8 @@ def _add_sets(data: Ints, start: int, end: int, c: int, b: int, shape: Shape, ro
     for i in range(1, held):
         left += comes[i - 1]
         if left > 1:
-            room.left[i] += UNIT if from_ < i else (left - 1) * UNIT // steps
+            space.left[i] += UNIT if from_ < i else (left - 1) * UNIT // steps
     for i in range(held - 1, 0, -1):
         right += goes[i]
         if right > 1:
-            room.right[i] += UNIT if until >= i else (right - 1) * UNIT // steps
+            space.right[i] += UNIT if until >= i else (right - 1) * UNIT // steps

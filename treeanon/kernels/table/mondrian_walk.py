@@ -6,7 +6,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.mondrian import Room, Rule, find_cuts, new_room
+from treeanon.kernels.table.mondrian import Rule, WorkSpace, find_cuts, new_work_space
 from treeanon.kernels.table.mondrian_columns import Shape
 
 _DEPTH = 128
@@ -20,7 +20,7 @@ def cut_all(
 
     Rows of a group end up side by side; `starts` says where a group begins. `spare` is as large as `data`.
     """
-    room = new_room(shape, rule, end - start)
+    space = new_work_space(shape, rule, end - start)
     # The larger half waits: so many halves never wait at once.
     waiting = np.zeros((_DEPTH, 2), np.int64)
     waiting[0, 0], waiting[0, 1] = start, end
@@ -30,7 +30,7 @@ def cut_all(
         start, end = waiting[top, 0], waiting[top, 1]
         middle = start
         while end - start >= smallest:
-            middle = _cut(data, spare, start, end, shape, rule, room)
+            middle = _cut(data, spare, start, end, shape, rule, space)
             if middle == start:
                 break
             starts[middle] = True
@@ -44,22 +44,22 @@ def cut_all(
 
 
 @njit
-def _cut(data: Ints, spare: Ints, start: int, end: int, shape: Shape, rule: Rule, room: Room) -> int:
+def _cut(data: Ints, spare: Ints, start: int, end: int, shape: Shape, rule: Rule, space: WorkSpace) -> int:
     """Makes the best cut that holds; returns where the right half begins, `start` if there is none."""
     # A cut through equal values may have to be looked at once more.
-    wanted = 1 if rule.kinds == 0 or not rule.is_relaxed else len(room.cuts)
-    found = find_cuts(data, start, end, shape, rule, room, wanted)
+    wanted = 1 if rule.kinds == 0 or not rule.is_relaxed else len(space.cuts)
+    found = find_cuts(data, start, end, shape, rule, space, wanted)
     for at in range(found):
-        c, value, take = room.cuts[at, 0], room.cuts[at, 1], room.cuts[at, 2]
+        c, value, take = space.cuts[at, 0], space.cuts[at, 1], space.cuts[at, 2]
         # Cuts between values are looked at already.
-        if take == 0 or rule.kinds == 0 or _holds(data, start, end, c, value, take, shape, rule, room):
+        if take == 0 or rule.kinds == 0 or _holds(data, start, end, c, value, take, shape, rule, space):
             return divide(data, spare, start, end, c, value, take)
     return start
 
 
 @njit
 def _holds(
-    data: Ints, start: int, end: int, c: int, value: int, take: int, shape: Shape, rule: Rule, room: Room
+    data: Ints, start: int, end: int, c: int, value: int, take: int, shape: Shape, rule: Rule, space: WorkSpace
 ) -> bool:
     """Whether both halves of a cut through equal values have sensitive values that satisfy the rule."""
     for side in range(2):
@@ -71,11 +71,11 @@ def _holds(
             if is_left == (side == 0):
                 kind = data[r, len(shape.kind)]
                 rows += 1
-                room.seen[kind] += 1
-                distinct += room.seen[kind] == 1
-                most = max(most, room.seen[kind])
+                space.seen[kind] += 1
+                distinct += space.seen[kind] == 1
+                most = max(most, space.seen[kind])
         for r in range(start, end):
-            room.seen[data[r, len(shape.kind)]] = 0
+            space.seen[data[r, len(shape.kind)]] = 0
         if distinct < rule.distinct or most * rule.bottom > rows * rule.top:
             return False
     return True
@@ -109,13 +109,13 @@ def divide(data: Ints, spare: Ints, start: int, end: int, c: int, value: int, ta
 @njit
 def cuts_of_groups(data: Ints, bounds: Longs, shape: Shape, rule: Rule, biggest: int) -> tuple[Longs, Longs]:
     """The cuts of every group bounds[g, 0]:bounds[g, 1], the best first: those of g are cuts[at[g]:at[g + 1]]."""
-    room = new_room(shape, rule, biggest)
+    space = new_work_space(shape, rule, biggest)
     groups = len(bounds)
     at = np.zeros(groups + 1, np.int64)
-    cuts = np.zeros((groups * len(room.cuts), 3), np.int64)
+    cuts = np.zeros((groups * len(space.cuts), 3), np.int64)
     for g in range(groups):
-        found = find_cuts(data, bounds[g, 0], bounds[g, 1], shape, rule, room, len(room.cuts))
-        cuts[at[g] : at[g] + found] = room.cuts[:found]
+        found = find_cuts(data, bounds[g, 0], bounds[g, 1], shape, rule, space, len(space.cuts))
+        cuts[at[g] : at[g] + found] = space.cuts[:found]
         at[g + 1] = at[g] + found
     return at, cuts[: at[groups]].copy()
 

@@ -36,7 +36,7 @@ class Scales(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Room to count the values of a block: `counts` are zero in between, `held` are those that occur."""
+    """WorkSpace to count the values of a block: `counts` are zero in between, `held` are those that occur."""
 
     counts: Longs
     own: Longs

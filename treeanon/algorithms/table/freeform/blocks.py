@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_originals
-from treeanon.algorithms.table.freeform.result import Freeform, asked_k
+from treeanon.algorithms.table.freeform.result import Freeform, requested_freeform_k
 from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, few_values_first, ordered
 from treeanon.algorithms.table.onedim.points import Points, sorted_rows, tuple_keys
@@ -108,7 +108,7 @@ def search_blocks(
 
     Blocks follow each other in an order of the rows.
     """
-    k = asked_k(name, problem)
+    k = requested_freeform_k(name, problem)
     if block < 2:
         raise UsageError("a block must have room for two rows at least")
     table = problem.table

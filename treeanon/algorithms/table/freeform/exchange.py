@@ -59,7 +59,7 @@ from treeanon.algorithms.table.freeform.exchange_parts import (
     improved,
 )
 from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_originals, rings
-from treeanon.algorithms.table.freeform.result import Freeform, asked_k
+from treeanon.algorithms.table.freeform.result import Freeform, requested_freeform_k
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.problem import Problem
@@ -188,7 +188,7 @@ def search(
     """
     if not seconds >= 0:
         raise UsageError("the seconds must be a number from 0")
-    k = asked_k("freeform", problem)
+    k = requested_freeform_k("freeform", problem)
     table = problem.table
     prices = prices_of(table, form, style)
     if not len(table):

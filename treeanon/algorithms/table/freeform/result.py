@@ -14,7 +14,7 @@ import numpy as np
 from treeanon.algorithms.table.freeform.graph import Graph
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.requested_k import k_asked
+from treeanon.algorithms.table.requested_k import requested_k
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
@@ -91,14 +91,14 @@ def refuse_sensitive(algorithm: str, models: Iterable[Model]) -> None:
         )
 
 
-def asked_k(algorithm: str, problem: Problem) -> int:
+def requested_freeform_k(algorithm: str, problem: Problem) -> int:
     """The k that a problem asks for; an error if a freeform release cannot have it, or never of these rows.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
     >>> from treeanon.table import Table
-    >>> asked_k("ring", Problem(Table.of_texts({"x": ("aab", Hierarchy.flat("ab"))}), (KAnonymity(2),)))
+    >>> requested_freeform_k("ring", Problem(Table.of_texts({"x": ("aab", Hierarchy.flat("ab"))}), (KAnonymity(2),)))
     2
     """
     refuse_sensitive(algorithm, problem.models)
-    return k_asked(problem, "freeform")
+    return requested_k(problem, "freeform")

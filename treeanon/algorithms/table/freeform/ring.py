@@ -12,7 +12,7 @@ import numpy as np
 
 from treeanon.algorithms.table.freeform.blocks import prices_of
 from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_originals, rings
-from treeanon.algorithms.table.freeform.result import Freeform, asked_k
+from treeanon.algorithms.table.freeform.result import Freeform, requested_freeform_k
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.problem import Problem
@@ -41,7 +41,7 @@ def search(
     [0.333, 0.333]
     """
     table, name = problem.table, "freeform-nh" if grouped else "ring"
-    k = asked_k(name, problem)
+    k = requested_freeform_k(name, problem)
     rows = ordered(table, order, k=k, form=form, style=style).rows
     sizes = np.array([len(table)], np.int64)
     if grouped and len(table):

@@ -27,27 +27,27 @@ from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.requested_k import k_asked
-from treeanon.algorithms.table.result import Found
+from treeanon.algorithms.table.requested_k import requested_k
+from treeanon.algorithms.table.result import Result
 from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.table.ncp import Form, gcp
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 
-PrimalSearch = Callable[[Problem], Found]
+PrimalSearch = Callable[[Problem], Result]
 
 
 @dataclass(frozen=True)
-class Reached:
+class DualResult:
     """The most privacy for which a search kept the loss within the limit: what it found, its loss, and the tries."""
 
     privacy: int
-    found: Found
+    found: Result
     gcp: float
     tries: int
 
 
-def ipcsd(problem: Problem, primal: PrimalSearch, max_loss: float, *, form: Form = "taxonomy") -> Reached:
+def ipcsd(problem: Problem, primal: PrimalSearch, max_loss: float, *, form: Form = "taxonomy") -> DualResult:
     """The largest k or ℓ whose release by `primal` has a GCP of at most `max_loss`, found by halves.
 
     The problem has one model, whose k or ℓ is the least that will do. Where the loss does not grow with privacy all the
@@ -62,7 +62,7 @@ def ipcsd(problem: Problem, primal: PrimalSearch, max_loss: float, *, form: Form
     2
     """
     low, high = limits(problem, max_loss)
-    best: Reached | None = None
+    best: DualResult | None = None
     tries, failed = 0, False
     while low <= high:
         # The least privacy first: without that there is nothing to look for.
@@ -70,10 +70,10 @@ def ipcsd(problem: Problem, primal: PrimalSearch, max_loss: float, *, form: Form
         if best is not None and not failed:
             middle = min(middle, 2 * best.privacy)
         tries += 1
-        found = _primal_release(asking(problem, middle), primal)
+        found = _primal_release(with_privacy(problem, middle), primal)
         loss = float("inf") if found is None else release_loss(problem, found, form)
         if found is not None and loss <= max_loss:
-            best, low = Reached(middle, found, loss, tries), middle + 1
+            best, low = DualResult(middle, found, loss, tries), middle + 1
         elif best is None:
             break
         else:
@@ -101,7 +101,7 @@ def limits(problem: Problem, max_loss: float) -> tuple[int, int]:
     return int(model.l), len(table) // max(1, most)
 
 
-def asking(problem: Problem, privacy: int) -> Problem:
+def with_privacy(problem: Problem, privacy: int) -> Problem:
     """The problem with another k or ℓ."""
     model = problem.models[0]
     if isinstance(model, KAnonymity):
@@ -110,13 +110,13 @@ def asking(problem: Problem, privacy: int) -> Problem:
     return replace(problem, models=(FrequencyDiversity(privacy, column=model.column),))
 
 
-def release_loss(problem: Problem, found: Found, form: Form) -> float:
+def release_loss(problem: Problem, found: Result, form: Form) -> float:
     """The GCP of what was found, as measured on its release."""
     released, rows = found.recoded(problem.table)
     return gcp(released, len(problem.table) - len(rows), form=form)
 
 
-def _primal_release(problem: Problem, primal: PrimalSearch) -> Found | None:
+def _primal_release(problem: Problem, primal: PrimalSearch) -> Result | None:
     try:
         return primal(problem)
     except GuaranteeError:
@@ -159,7 +159,7 @@ def search(
     limits(problem, max_loss)
     diverse = isinstance(problem.models[0], FrequencyDiversity)
     if method == "ipcsd" or not diverse:
-        asked: Callable[..., Found] = partial(mondrian, style=style)
+        asked: Callable[..., Result] = partial(mondrian, style=style)
         if method != "ipcsd" or primal == "onedim":
             own = l_diverse if diverse else k_anonymous
             order = _once(problem, form, style) if order == "best" else order
@@ -179,7 +179,7 @@ def search(
 def _once(problem: Problem, form: Form, style: Style) -> Order:
     """The best order for the least privacy asked for, which every try then takes: to choose costs more than to cut."""
     if isinstance(problem.models[0], KAnonymity):
-        return ordered(problem.table, k=k_asked(problem, "1-D"), form=form, style=style).name
+        return ordered(problem.table, k=requested_k(problem, "1-D"), form=form, style=style).name
     least, column = wanted(problem)
     return best_order(problem.table, column, least, form, style)
 
@@ -236,7 +236,7 @@ def _too_little(max_loss: float) -> GuaranteeError:
     return GuaranteeError(f"not even the least privacy asked for was found with a GCP of at most {max_loss:g}")
 
 
-def _published(problem: Problem, privacy: int, found: Found, counts: dict[str, float | int]) -> Partition:
+def _published(problem: Problem, privacy: int, found: Result, counts: dict[str, float | int]) -> Partition:
     assert isinstance(found, Partition)
-    models = asking(problem, privacy).models
+    models = with_privacy(problem, privacy).models
     return Partition("onedim-dual", models, found.group, found.suppressed, {"privacy": privacy, **counts}, found.style)

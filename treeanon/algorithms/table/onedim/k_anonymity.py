@@ -18,7 +18,7 @@ from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.requested_k import k_asked
+from treeanon.algorithms.table.requested_k import requested_k
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table.ncp import Form
 
@@ -44,7 +44,7 @@ def search(
     True
     """
     name = (order if order in ("hilbert", "idistance") else "onedim") + ("-fast" if fast else "")
-    k = k_asked(problem, "1-D")
+    k = requested_k(problem, "1-D")
     found = ordered(problem.table, order, k=k, form=form, style=style, columns=columns, bits=bits, centers=centers)
     costs = extent_costs(found.places) if fast else ncp_costs(table_costs(problem.table, form, style), found.rows)
     loss, size = best_cuts(costs, len(found.rows), k)
