@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import pytest
 from tests.cli.test_anonymize import Told, run
 from tests.support.explorers import hospital
 from tests.support.hospital import WORD
+from tests.support.waiting import WAIT, wait_until
 from treeanon.explore.server import listening
 
 START = [sys.executable, "-m", "treeanon", "explore"]
@@ -48,16 +48,12 @@ def children(process: int) -> list[int]:
     return [int(found) for found in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def all_ended(processes: list[int]) -> bool:
-    """Whether they have ended, or do so soon; one that nobody has asked for its exit code (Z) has."""
-    until = time.monotonic() + 5
-    while time.monotonic() < until:
-        files = [file for process in processes if (file := Path(f"/proc/{process}/stat")).exists()]
-        with contextlib.suppress(FileNotFoundError):
-            if all(file.read_text().rpartition(")")[2].split()[0] == "Z" for file in files):
-                return True
-        time.sleep(0.05)
-    return False
+def ended(process: int) -> bool:
+    """Whether it has ended; one that nobody has asked for its exit code (Z) has."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def asked(
@@ -66,7 +62,7 @@ def asked(
     """A request at an address that was printed, sent."""
     found = re.fullmatch(r"open http://([\d.]+):(\d+)(/\S+/)(\?\S+)\n", address)
     assert found and found[1] == "127.0.0.1"
-    connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=10)
+    connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=WAIT)
     connection.request(method, found[3] + (more or found[4]), body, headers)
     return connection
 
@@ -83,11 +79,12 @@ def test_it_runs_until_it_is_ended_and_leaves_nothing(end: signal.Signals, code:
         assert answers(lines[-1]) == 303
         workers = children(process.pid)
         process.send_signal(end)
-        out, rest = process.communicate(timeout=20)
+        out, rest = process.communicate(timeout=WAIT)
         assert process.returncode == code and out == "" and "Traceback" not in rest
         assert WORD not in "".join(lines) + rest
         assert rest == ("ended\n" if code == 0 else "")
-    assert workers and all_ended(workers)
+    assert workers
+    wait_until(lambda: all(ended(worker) for worker in workers))
     with pytest.raises(ConnectionRefusedError):
         answers(lines[-1])
     assert sorted(path.name for path in place.iterdir()) == ["diagnosis.csv", "hospital.csv", "in.ndjson", "s.toml"]
@@ -102,7 +99,7 @@ def test_a_search_that_is_waited_for_does_not_keep_it_from_ending(place: Path) -
         with contextlib.closing(asked(lines[-1], "POST", "look", slow, cookie=cookie, origin=origin)) as connection:
             assert connection.getresponse().status == 200
             process.send_signal(signal.SIGINT)
-            _, rest = process.communicate(timeout=20)
+            _, rest = process.communicate(timeout=WAIT)
     assert process.returncode == 0 and rest == "ended\n"
 
 

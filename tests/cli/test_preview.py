@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import treeanon as ta
+from tests.support.waiting import WAIT
 from treeanon.cli.main import main
 from treeanon.cli.preview import has_colors
 from treeanon.errors import GuaranteeError, UsageError
@@ -151,7 +152,7 @@ def on_a_terminal() -> str:
             break
         out += part
     os.close(above)
-    assert done.wait(60) == 0
+    assert done.wait(WAIT) == 0
     return out.decode()
 
 

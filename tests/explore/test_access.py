@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.explorers import Served, hospital_ground, served
 from tests.support.hospital import WORD
+from tests.support.waiting import WAIT
 from treeanon.errors import FileError
 from treeanon.explore.server import listening
 
@@ -118,7 +119,7 @@ def test_no_websocket_is_opened(explorer: Served) -> None:
 
 
 def _raw(explorer: Served, headers: str, path: str | None = None) -> bytes:
-    with socket.create_connection(("127.0.0.1", explorer.access.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", explorer.access.port), timeout=WAIT) as connection:
         request = f"GET {path or explorer.access.path} HTTP/1.1\r\n{headers}\r\n"
         connection.sendall(request.replace("Connection: Upgrade", "Connection: Upgrade, close").encode())
         return connection.recv(65536)

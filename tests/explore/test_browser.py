@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,9 +38,7 @@ def test_a_slider_moves_and_the_trees_follow(driver: Any, explorer: Served) -> N
     assert trees.count("<svg role") == 6 and "Value loss" in status and "at least 5." in said(driver, "guarantee")
     slider = driver.find_element(By.ID, "k")
     slider.send_keys(Keys.ARROW_RIGHT * 25)
-    begun = time.monotonic()
     wait(driver, lambda d: "at least 30." in said(d, "guarantee"))
-    assert time.monotonic() - begun < 10
     assert said(driver, "k-now") == "30" and part(driver, "records") != trees
     settled(driver)
     assert part(driver, "curve") != curve and said(driver, "status") != status

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from lxml import html
 import treeanon as ta
 from tests.support.explorers import Served, hospital_ground, looked, rows_ground, served, session_of, start_of
 from tests.support.hospital import WORD
+from tests.support.waiting import wait_until
 from treeanon.errors import UsageError
 from treeanon.explore.page import page
 from treeanon.explore.parts import PARTS, chart, numbers, parts_of
@@ -116,15 +116,8 @@ def test_a_window_that_is_closed_ends_its_search(explorer: Served) -> None:
         lines += [f"Origin: http://{explorer.host}", f"Content-Length: {len(body)}", "", body]
         connection.sendall("\r\n".join(lines).encode())
         assert b"200 OK" in connection.recv(1000)
-        assert becomes(True, explorer)
-    assert becomes(False, explorer)
-
-
-def becomes(busy: bool, explorer: Served) -> bool:
-    until = time.monotonic() + 10
-    while explorer.session.busy != busy and time.monotonic() < until:
-        time.sleep(0.01)
-    return explorer.session.busy == busy
+        wait_until(lambda: explorer.session.busy)
+    wait_until(lambda: not explorer.session.busy)
 
 
 def test_the_command_line_follows(explorer: Served) -> None:

@@ -13,6 +13,7 @@ import pytest
 import treeanon as ta
 from tests.support.explorers import hospital, hospital_ground, looked, rows_ground, session_of, start_of
 from tests.support.hospital import WORD
+from tests.support.waiting import WAIT
 from treeanon.explore.session import CurveReady, Event, Finished, OutcomeReady, Point, Problem, RiskReady, Session
 from treeanon.explore.settings import ground_of
 from treeanon.previews.model import RecordChange, RowChange
@@ -93,21 +94,19 @@ def test_a_newer_look_ends_the_older_one(session: Session) -> None:
     slow = start_of(session.ground, k=3, m=4, n=3, effort="4")
     session.look(slow, "typical", old.put)
     time.sleep(0.05)
-    begun = time.monotonic()
     events = looked(session, start_of(session.ground, k=2, algorithm="miracle"))
     assert events[-1] == Finished(True) and isinstance(events[0], OutcomeReady)
-    last = old.get(timeout=5)
+    last = old.get(timeout=WAIT)
     while not isinstance(last, Finished):
-        last = old.get(timeout=5)
+        last = old.get(timeout=WAIT)
     assert last == Finished(False)
-    assert time.monotonic() - begun < 60
 
 
 def test_an_ended_look_tells_nothing_more(session: Session) -> None:
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     end = session.look(start_of(session.ground, k=6, m=3, n=2, effort="4"), "worst", events.put)
     end()
-    assert events.get(timeout=20) == Finished(False)
+    assert events.get(timeout=WAIT) == Finished(False)
 
 
 def test_two_windows_may_look_at_the_same(session: Session) -> None:
@@ -115,9 +114,9 @@ def test_two_windows_may_look_at_the_same(session: Session) -> None:
     settings = start_of(session.ground, k=9, algorithm="gcs")
     session.look(settings, "typical", events.put)
     assert looked(session, settings)[-1] == Finished(True)
-    last = events.get(timeout=20)
+    last = events.get(timeout=WAIT)
     while not isinstance(last, Finished):
-        last = events.get(timeout=20)
+        last = events.get(timeout=WAIT)
     assert last == Finished(True)
 
 

@@ -11,6 +11,7 @@ import pytest
 import zstandard
 
 from tests.support.paths import ROOT
+from tests.support.waiting import WAIT
 
 MB = 1 << 20
 MEASURE = """
@@ -84,7 +85,7 @@ def check(case: Case, folder: Path) -> None:
     (folder / f"{case.name}.warm").write_bytes(case.head)
     form = "XML" if ".xml" in case.name else "NDJSON"
     arguments = [sys.executable, "-c", MEASURE, str(path), form, str(ROOT)]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=WAIT, check=True)
     peak, _, told = done.stdout.partition(" ")
     assert case.told in told and "CANARY" not in told
     assert int(peak) < case.most

@@ -14,6 +14,7 @@ import pytest
 
 import treeanon as ta
 from tests.support.hospital import folder_of, write_persons
+from tests.support.waiting import WAIT
 from treeanon.errors import FileError
 from treeanon.spark.engine import request_of
 from treeanon.spark.interface import Job, engine_named
@@ -94,7 +95,7 @@ def test_the_command_ends_java_and_removes_what_it_kept(spark: Any, tmp_path: Pa
     given = {**os.environ, "TMPDIR": str(place)}
     arguments = ["anonymize", job.source, "-s", str(tmp_path / "c" / "s.toml"), "-k", "3", "-o", job.target]
     command = [sys.executable, "-m", "treeanon", *arguments, "--engine", "spark", "--effort", "0.1"]
-    done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=300, start_new_session=True)
+    done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=WAIT, start_new_session=True)
     assert done.returncode == 0
     assert "reading" not in done.stderr and "counted over all of them in 1 round" in done.stderr
     assert not list(place.iterdir())

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.support.explorers import Served
+from tests.support.waiting import WAIT
 
 ui = pytest.importorskip("selenium.webdriver.support.ui", reason="selenium is not installed")
 
 
-def wait(driver: Any, what: Callable[[Any], Any], seconds: float = 30) -> Any:
+def wait(driver: Any, what: Callable[[Any], Any]) -> Any:
     """What comes out when it is true."""
-    return ui.WebDriverWait(driver, seconds, poll_frequency=0.02).until(what)
+    return ui.WebDriverWait(driver, WAIT, poll_frequency=0.02).until(what)
 
 
 def opened(driver: Any, explorer: Served) -> Any:

@@ -7,7 +7,6 @@ import http.client
 import json
 import queue
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 
 import treeanon as ta
 from tests.support.hospital import folder_of, write_persons
+from tests.support.waiting import WAIT, wait_until
 from treeanon.explore.access import Access
 from treeanon.explore.server import listening, server_of
 from treeanon.explore.session import Choice, Event, Finished, Session
@@ -59,13 +59,13 @@ def session_of(ground: ExploredData) -> Iterator[Session]:
         yield session
 
 
-def looked(session: Session, settings: Settings, choice: Choice = "typical", seconds: float = 60) -> list[Event]:
+def looked(session: Session, settings: Settings, choice: Choice = "typical") -> list[Event]:
     """All events of a look."""
     events: queue.SimpleQueue[Event] = queue.SimpleQueue()
     session.look(settings, choice, events.put)
     found: list[Event] = []
     while not found or not isinstance(found[-1], Finished):
-        found.append(events.get(timeout=seconds))
+        found.append(events.get(timeout=WAIT))
     return found
 
 
@@ -94,7 +94,7 @@ class Served:
         """The status, headers and text of an answer; the request is one of the page unless headers say otherwise."""
         own = {"host": self.host, "cookie": self.cookie, "origin": f"http://{self.host}"}
         own |= {name.replace("_", "-"): value for name, value in headers.items()}  # type: ignore[misc]
-        connection = http.client.HTTPConnection("127.0.0.1", self.access.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.access.port, timeout=WAIT)
         with contextlib.closing(connection):
             connection.putrequest(method, path or self.access.path, skip_host=True, skip_accept_encoding=True)
             for name, value in own.items():
@@ -132,9 +132,7 @@ def served(ground: ExploredData, start: Settings | None = None) -> Iterator[Serv
         thread = threading.Thread(target=server.run, kwargs={"sockets": [found]})
         thread.start()
         try:
-            until = time.monotonic() + 10
-            while not server.started and time.monotonic() < until:
-                time.sleep(0.01)
+            wait_until(lambda: server.started)
             yield Served(access, session)
         finally:
             server.should_exit = True
