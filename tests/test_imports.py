@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -135,3 +136,59 @@ def test_library_does_not_load_optional_packages() -> None:
     code = "import treeanon.io, sys; print([n for n in ('pyspark', 'networkx', 'zstandard') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+SELDOM = {
+    "mlxtend": {"metrics/mining.py"},
+    "pandas": {"metrics/mining.py"},
+    "matplotlib": set[str](),
+    "sklearn": set[str](),
+    "networkx": {"algorithms/table/cell_suppression.py", "forest/forest.py", "hierarchy/model.py"},
+}
+"""Packages that few functions need, and the only modules that import them: inside of those functions."""
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, bool]]:
+    """What a module imports that is not of ours, and whether that happens inside of a function."""
+    tree = ast.parse(path.read_text())
+    inside = {id(node) for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) for node in ast.walk(one)}
+    guarded = {
+        id(node)
+        for one in ast.walk(tree)
+        if isinstance(one, ast.If) and ast.unparse(one.test) == "TYPE_CHECKING"
+        for node in ast.walk(one)
+    }
+    for node in ast.walk(tree):
+        if id(node) not in guarded and isinstance(node, ast.Import | ast.ImportFrom):
+            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            yield from ((name.partition(".")[0], id(node) in inside) for name in named)
+
+
+def test_few_functions_import_what_is_seldom_needed() -> None:
+    found: dict[str, set[str]] = {name: set() for name in SELDOM}
+    for path in modules():
+        for name, is_inside in imports_of(path):
+            if name in SELDOM:
+                assert is_inside, f"{path}: {name} is imported before it is needed"
+                found[name].add(path.relative_to(PACKAGE).as_posix())
+    assert found == SELDOM
+
+
+def test_releases_of_trees_and_tables_need_none_of_it() -> None:
+    code = f"""
+import sys, tempfile
+from pathlib import Path
+import treeanon as ta
+root, folder = Path({str(PACKAGE.parent)!r}), Path(tempfile.mkdtemp())
+forest = ta.read(root / "samples/patients.ndjson", ta.Schema.load(root / "schemas/hospital-json.toml"))
+release = ta.anonymize(forest, k=5, algorithm="gcs")
+release.write(folder / "out.ndjson")
+ta.risk(release.forest)
+table = ta.read_table(root / "samples/census.csv", ta.Schema.load(root / "schemas/census.toml"))
+release = ta.anonymize(table, k=5, l=2, algorithm="datafly")
+release.write(folder / "out.csv")
+ta.verify(release.table, k=5)
+print([name for name in {sorted(SELDOM)!r} if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
