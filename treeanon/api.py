@@ -11,13 +11,12 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.columns.frames import table_of
-from treeanon.privacy.models import KAnonymity
+from treeanon.privacy.models.model import asks_for_size, largest_k
 from treeanon.privacy.models.registry import models_of
 from treeanon.release.permuted import PermutedRelease
 from treeanon.release.table import anonymize_table
 from treeanon.release.table_reapply import TableSolution, apply_table
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_search import largest_k
 from treeanon.release.tree import anonymize as anonymize_forest
 from treeanon.release.tree_reapply import apply as apply_forest
 from treeanon.release.tree_release import Release
@@ -111,7 +110,7 @@ def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Any:
     models, original = tuple(asked.pop("models", ())), asked.pop("original", None)
     models = (*models_of(*args, **asked), *models)
     if original is not None:
-        if isinstance(data, Permuted) or not models or not all(isinstance(model, KAnonymity) for model in models):
+        if isinstance(data, Permuted) or not models or not all(map(asks_for_size, models)):
             raise UsageError("original is for a freeform release of rows, of which nothing but k can be checked")
         return verify_freeform(original, data, largest_k(models))
     return verify_permuted(data, models) if isinstance(data, Permuted) else verify_table(data, models)

@@ -124,6 +124,6 @@ def risks_of(release: AnyRelease, data: Forest | Table, jobs: int, *, quiet: boo
 
 def _crowd(release: TableRelease) -> int:
     """Among how many persons everybody is hidden, by what was asked for; 1 if that was not."""
-    from treeanon.privacy.models import KAnonymity
+    from treeanon.privacy.models.model import largest_k
 
-    return max((model.k for model in release.models if isinstance(model, KAnonymity)), default=1)
+    return largest_k(release.models)

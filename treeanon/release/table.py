@@ -13,14 +13,14 @@ from treeanon.algorithms.table.result import Result, scattered
 from treeanon.arrays import Longs
 from treeanon.errors import GuaranteeError
 from treeanon.metrics.table import measure
-from treeanon.privacy.models.model import Model, Number
+from treeanon.privacy.models.model import Model, Number, largest_k
 from treeanon.privacy.models.registry import Asked, Form, models_of
 from treeanon.privacy.models.t_closeness import Distance
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
-from treeanon.release.table_search import largest_k, only_closeness_fails, require, searches, table_counts
+from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import check_seed, persons
 from treeanon.table import Column, Table
 from treeanon.table.covers import reads_back, value_ranks

@@ -20,11 +20,11 @@ from treeanon.io.relational.urls import shown
 from treeanon.kernels.tree.forest import canonical, group_by_record
 from treeanon.metrics.measure import Losses, measure
 from treeanon.metrics.table import measure as measure_rows
+from treeanon.privacy.models.model import largest_k
 from treeanon.progress import Progress
 from treeanon.release.table import check_recoding, fulfill_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest
-from treeanon.release.table_search import largest_k
 from treeanon.release.tree import counts_of, fulfill
 from treeanon.release.tree_release import Release, read_again, unprotected_classes
 from treeanon.release.tree_request import Request, persons

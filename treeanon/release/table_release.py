@@ -16,8 +16,7 @@ from treeanon.io.columns.write_rows import delimiter_for
 from treeanon.io.columns.write_table import table_format, write_table
 from treeanon.io.output import Written
 from treeanon.metrics.table import FlatLosses
-from treeanon.privacy.models.k_anonymity import KAnonymity
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, asks_for_size, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
@@ -149,11 +148,12 @@ class TableRelease:
 def promise(models: Sequence[Model]) -> str:
     """What these models promise together, for people.
 
+    >>> from treeanon.privacy.models import KAnonymity
     >>> promise([KAnonymity(5)])
     'Whoever knows all quasi values of a person finds no person, or at least 5 alike.'
     """
-    others = [model for model in models if not isinstance(model, KAnonymity)]
-    least = max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
+    others = [model for model in models if not asks_for_size(model)]
+    least = largest_k(models)
     asked = ", ".join(model.name for model in (models if least < 2 else others))
     if least < 2:
         return f"Rows with the same quasi values form a group, and every group satisfies: {asked}."

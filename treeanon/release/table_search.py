@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -11,9 +12,7 @@ from treeanon.algorithms.table.freeform.graph import Randomness
 from treeanon.algorithms.table.problem import Problem, unordered_rows
 from treeanon.algorithms.table.result import Result, RowResult
 from treeanon.errors import GuaranteeError
-from treeanon.privacy.models import KAnonymity
-from treeanon.privacy.models.model import Model, exact
-from treeanon.privacy.models.t_closeness import TCloseness
+from treeanon.privacy.models.model import Model, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
@@ -65,15 +64,6 @@ def refuse_too_few(table: Table, models: Sequence[Model]) -> None:
         raise GuaranteeError(f"there {verb} only {many}, fewer than k = {k:,}: nobody can be hidden")
 
 
-def largest_k(models: Sequence[Model]) -> int:
-    """The largest k of k-anonymity that is asked for; 1 if none is.
-
-    >>> largest_k([KAnonymity(3), KAnonymity(5)])
-    5
-    """
-    return max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
-
-
 def _closer(problem: Problem) -> Iterator[tuple[Model, ...]]:
     """The models to search by, one after the other until the release holds.
 
@@ -81,19 +71,15 @@ def _closer(problem: Problem) -> Iterator[tuple[Model, ...]]:
     be left out these differ, and a release that is near to the one need not be as near to the other.
     """
     yield problem.models
-    compared = any(isinstance(model, TCloseness) for model in problem.models)
+    compared = any(model.compares_with_table for model in problem.models)
     for step in range(1, _CLOSER if problem.max_suppressed and compared else 1):
-        yield tuple(
-            replace(model, t=exact("t", model.t) * (_CLOSER - step) / _CLOSER)
-            if isinstance(model, TCloseness)
-            else model
-            for model in problem.models
-        )
+        share = Fraction(_CLOSER - step, _CLOSER)
+        yield tuple(model.tightened(share) for model in problem.models)
 
 
 def only_closeness_fails(verdict: Verdict, models: Sequence[Model]) -> bool:
     """Whether all that fails is t-closeness, which a search by a smaller t may mend."""
-    names = {model.name for model in models if isinstance(model, TCloseness)}
+    names = {model.name for model in models if model.compares_with_table}
     failing = {one.model for one in verdict.checked if not one.holds}
     return bool(failing) and failing <= names
 

@@ -24,7 +24,6 @@ from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
 from treeanon.table.histograms import groups_of
 from treeanon.verifier.freeform import stands_for
-from treeanon.verifier.models import numbers_of
 
 _MOST_CELLS = 1 << 28
 
@@ -93,6 +92,11 @@ def _fitted(own: Column, other: Column) -> _Fitted:
         np.where(fits.any(axis=0), fits.argmax(axis=0), len(used)) if len(used) else np.zeros(len(theirs), np.int64)
     )
     return _Fitted(rows.astype(np.int32), number[people].astype(np.int32), None)
+
+
+def numbers_of(columns: Sequence[Column], rows: int) -> Longs:
+    """Return a number for every row, from 0 on: equal for rows that are equal, or lack the same, in all columns."""
+    return group_numbers([column.codes + 1 for column in columns], [column.size + 1 for column in columns], rows)[0]
 
 
 def _distinct(numbers: Longs, columns: Sequence[Ints]) -> tuple[Longs, Longs, Longs]:
@@ -172,14 +176,14 @@ class _Ground:
     def of(cls, table: Table) -> _Ground:
         if table.person is not None:
             return cls(table, table.quasi, None, table.persons)
-        alike = numbers_of(table, table.quasi)
+        alike = numbers_of(table.quasi, len(table))
         example, weight = np.unique(alike, return_index=True, return_counts=True)[1:]
         rows = table.take(example)
         return cls(rows, rows.quasi, weight.astype(np.int64), len(table))
 
     def sizes(self, columns: tuple[int, ...]) -> Longs:
         """For every row the persons who are like it in these columns."""
-        numbers = numbers_of(self.table, [self.quasi[column] for column in columns])
+        numbers = numbers_of([self.quasi[column] for column in columns], len(self.table))
         if self.weight is None:
             return groups_of(self.table, numbers, ()).sizes[numbers]
         counts = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
@@ -256,7 +260,7 @@ def _whole(ground: _Ground, k: int, population: Table | None) -> RowRisk:
         people = np.maximum(alike, behind)
     smallest = int(alike.min(initial=np.iinfo(np.int64).max)) if len(alike) else 0
     least = int(people.min()) if len(people) else 0
-    groups = numbers_of(ground.table, ground.quasi)
+    groups = numbers_of(ground.quasi, len(ground.table))
     return RowRisk(
         int(groups.max(initial=-1)) + 1,
         smallest,

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
-from treeanon.table import Column, Groups, Table
-from treeanon.table.histograms import groups_of, whole_of
-
-_ROOM = 2**62
+from treeanon.table import Column, Table
+from treeanon.verifier.criteria import failing
+from treeanon.verifier.groups import CountedGroups, count_groups, count_values, group_rows
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class AllChecked:
 def check(
     table: Table, models: Iterable[Model], reference: Table | None = None, *, alike: Longs | None = None
 ) -> list[Checked]:
-    """What fails of each model, for each sensitive column that it looks at.
+    """Return what fails of each model, for each sensitive column that it looks at.
 
     Groups are rows that have the same values, or lack them, in all quasi columns. Where there are several sensitive
     columns, each is looked at with the others joined to the quasi columns (CHAP §5), as an attacker may know those: all
@@ -90,15 +89,15 @@ def check(
     [Checked(model='2-anonymity', column=None, groups=1, persons=1)]
     """
     found = []
-    alike = numbers_of(table, table.quasi) if alike is None else alike
-    grouped: dict[str | None, tuple[Longs, Groups]] = {}
+    alike = group_rows(table.quasi, len(table)) if alike is None else alike
+    grouped: dict[str | None, tuple[Longs, CountedGroups]] = {}
     for model in models:
         for column in _columns_of(model, table):
             name = None if column is None else column.name
             if name not in grouped:
                 grouped[name] = _groups(table, alike, column, reference)
             numbers, groups = grouped[name]
-            fails = ~model.holds(groups)
+            fails = failing(groups, model)
             found.append(Checked(model.name, name, int(fails.sum()), _persons(table, fails[numbers])))
     return found
 
@@ -116,44 +115,21 @@ def _columns_of(model: Model, table: Table) -> Sequence[Column | None]:
     return found
 
 
-def _groups(table: Table, alike: Longs, column: Column | None, reference: Table | None) -> tuple[Longs, Groups]:
-    """The group number of each row, and the groups, for one sensitive column or for none."""
+def _groups(table: Table, alike: Longs, column: Column | None, reference: Table | None) -> tuple[Longs, CountedGroups]:
+    """Return the group number of each row, and the groups, for one sensitive column or for none."""
     if column is None:
-        return alike, groups_of(table, alike, ())
+        return alike, count_groups(table, alike, None)
     others = [other for other in table.sensitive if other.name != column.name]
-    numbers = numbers_of(table, [*table.quasi, *others]) if others else alike
-    groups = groups_of(table, numbers, [column])
+    numbers = group_rows([*table.quasi, *others], len(table)) if others else alike
     if reference is None:
-        return numbers, groups
+        return numbers, count_groups(table, numbers, column)
     other = reference.column(column.name)
     if other.hierarchy != column.hierarchy:
         raise UsageError(f"column {column.name!r}: the table to compare with has another hierarchy")
-    histogram = replace(groups.sensitive[0], whole=whole_of(other, reference.person))
-    return numbers, Groups(groups.sizes, (histogram,))
+    return numbers, count_groups(table, numbers, column, count_values(other, reference.person))
 
 
-def numbers_of(table: Table, columns: Sequence[Column]) -> Longs:
-    """A number for every row, from 0 on: the same for rows that are the same in all the columns, or lack the same.
-
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> table = Table.of_texts({"x": (["a", None, "a", None, "b"], Hierarchy.flat(["a", "b"]))})
-    >>> numbers_of(table, table.columns).tolist()
-    [1, 0, 1, 0, 2]
-    """
-    numbers, values = np.zeros(len(table), np.int64), 1
-    for column in columns:
-        width = column.size + 1
-        if values * width >= _ROOM:
-            known, numbers = np.unique(numbers, return_inverse=True)
-            values = len(known)
-        # Missing is -1: one more than every code makes it a value of its own.
-        numbers = numbers * width + (column.codes.astype(np.int64) + 1)
-        values *= width
-    dense: Longs = np.unique(numbers, return_inverse=True)[1]
-    return dense
-
-
-def _persons(table: Table, rows: np.ndarray) -> int:
+def _persons(table: Table, rows: Flags) -> int:
     if table.person is None:
         return int(rows.sum())
     return len(np.unique(table.person[rows]))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treeanon.errors import UsageError
-from treeanon.privacy.models.k_anonymity import KAnonymity
-from treeanon.privacy.models.model import Model
-from treeanon.table.permuted import Permuted, most_of
+import numpy as np
+
+from treeanon.arrays import Longs
+from treeanon.errors import DataError, UsageError
+from treeanon.privacy.models.model import Model, asks_for_size
+from treeanon.table import Column
+from treeanon.table.permuted import Permuted
+from treeanon.verifier.criteria import failing
+from treeanon.verifier.groups import CountedGroups, ValueCounts
 from treeanon.verifier.models import AllChecked, Checked
+
+_NUMBER = re.compile("[1-9][0-9]{0,11}")
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,7 @@ def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:
 
     >>> import numpy as np
     >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
     >>> from treeanon.table import Table
     >>> from treeanon.table.permuted import permuted
     >>> columns = {"age": (["1", "2"], Hierarchy.flat("12")), "ill": (["flu", "acne"], Hierarchy.flat(["flu", "acne"]))}
@@ -71,22 +80,66 @@ def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:
         raise UsageError("nothing is asked of the release: give l, or another model of its sensitive column")
     refuse_others(models, made.sensitive.name)
     begun = time.perf_counter()
-    groups = made.groups()
+    groups, values = _counted(made)
     found = []
     for model in models:
-        fails = ~model.holds(groups)
+        fails = failing(groups, model)
         column = None if model.sensitive is None else made.sensitive.name
-        found.append(Checked(name_of(model), column, int(fails.sum()), int(groups.sizes[fails].sum())))
-    share = float((most_of(groups) / groups.sizes).max()) if len(groups) else None
-    smallest = int(groups.sizes.min()) if len(groups) else None
+        found.append(Checked(name_of(model), column, int(fails.sum()), int(groups.persons[fails].sum())))
+    share = float((values.count / groups.persons[values.group]).max()) if len(groups) else None
+    smallest = int(groups.persons.min()) if len(groups) else None
     rows = len(made.records)
     return PermutedVerdict(tuple(found), smallest, share, len(groups), rows, time.perf_counter() - begun)
+
+
+def _counted(made: Permuted) -> tuple[CountedGroups, ValueCounts]:
+    """Return the groups that the two tables have, and their sensitive values; DataError if they do not fit together.
+
+    A group is what both tables call it: the text of its number.
+    """
+    column = made.sensitive
+    number: dict[str, int] = {}
+    of_records = _numbered(made.records.column(made.group), number)
+    of_values = _numbered(made.values.column(made.group), number)
+    count = _counts(made.values.column(made.count))
+    persons = np.bincount(of_records, minlength=len(number))
+    value = np.where(column.codes < 0, len(column.hierarchy), column.codes).astype(np.int64)
+    order = np.lexsort((value, of_values))
+    group, value, count = of_values[order], value[order], count[order]
+    if ((group[1:] == group[:-1]) & (value[1:] == value[:-1])).any():
+        raise DataError("a group of a permuted release lists one sensitive value twice")
+    listed, whole = np.zeros(len(number), np.int64), np.zeros(len(column.hierarchy) + 1, np.int64)
+    np.add.at(listed, group, count)
+    np.add.at(whole, value, count)
+    if not np.array_equal(listed, persons):
+        raise DataError("the two tables of a permuted release do not have the same persons in each group")
+    found = ValueCounts(column.name, group, value, count, whole, column.hierarchy)
+    return CountedGroups(persons, found), found
+
+
+def _numbered(column: Column, number: dict[str, int]) -> Longs:
+    """Return the number of the text in every row; texts that are new get the next ones."""
+    codes, of_code = np.unique(column.codes, return_inverse=True)
+    if (codes < 0).any():
+        raise DataError("a row of a permuted release has no group")
+    texts = column.values
+    return np.array([number.setdefault(texts[code], len(number)) for code in codes.tolist()], np.int64)[of_code]
+
+
+def _counts(column: Column) -> Longs:
+    """Return the whole number in every row; DataError where there is none."""
+    codes, of_code = np.unique(column.codes, return_inverse=True)
+    texts = [*column.values, ""]
+    found = [texts[code] for code in codes.tolist()]
+    if any(not _NUMBER.fullmatch(text) for text in found):
+        raise DataError("the counts of a permuted release must be whole numbers from 1")
+    return np.array([int(text) for text in found], np.int64)[of_code]
 
 
 def refuse_others(models: Sequence[Model], column: str) -> None:
     """UsageError for models that cannot be asked of a permuted release with this sensitive column."""
     for model in models:
-        if model.sensitive is None and not isinstance(model, KAnonymity):
+        if model.sensitive is None and not asks_for_size(model):
             raise UsageError(f"{model.name} speaks of no sensitive column, which is all that a permuted release hides")
         for name in model.sensitive or ():
             if name != column:
@@ -96,15 +149,17 @@ def refuse_others(models: Sequence[Model], column: str) -> None:
 def name_of(model: Model) -> str:
     """What a model asks of a permuted release, in words: of k-anonymity only the size of groups is left.
 
+    >>> from treeanon.privacy.models import KAnonymity
     >>> name_of(KAnonymity(3))
     'a group size of at least 3'
     """
-    return f"a group size of at least {model.k:,}" if isinstance(model, KAnonymity) else model.name
+    return f"a group size of at least {model.limits.persons:,}" if asks_for_size(model) else model.name
 
 
 def promise(hidden: str, models: Sequence[Model], verdict: PermutedVerdict) -> str:
     """What a permuted release keeps to itself, for people: less where all persons of some group have one value.
 
+    >>> from treeanon.privacy.models import KAnonymity
     >>> promise("ill", [KAnonymity(3)], PermutedVerdict((), 3, 0.5, 2, 7))
     'Nobody can tell which person of a group has which value of ill: each group satisfies a group size of at least 3.'
     """

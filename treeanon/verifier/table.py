@@ -10,8 +10,8 @@ from typing import Any
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
-from treeanon.table.histograms import groups_of
-from treeanon.verifier.models import AllChecked, Checked, check, numbers_of
+from treeanon.verifier.groups import count_groups, group_rows
+from treeanon.verifier.models import AllChecked, Checked, check
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def verify_table(table: Table, models: Sequence[Model]) -> TableVerdict:
     if not models:
         raise UsageError("nothing is asked of the table: give k, or another model")
     begun = time.perf_counter()
-    alike = numbers_of(table, table.quasi)
+    alike = group_rows(table.quasi, len(table))
     found = tuple(check(table, models, alike=alike))
-    sizes = groups_of(table, alike, ()).sizes
+    sizes = count_groups(table, alike, None).persons
     least = int(sizes.min()) if len(sizes) else None
     return TableVerdict(found, least, len(sizes), len(table), table.persons, time.perf_counter() - begun)

@@ -22,8 +22,7 @@ from treeanon.algorithms.table.suppression import one_row_each
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.groups import draw_groups
-from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
-from treeanon.privacy.models.model import exact
+from treeanon.privacy.models.model import asks_for_size
 
 
 def search(problem: Problem, *, seed: int | None = None) -> Partition:
@@ -35,6 +34,7 @@ def search(problem: Problem, *, seed: int | None = None) -> Partition:
     >>> from treeanon.table import Table
     >>> columns = {"age": (["20", "30"], Hierarchy.flat(["20", "30"])), "ill": (["a", "b"], Hierarchy.flat("ab"))}
     >>> table = Table.of_texts(columns, roles={"ill": "sensitive"})
+    >>> from treeanon.privacy.models import FrequencyDiversity
     >>> search(Problem(table, (FrequencyDiversity(2),))).group.tolist()
     [0, 0]
     """
@@ -66,12 +66,11 @@ def _asked(problem: Problem) -> tuple[int, int]:
     """How many different values a group is made of, and how many rows it must have."""
     size, k = 1, 1
     for model in problem.models:
-        if isinstance(model, KAnonymity):
-            k = max(k, model.k)
-        elif isinstance(model, DistinctDiversity):
-            size = max(size, model.l)
-        elif isinstance(model, FrequencyDiversity):
-            size = max(size, ceil(exact("l", model.l)))
+        limits = model.limits
+        if asks_for_size(model):
+            k = max(k, limits.persons)
+        elif limits.is_all and limits.persons == 1 and limits.share > 0:
+            size = max(size, limits.values, ceil(1 / limits.share))
         else:
             raise UsageError("Anatomy knows k-anonymity, and distinct and frequency l-diversity")
     if size == 1 or len(problem.table.sensitive) != 1:

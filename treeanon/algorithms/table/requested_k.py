@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.privacy.models import KAnonymity
+from treeanon.privacy.models.model import asks_for_size
 from treeanon.table import Table
 
 
@@ -15,14 +15,15 @@ def requested_k(problem: Problem, searches: str) -> int:
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"x": ("aab", Hierarchy.flat("ab"))})
+    >>> from treeanon.privacy.models import KAnonymity
     >>> requested_k(Problem(table, (KAnonymity(2), KAnonymity(3))), "1-D")
     3
     """
     k = 1
     for model in problem.models:
-        if not isinstance(model, KAnonymity):
+        if not asks_for_size(model):
             raise UsageError(f"this search is for k-anonymity alone, not for {model.name}; try 'local' or 'onedim-l'")
-        k = max(k, model.k)
+        k = max(k, model.limits.persons)
     one_row_each(problem.table, searches)
     rows = len(problem.table)
     if 0 < rows < k:

@@ -27,14 +27,7 @@ from treeanon.kernels.table.mondrian import Rule
 from treeanon.kernels.table.mondrian_columns import NODES, RANGES, SETS, UNIT, Shape
 from treeanon.metrics.table.ncp import lowest_common, node_ncp
 from treeanon.metrics.table.ranges import rank_places
-from treeanon.privacy.models import (
-    AlphaKAnonymity,
-    DistinctDiversity,
-    FrequencyDiversity,
-    KAnonymity,
-    PSensitiveKAnonymity,
-)
-from treeanon.privacy.models.model import exact
+from treeanon.privacy.models.model import asks_for_size
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
 from treeanon.table.table import MISSING
@@ -144,9 +137,9 @@ def checked_whole(problem: Problem) -> None:
     """Nothing; an error if not even all rows together satisfy the models."""
     table = problem.table
     for model in problem.models:
-        if isinstance(model, KAnonymity) and len(table) and table.persons < model.k:
-            raise GuaranteeError(f"a table of {table.persons:,} persons cannot be {model.k:,}-anonymous")
-    if all(isinstance(model, KAnonymity) for model in problem.models) or not len(table):
+        if asks_for_size(model) and 0 < table.persons < model.limits.persons:
+            raise GuaranteeError(f"a table of {table.persons:,} persons cannot be {model.limits.persons:,}-anonymous")
+    if all(map(asks_for_size, problem.models)) or not len(table):
         return
     if not RowGroupChecker(problem).holds(np.zeros(len(table), np.int64), 1).all():
         names = ", ".join(model.name for model in problem.models)
@@ -159,23 +152,12 @@ def rule_of(problem: Problem, *, by_loss: bool = False, is_relaxed: bool = False
     None in place of these if it cannot check all: then the rule speaks of the rows that k needs, and no more.
     """
     table = problem.table
-    have_k = KAnonymity | AlphaKAnonymity | PSensitiveKAnonymity
-    rows = [model.k for model in problem.models if isinstance(model, have_k)]
-    least, distinct, share = max(rows, default=1), 1, Fraction(1)
-    is_simple = table.person is None or table.persons == len(table)
-    asks = False
-    for model in problem.models:
-        asks |= model.sensitive is not None
-        if isinstance(model, DistinctDiversity):
-            distinct = max(distinct, model.l)
-        elif isinstance(model, PSensitiveKAnonymity):
-            distinct = max(distinct, model.p)
-        elif isinstance(model, FrequencyDiversity):
-            share = min(share, 1 / exact("l", model.l))
-        elif isinstance(model, AlphaKAnonymity) and model.value is None:
-            share = min(share, exact("alpha", model.alpha))
-        elif not isinstance(model, KAnonymity):
-            is_simple = False
+    limits = [model.limits for model in problem.models]
+    least = max((one.persons for one in limits), default=1)
+    distinct = max((one.values for one in limits), default=1)
+    share = min((one.share for one in limits), default=Fraction(1))
+    is_simple = all(one.is_all for one in limits) and (table.person is None or table.persons == len(table))
+    asks = any(model.sensitive is not None for model in problem.models)
     is_simple &= share.denominator < _MOST and (not asks or len(table.sensitive) == 1)
     if not is_simple:
         return Rule(least, 1, 1, 1, 0, by_loss, is_relaxed), None

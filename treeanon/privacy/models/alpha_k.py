@@ -8,7 +8,17 @@ import numpy as np
 
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
-from treeanon.privacy.models.model import Number, SensitiveModel, at_most, exact, most_in, shown, total_in, whole_number
+from treeanon.privacy.models.model import (
+    Limits,
+    Number,
+    SensitiveModel,
+    at_most,
+    exact,
+    most_in,
+    shown,
+    total_in,
+    whole_number,
+)
 from treeanon.table import Histogram
 
 
@@ -43,6 +53,13 @@ class AlphaKAnonymity(SensitiveModel):
     @property
     def _short(self) -> str:
         return f"({shown(self.alpha)}, {self.k})-anonymity"
+
+    @property
+    def limits(self) -> Limits:
+        """Return k persons and the share, which is all unless it is that of one value."""
+        if self.value is not None:
+            return Limits(persons=self.k)
+        return Limits(persons=self.k, share=exact("alpha", self.alpha), is_all=True)
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
         enough = np.asarray(sizes >= self.k, np.bool_)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.arrays import Flags
-from treeanon.privacy.models.model import whole_number
+from treeanon.privacy.models.model import BaseModel, Limits, whole_number
 from treeanon.table import Groups
 
 
 @dataclass(frozen=True)
-class KAnonymity:
+class KAnonymity(BaseModel):
     """Every group has at least k persons.
 
     >>> KAnonymity(3).name, KAnonymity(3).holds(Groups(np.array([2, 3]))).tolist()
@@ -40,9 +40,13 @@ class KAnonymity:
         return True
 
     @property
-    def sensitive(self) -> None:
-        """None: it speaks of no values."""
-        return None
+    def limits(self) -> Limits:
+        """Return k persons, which is all."""
+        return Limits(persons=self.k, is_all=True)
+
+    def raised(self, to: int) -> KAnonymity:
+        """Return k-anonymity for another k."""
+        return KAnonymity(to)
 
     def holds(self, groups: Groups) -> Flags:
         """Whether each group is large enough."""

@@ -13,7 +13,17 @@ from fractions import Fraction
 import numpy as np
 
 from treeanon.arrays import Flags, Longs
-from treeanon.privacy.models.model import Number, SensitiveModel, at_most, exact, most_in, shown, total_in, whole_number
+from treeanon.privacy.models.model import (
+    Limits,
+    Number,
+    SensitiveModel,
+    at_most,
+    exact,
+    most_in,
+    shown,
+    total_in,
+    whole_number,
+)
 from treeanon.table import Histogram
 
 
@@ -39,6 +49,11 @@ class DistinctDiversity(SensitiveModel):
         """True: no value goes away."""
         return True
 
+    @property
+    def limits(self) -> Limits:
+        """Return l values, which is all."""
+        return Limits(values=self.l, is_all=True)
+
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
         return np.asarray(np.diff(histogram.starts) >= self.l, np.bool_)
 
@@ -61,6 +76,15 @@ class FrequencyDiversity(SensitiveModel):
     @property
     def _short(self) -> str:
         return f"frequency {shown(self.l)}-diversity"
+
+    @property
+    def limits(self) -> Limits:
+        """Return a share of 1/l, which is all."""
+        return Limits(share=1 / exact("l", self.l), is_all=True)
+
+    def raised(self, to: int) -> FrequencyDiversity:
+        """Return frequency l-diversity of the same column for another l."""
+        return FrequencyDiversity(to, column=self.column)
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
         return at_most(most_in(histogram, histogram.counts), sizes, 1 / exact("l", self.l))

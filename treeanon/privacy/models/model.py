@@ -6,14 +6,16 @@ Limits of privacy models as exact numbers, comparisons that no rounding decides,
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
+from treeanon.hierarchy import Hierarchy
 from treeanon.table import Groups, Histogram
 
 
@@ -26,6 +28,10 @@ class Model(Protocol):
     `holds_when_grown` asks more: that a group that satisfies it does so whoever is added. Searches that suppress the
     groups that fail may cut only then (otherwise a group that fails can spoil one that holds when they are merged, and
     a generalization may suppress *more*), and so may those of tables where a person has several rows.
+
+    The searches ask `holds`, or where they count nothing else, `limits`. The models of the package are checked by code
+    of the verifier's own; a model of another package has a method `check(group: Group) -> bool` for that. Derive from
+    `BaseModel`, or from `SensitiveModel`: they have defaults for most of this.
     """
 
     @property
@@ -44,12 +50,112 @@ class Model(Protocol):
     def sensitive(self) -> tuple[str, ...] | None:
         """The sensitive columns that it looks at; None for none at all, () for every one of the table."""
 
+    @property
+    def limits(self) -> Limits:
+        """What every group that satisfies it keeps to."""
+
+    @property
+    def compares_with_table(self) -> bool:
+        """Whether it compares a group with the whole table, so that it matters which rows are left out."""
+
+    def tightened(self, share: Fraction) -> Model:
+        """Return the model with this share of its t, if it compares groups with the table."""
+
+    def raised(self, to: int) -> Model | None:
+        """Return the model with another k or l; None if it is not of one such number."""
+
     def holds(self, groups: Groups) -> Flags:
         """Whether it holds, for each group."""
 
 
 @dataclass(frozen=True)
-class SensitiveModel:
+class Limits:
+    """The least number of persons in a group and of different values, and the largest share of any one value.
+
+    `is_all` says that whatever group keeps to them satisfies the model.
+    """
+
+    persons: int = 1
+    values: int = 1
+    share: Fraction = Fraction(1)
+    is_all: bool = False
+
+
+class BaseModel:
+    """What a model is unless it says otherwise: not monotone, of no sensitive column, and more than limits."""
+
+    @property
+    def is_monotone(self) -> bool:
+        """False: unless it is shown, it is not so."""
+        return False
+
+    @property
+    def holds_when_grown(self) -> bool:
+        """False: unless it is shown, it is not so."""
+        return False
+
+    @property
+    def sensitive(self) -> tuple[str, ...] | None:
+        """None: it looks at no sensitive column."""
+        return None
+
+    @property
+    def limits(self) -> Limits:
+        """None, and there is more that it asks for."""
+        return Limits()
+
+    @property
+    def compares_with_table(self) -> bool:
+        """False: a group is looked at by itself."""
+        return False
+
+    def tightened(self, share: Fraction) -> Self:
+        """Return the model: it has no t."""
+        return self
+
+    def raised(self, to: int) -> Self | None:
+        """Return None: it is not of one number."""
+        return None
+
+
+def asks_for_size(model: Model) -> bool:
+    """Return whether a model asks for the number of persons in a group and nothing else, as k-anonymity does."""
+    limits = model.limits
+    return model.sensitive is None and limits.is_all and limits.values == 1 and limits.share == 1
+
+
+def asks_for_share(model: Model) -> bool:
+    """Return whether a model asks for the largest share of a value and nothing else, as frequency l-diversity does."""
+    limits = model.limits
+    return model.sensitive is not None and limits.is_all and limits.persons == 1 and limits.values == 1
+
+
+def largest_k(models: Iterable[Model]) -> int:
+    """Return the largest k of k-anonymity that is asked for; 1 if none is.
+
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> largest_k([KAnonymity(3), KAnonymity(5)])
+    5
+    """
+    return max((model.limits.persons for model in models if asks_for_size(model)), default=1)
+
+
+@dataclass(frozen=True)
+class Group:
+    """One published group as the check of a release sees it: rows that look alike.
+
+    `persons` is how many persons are in it. For a model of a sensitive column, `values` says how many of them have each
+    value (None: it is missing), `whole` how many of all persons, and `hierarchy` is that of the column.
+    """
+
+    persons: int
+    values: Mapping[str | None, int] = field(default_factory=dict)
+    whole: Mapping[str | None, int] = field(default_factory=dict)
+    hierarchy: Hierarchy | None = None
+
+
+@dataclass(frozen=True)
+class SensitiveModel(BaseModel):
     """A model of one sensitive column, or of each: what holds for the histogram of one is left to its subclasses.
 
     Columns are looked at one by one, in the groups as they are: who has several sensitive columns asks for each with

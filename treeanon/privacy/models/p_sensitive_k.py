@@ -8,7 +8,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
-from treeanon.privacy.models.model import SensitiveModel, whole_number
+from treeanon.privacy.models.model import Limits, SensitiveModel, whole_number
 from treeanon.table import Histogram
 
 
@@ -37,6 +37,11 @@ class PSensitiveKAnonymity(SensitiveModel):
     def holds_when_grown(self) -> bool:
         """True: neither persons nor values go away."""
         return True
+
+    @property
+    def limits(self) -> Limits:
+        """Return k persons and p values, which is all."""
+        return Limits(persons=self.k, values=self.p, is_all=True)
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
         return np.asarray((sizes >= self.k) & (np.diff(histogram.starts) >= self.p), np.bool_)

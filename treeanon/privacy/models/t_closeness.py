@@ -9,7 +9,7 @@ The order of a sensitive column's values: of numbers, or of the leaves of their 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
@@ -104,6 +104,15 @@ class TCloseness(SensitiveModel):
     @property
     def _short(self) -> str:
         return f"{shown(self.t)}-closeness ({self.distance} distance)"
+
+    @property
+    def compares_with_table(self) -> bool:
+        """True: with how its values are distributed."""
+        return True
+
+    def tightened(self, share: Fraction) -> TCloseness:
+        """Return t-closeness for this share of t."""
+        return replace(self, t=exact("t", self.t) * share)
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
         if self.distance == "ordered":

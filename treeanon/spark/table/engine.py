@@ -23,12 +23,12 @@ from treeanon.hierarchy import Flat
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.options import ReadOptions
 from treeanon.io.sources import plain_name
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, largest_k
 from treeanon.privacy.models.registry import Asked, models_of
 from treeanon.release import TableRelease
 from treeanon.release.table_release import released_schema
 from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
-from treeanon.release.table_search import largest_k, require
+from treeanon.release.table_search import require
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job
 from treeanon.spark.records import Batches, batch_of, map_batches, persisted

@@ -31,11 +31,10 @@ from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.groups import height
-from treeanon.privacy.models.t_closeness import TCloseness
+from treeanon.privacy.models.model import largest_k
 from treeanon.progress import Progress
 from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest
-from treeanon.release.table_search import largest_k
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
 from treeanon.spark.records import Batches, batch_of, map_batches
@@ -214,7 +213,7 @@ def check_ranges(request: TableRequest, rows: Rows) -> None:
     if not request.search.in_parts:
         able = ", ".join(one.name for one in TABLE_ALGORITHMS.values() if one.in_parts)
         raise UsageError(f"{many} {request.algorithm} would find a different recoding for each; choose from {able}")
-    if any(isinstance(model, TCloseness) or not model.is_monotone for model in request.models):
+    if any(model.compares_with_table or not model.is_monotone for model in request.models):
         raise UsageError(f"{many} nothing can be compared with the whole table, as t-closeness requires")
 
 

@@ -24,6 +24,7 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, TCloseness
+from treeanon.privacy.models.model import BaseModel
 from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
 from treeanon.verifier.freeform import verify_edges, verify_freeform
@@ -256,10 +257,10 @@ class Wide(KAnonymity):
     """k-anonymity by another class is still that."""
 
 
-class Even:
+class Even(BaseModel):
     """A model of the sizes of groups that no freeform search knows."""
 
-    name, sensitive, is_monotone = "evenness", None, False
+    name = "evenness"
 
 
 def test_models_that_are_not_k_anonymity_are_refused() -> None:

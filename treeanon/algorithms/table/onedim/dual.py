@@ -32,7 +32,7 @@ from treeanon.algorithms.table.result import Result
 from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.table.ncp import Form, gcp
-from treeanon.privacy.models import FrequencyDiversity, KAnonymity
+from treeanon.privacy.models.model import asks_for_share, asks_for_size
 
 PrimalSearch = Callable[[Problem], Result]
 
@@ -58,6 +58,7 @@ def ipcsd(problem: Problem, primal: PrimalSearch, max_loss: float, *, form: Form
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
     >>> table = Table.of_texts({"x": (["1", "1", "2", "2"], Hierarchy.flat(["1", "2"]))})
+    >>> from treeanon.privacy.models import KAnonymity
     >>> ipcsd(Problem(table, (KAnonymity(1),)), search, 0.5).privacy
     2
     """
@@ -87,27 +88,25 @@ def limits(problem: Problem, max_loss: float) -> tuple[int, int]:
     """The least privacy asked for, and the most that the whole table can have."""
     if not 0 <= max_loss <= 1:
         raise UsageError("the loss allowed is a GCP: from 0 to 1")
-    if len(problem.models) != 1 or not isinstance(problem.models[0], KAnonymity | FrequencyDiversity):
+    if len(problem.models) != 1 or problem.models[0].raised(1) is None:
         raise UsageError("the dual problem is for one model: k-anonymity or frequency ℓ-diversity")
     model, table = problem.models[0], problem.table
-    if isinstance(model, KAnonymity):
-        return model.k, table.persons
-    if model.l != int(model.l):
+    if asks_for_size(model):
+        return model.limits.persons, table.persons
+    if model.limits.share.numerator != 1:
         raise UsageError("the dual problem needs a whole ℓ")
     if table.persons < len(table):
         raise UsageError("the dual problem of ℓ-diversity is for one row a person")
     columns = problem.columns_of(model)
     most = max(int(np.bincount(column.codes + 1, minlength=1).max()) for column in columns)
-    return int(model.l), len(table) // max(1, most)
+    return model.limits.share.denominator, len(table) // max(1, most)
 
 
 def with_privacy(problem: Problem, privacy: int) -> Problem:
     """The problem with another k or ℓ."""
-    model = problem.models[0]
-    if isinstance(model, KAnonymity):
-        return replace(problem, models=(KAnonymity(privacy),))
-    assert isinstance(model, FrequencyDiversity)
-    return replace(problem, models=(FrequencyDiversity(privacy, column=model.column),))
+    model = problem.models[0].raised(privacy)
+    assert model is not None
+    return replace(problem, models=(model,))
 
 
 def release_loss(problem: Problem, found: Result, form: Form) -> float:
@@ -151,13 +150,14 @@ def search(
     >>> from treeanon.table import Table
     >>> columns = {"age": (["1", "2", "3", "4"], Hierarchy.flat("1234")), "ill": (list("fafb"), Hierarchy.flat("fab"))}
     >>> table = Table.of_texts(columns, roles={"ill": "sensitive"})
+    >>> from treeanon.privacy.models import FrequencyDiversity
     >>> search(Problem(table, (FrequencyDiversity(1),)), max_loss=0.4, form="set").models
     (FrequencyDiversity(column=None, l=2),)
     """
     if method not in DUAL_METHODS or primal not in PRIMALS:
         raise UsageError(f"the dual problem has the methods {', '.join(DUAL_METHODS)}; primal: {', '.join(PRIMALS)}")
     limits(problem, max_loss)
-    diverse = isinstance(problem.models[0], FrequencyDiversity)
+    diverse = asks_for_share(problem.models[0])
     if method == "ipcsd" or not diverse:
         asked: Callable[..., Result] = partial(mondrian, style=style)
         if method != "ipcsd" or primal == "onedim":
@@ -178,7 +178,7 @@ def search(
 
 def _once(problem: Problem, form: Form, style: Style) -> Order:
     """The best order for the least privacy asked for, which every try then takes: to choose costs more than to cut."""
-    if isinstance(problem.models[0], KAnonymity):
+    if asks_for_size(problem.models[0]):
         return ordered(problem.table, k=requested_k(problem, "1-D"), form=form, style=style).name
     least, column = wanted(problem)
     return best_order(problem.table, column, least, form, style)

@@ -28,7 +28,7 @@ from treeanon.kernels.table.onedim_diversity import diverse_groups
 from treeanon.kernels.table.onedim_diversity_loss import look_back as swap_back
 from treeanon.kernels.table.onedim_diversity_near import near_groups
 from treeanon.metrics.table.ncp import Form
-from treeanon.privacy.models import FrequencyDiversity, KAnonymity
+from treeanon.privacy.models.model import asks_for_share, asks_for_size
 from treeanon.table import Column, Table
 
 Method = Literal["heuristic", "near", "optimal", "dual"]
@@ -63,6 +63,7 @@ def search(
     >>> from treeanon.table import Table
     >>> columns = {"age": (["1", "2", "3", "4"], Hierarchy.flat("1234")), "ill": (list("ffaa"), Hierarchy.flat("fa"))}
     >>> table = Table.of_texts(columns, roles={"ill": "sensitive"})
+    >>> from treeanon.privacy.models import FrequencyDiversity
     >>> search(Problem(table, (FrequencyDiversity(2),))).group.tolist()
     [0, 1, 0, 1]
     """
@@ -82,17 +83,17 @@ def search(
 
 def wanted(problem: Problem) -> tuple[int, Column]:
     """The ℓ that a problem asks for and the sensitive column; UsageError where that is not for these searches."""
-    diverse = [model for model in problem.models if isinstance(model, FrequencyDiversity)]
-    sizes = [model for model in problem.models if isinstance(model, KAnonymity)]
+    diverse = [model for model in problem.models if asks_for_share(model)]
+    sizes = [model for model in problem.models if asks_for_size(model)]
     if not diverse or len(diverse) + len(sizes) < len(problem.models):
         raise UsageError("1-D ℓ-diversity is for frequency ℓ-diversity, beside which k-anonymity may be asked for")
     if len(problem.table.sensitive) > 1:
         raise UsageError("1-D ℓ-diversity is for one sensitive column; give the others another role")
     column = {column.name: column for model in diverse for column in problem.columns_of(model)}
-    if any(model.l != int(model.l) for model in diverse):
+    if any(model.limits.share.numerator != 1 for model in diverse):
         raise UsageError("1-D ℓ-diversity needs a whole ℓ")
-    ell = max(int(model.l) for model in diverse)
-    if any(model.k > ell for model in sizes):
+    ell = max(model.limits.share.denominator for model in diverse)
+    if any(model.limits.persons > ell for model in sizes):
         raise UsageError("groups of 1-D ℓ-diversity have ℓ rows and more: k must not be more than ℓ")
     one_row_each(problem.table, "1-D")
     return ell, next(iter(column.values()))
