@@ -9,9 +9,9 @@ from random import Random
 
 import numpy as np
 import pytest
-from strategies import properties
 
 import treeanon as ta
+from tests.support.strategies import properties
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import (
