@@ -17,7 +17,7 @@ import zstandard
 
 import treeanon as ta
 from tests.support.hostile import JSON, NDJSON, NUMBER, WORD, XML, a_schema, no_canary, put, refused, trees
-from treeanon.errors import DataError, FileError, UsageError
+from treeanon.errors import FileError, UsageError
 from treeanon.schema import Schema
 
 LINES = f'{{"age":"{WORD}","n":{NUMBER}}}\n'.encode() * 20
@@ -245,14 +245,17 @@ def test_pseudonyms_of_raw_trees(way: str, key: str | None, tmp_path: Path, monk
     if key is not None:
         monkeypatch.setenv("TREEANON_KEY", key)
     path = put(tmp_path / "p.trees.jsonl", f'{{"tree":[["ssn","{WORD}",[]]]}}')
-    try:
+
+    def read() -> ta.Forest:
         if way == "trees":
-            forest = ta.read(path, PSEUDONYMS)
-        else:
-            forest = ta.Forest.from_records(PSEUDONYMS, [[["ssn", WORD, []]]])
-    except (UsageError, DataError):
+            return ta.read(path, PSEUDONYMS)
+        return ta.Forest.from_records(PSEUDONYMS, [[["ssn", WORD, []]]])
+
+    if key is None:
+        with pytest.raises(UsageError, match="TREEANON_KEY"):
+            read()
         return
-    ta.write(forest, tmp_path / "out.ndjson")
+    ta.write(read(), tmp_path / "out.ndjson")
     assert WORD not in (tmp_path / "out.ndjson").read_text()
 
 

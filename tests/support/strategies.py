@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference.trees import Tree
+from tests.support import profiles as profiles
 from tests.support.paths import FOLDER, new_path
 from treeanon.errors import SchemaError
 

@@ -91,13 +91,11 @@ def test_broken_item_of_an_array(case: str, tmp_path: Path) -> None:
     path = put(tmp_path / "p.json", b'{"patients":[{"age":"7"},' + broken + b',{"age":"7"}]}')
     schema = a_schema("json", "patients[]", ("age", "age"), ("n", "n"), ("dx", "visits[].dx[]"), ("w", "w.x"))
     message = refused(path, schema)
-    if "never closed" in case:
-        return
     assert "p.json, record 2" in message or "p.json: " in message
-    try:
-        forest = ta.read(path, schema, on_error="skip")
-    except ta.errors.DataError:
-        return  # so broken that no one can tell where the next item begins
+    if "never closed" in case:  # no one can tell where the next item begins
+        refused(path, schema, on_error="skip")
+        return
+    forest = ta.read(path, schema, on_error="skip")
     assert forest.report is not None and forest.report.skipped == 1
     assert list(forest.records()) == [[["age", "7", []]]] * 2
     no_canary(repr(forest.classes.texts), repr(forest.report.as_dict()))

@@ -1,0 +1,12 @@
+"""How properties are run: always the same examples, or random ones in the slow sweeps."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# The first call of a kernel compiles it, and a machine may be busy: no example has to end by a deadline.
+settings.register_profile(
+    "default", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("thorough", settings.get_profile("default"), derandomize=False)
+settings.load_profile("default")
