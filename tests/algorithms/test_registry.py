@@ -27,7 +27,7 @@ def test_declared_parameters_are_those_of_the_function(name: str) -> None:
     algorithm = EVERY[name]
     arguments = {key: one for key, one in signature(algorithm.search).parameters.items() if key not in OFFERED}
     declared = {parameter.name: parameter for parameter in algorithm.parameters}
-    family = [one for one in EVERY.values() if one.module == algorithm.module]
+    family = [one for one in EVERY.values() if (one.module, one.function) == (algorithm.module, algorithm.function)]
     named = {key for one in family for key in (*one.preset, *(parameter.name for parameter in one.parameters))}
     assert named == set(arguments) - UNNAMED.get(name, set())
     for key, parameter in declared.items():

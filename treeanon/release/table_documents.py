@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.recoding import style_of
+from treeanon.algorithms.table.partition import style_of
 from treeanon.algorithms.table.result import scattered
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import scattered
-from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import model_of, plain_model

@@ -8,11 +8,10 @@ import pytest
 
 from tests.support.strategies import properties
 from tests.support.table_worlds import CASES, VECTORS, random_problem, vector_problem
-from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.table.rollup import Rollup
-from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import DistinctDiversity, KAnonymity

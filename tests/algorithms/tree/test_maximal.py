@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 import treeanon as ta
 from tests.reference.guarantee import holds, violations
 from tests.support.search_strategies import random_forest
-from treeanon.algorithms.tree import acs, gcs, maximal, ocs
-from treeanon.algorithms.tree import pair_support as facts
-from treeanon.algorithms.tree import published_labels as partition
-from treeanon.algorithms.tree.maximal import search
-from treeanon.algorithms.tree.objective import Effort, Objective
-from treeanon.algorithms.tree.record_sets import RecordSets
+from treeanon.algorithms.tree.default import maximal
+from treeanon.algorithms.tree.default import pair_support as facts
+from treeanon.algorithms.tree.default import published_labels as partition
+from treeanon.algorithms.tree.default.maximal import search
+from treeanon.algorithms.tree.default.objective import Effort, Objective
+from treeanon.algorithms.tree.default.record_sets import RecordSets
+from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.tree.record_sets import distinct_records, shared

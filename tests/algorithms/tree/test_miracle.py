@@ -15,7 +15,7 @@ from tests.reference import guarantee as slow_guarantee
 from tests.reference import trees as slow
 from tests.reference.trees import Label, Tree
 from tests.support.strategies import make_case, make_records, parents_of, properties
-from treeanon.algorithms.tree import miracle
+from treeanon.algorithms.tree.published import miracle
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest.classes import STAR
 from treeanon.kernels.tree.miracle_match import WIDE, match, work_space

@@ -16,8 +16,8 @@ from tests.reference.guarantee import holds
 from tests.support.paths import FOLDER, ROOT
 from tests.support.search_strategies import random_forest
 from tests.support.strategies import parents_of, properties
-from treeanon.algorithms.tree import acs, gcs, ocs
-from treeanon.algorithms.tree.candidates import Candidates
+from treeanon.algorithms.tree.published import acs, gcs, ocs
+from treeanon.algorithms.tree.published.candidates import Candidates
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.path_distance import rpda
@@ -129,8 +129,8 @@ class Parts:
     """The paper's parts for one cut: ValueCheck, then FixStructure."""
 
     def __init__(self, forest: ta.Forest, guarantee: Guarantee, cut: dict[str, list[str]]) -> None:
-        from treeanon.algorithms.tree.candidate_check import StructureCheck, fix_structure, value_check
-        from treeanon.algorithms.tree.projected import Projected, Workspace
+        from treeanon.algorithms.tree.published.candidate_check import StructureCheck, fix_structure, value_check
+        from treeanon.algorithms.tree.published.projected import Projected, Workspace
 
         candidates = Candidates(forest, guarantee)
         nodes = tuple(sorted(2 * forest.classes.label(name, text) for name, texts in cut.items() for text in texts))

@@ -11,11 +11,11 @@ import pytest
 import treeanon as ta
 from tests.reference import guarantee as slow_guarantee
 from tests.support.strategies import properties
-from treeanon.algorithms.tree.greedy_walk import Order, Tree, Walk
-from treeanon.algorithms.tree.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.pair_support import PairSupports
-from treeanon.algorithms.tree.shared_state import WalkState
-from treeanon.algorithms.tree.strict import ExtendedCheck, needed, sensitive_values
+from treeanon.algorithms.tree.default.greedy_walk import Order, Tree, Walk
+from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.pair_support import PairSupports
+from treeanon.algorithms.tree.default.shared_state import WalkState
+from treeanon.algorithms.tree.default.strict import ExtendedCheck, needed, sensitive_values
 from treeanon.arrays import Ints
 from treeanon.forest.classes import Classes
 from treeanon.hierarchy import Hierarchy

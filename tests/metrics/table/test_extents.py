@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.diversity_worlds import NUMBERS, PATHS, random_table
 from tests.support.strategies import properties
-from treeanon.algorithms.table.recoding import recoded_groups
+from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.metrics.table import gcp
 from treeanon.metrics.table.il import (
     average_ncp,

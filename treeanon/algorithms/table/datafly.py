@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.solution import FullDomainResult
 
 
 def search(problem: Problem) -> FullDomainResult:

@@ -18,11 +18,10 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.objective import choose
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.errors import UsageError
 
 Subset = tuple[int, ...]

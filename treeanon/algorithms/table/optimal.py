@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.objective import Objective, objective_named
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.algorithms.table.solution import FullDomainResult
 
 _EPSILON = 1e-12
 """Losses that differ by less are equal: sums of the same shares in another order."""

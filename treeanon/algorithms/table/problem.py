@@ -1,12 +1,11 @@
-"""What a search of a table is asked for: which models must hold, and how many persons may be left out for that.
+"""The problem that a search of a table solves: which models must hold, and how many persons may be left out for that.
 
-The rows of a table in an order that says nothing of them but what their quasi columns do.
-
-A file's rows may come in an order that tells of what is sensitive: sorted by diagnosis, say. Searches must decide
-between rows that are alike, and between tuples that cost the same, and do so by the numbers of the rows. Who knows both
-could tell which ways to match rows and tuples such a file can not have led to. So rows are sorted by their values
-first, and those that are alike come in random order: then no graph, and no partition by a search that looks at quasi
-columns alone, depends on more than these and chance.
+Searches get the rows in an order that says no more of them than their quasi columns do. A file's rows may come in an
+order that tells of what is sensitive: sorted by diagnosis, say. Searches must decide between rows that are alike, and
+between tuples that cost the same, and do so by the numbers of the rows. Who knows both could tell which ways to match
+rows and tuples such a file can not have led to. So rows are sorted by their values first, and those that are alike come
+in random order: then no graph, and no partition by a search that looks at quasi columns alone, depends on more than
+these and chance.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import numpy as np
 
 from treeanon.algorithms.table.freeform.graph import Randomness
 from treeanon.arrays import Longs
-from treeanon.errors import UsageError
-from treeanon.privacy.models.model import Model
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.privacy.models.model import Model, asks_for_size
 from treeanon.progress import Progress
 from treeanon.table import Column, Table
 
@@ -69,3 +68,32 @@ def unordered_rows(table: Table, randomness: Randomness) -> Longs:
     """
     rows = randomness.order(len(table))
     return rows[np.lexsort([column.codes[rows] for column in table.quasi])]
+
+
+def requested_k(problem: Problem, searches: str) -> int:
+    """The k that groups or tuples must have; an error if more is asked for, or there are too few rows for it.
+
+    `searches` says what kind of searches asks.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"x": ("aab", Hierarchy.flat("ab"))})
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> requested_k(Problem(table, (KAnonymity(2), KAnonymity(3))), "1-D")
+    3
+    """
+    k = 1
+    for model in problem.models:
+        if not asks_for_size(model):
+            raise UsageError(f"this search is for k-anonymity alone, not for {model.name}; try 'local' or 'onedim-l'")
+        k = max(k, model.limits.persons)
+    one_row_each(problem.table, searches)
+    rows = len(problem.table)
+    if 0 < rows < k:
+        raise GuaranteeError(f"a table of {rows:,} persons cannot be {k:,}-anonymous")
+    return k
+
+
+def one_row_each(table: Table, searches: str) -> None:
+    """UsageError where somebody has several rows."""
+    if table.persons < len(table):
+        raise UsageError(f"{searches} searches are for one row a person; reduce the rows of each person to one first")

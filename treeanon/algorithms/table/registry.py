@@ -281,16 +281,17 @@ def _freeform_searches() -> Iterable[TableAlgorithm]:
     )
     yield base
     order = replace(_ORDER, help="Order of the rows that is cut into blocks.", default="adaptive")
-    for name, module, summary, section, block in (
-        ("greedy", "greedy", "lets every tuple cover its cheapest row in each round", "Algorithm 1", 20_000),
-        ("sort", "sort_greedy", "takes the cheapest pair of all in each round", "SortGreedy", 10_000),
-        ("hungarian", "hungarian", "makes an optimal assignment in each round", "Hungarian", 1_000),
+    for name, module, function, summary, section, block in (
+        ("greedy", "greedy", "search", "lets every tuple cover its cheapest row in each round", "Algorithm 1", 20_000),
+        ("sort", "greedy", "search_sorted", "takes the cheapest pair of all in each round", "SortGreedy", 10_000),
+        ("hungarian", "hungarian", "search", "makes an optimal assignment in each round", "Hungarian", 1_000),
     ):
         rows = Parameter("block", "int", "Number of rows that are searched together.", block, minimum=2)
         yield replace(
             base,
             name=f"freeform-{name}",
             module=_TABLE + f"freeform.{module}",
+            function=function,
             summary=summary,
             parameters=(_FORM, _STYLE, order, rows),
             paper=papers.FREEFORM,

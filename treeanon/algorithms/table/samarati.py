@@ -17,11 +17,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.lattice import Lattice
+from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.objective import choose, preferred
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.algorithms.table.solution import FullDomainResult
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.tuples import meeting_levels, required_suppression

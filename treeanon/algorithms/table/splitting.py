@@ -18,8 +18,8 @@ from os import cpu_count
 import numpy as np
 
 from treeanon.algorithms.table.group_checker import RowGroupChecker
+from treeanon.algorithms.table.partition import style_of
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.recoding import style_of
 from treeanon.algorithms.table.registry import STYLES, Style
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError

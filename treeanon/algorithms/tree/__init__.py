@@ -1,1 +1,1 @@
-"""Searches for k^(m,n)-anonymous releases of trees, one file each."""
+"""Searches for k^(m,n)-anonymous releases of trees: the published ones, and the default."""

@@ -92,7 +92,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
     (
         TreeAlgorithm(
             "maximal",
-            _TREE + "maximal",
+            _TREE + "default.maximal",
             "walks to cuts that cannot be made finer, from many starts, and takes the best",
             (
                 Parameter(
@@ -113,7 +113,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
         ),
         TreeAlgorithm(
             "acs",
-            _TREE + "acs",
+            _TREE + "published.acs",
             "all cuts search: visits every cut that can hold; for small hierarchies",
             _CUT_SEARCH,
             paper=TREE,
@@ -123,7 +123,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
         ),
         TreeAlgorithm(
             "gcs",
-            _TREE + "gcs",
+            _TREE + "published.gcs",
             "greedy cut search: keeps the g cheapest cuts of each step",
             (_BEAM, *_CUT_SEARCH),
             paper=TREE,
@@ -133,7 +133,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
         ),
         TreeAlgorithm(
             "ocs",
-            _TREE + "ocs",
+            _TREE + "published.ocs",
             "only cut search: as gcs, but disassociates no relation",
             (_BEAM, *_CUT_SEARCH),
             paper=TREE,
@@ -143,7 +143,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
         ),
         TreeAlgorithm(
             "miracle",
-            _TREE + "miracle",
+            _TREE + "published.miracle",
             "groups similar persons and makes each group equal (baseline)",
             (Parameter("window", "int", "Persons compared with each that joins a group.", 1000, minimum=1),),
             paper=MULTIRELATIONAL,

@@ -14,7 +14,7 @@ import pytest
 from tests.reference.freeform import compatible, graph_loss, in_matchings, is_regular, least_loss, tuple_loss
 from tests.reference.onedim import group_loss, random_table
 from tests.support.strategies import properties
-from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring, sort_greedy
+from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring
 from treeanon.algorithms.table.onedim import k_anonymity
 from treeanon.algorithms.table.onedim.orders import few_values_first
 from treeanon.algorithms.table.onedim.points import Points
@@ -32,7 +32,7 @@ from treeanon.verifier.freeform import verify_edges, verify_freeform
 FORMS = ["taxonomy", "set"]
 SEARCHES = {
     "freeform-greedy": greedy.search,
-    "freeform-sort": sort_greedy.search,
+    "freeform-sort": greedy.search_sorted,
     "freeform-hungarian": hungarian.search,
     "freeform-optimal": optimal.search,
     "ring": ring.search,

@@ -14,8 +14,8 @@ from treeanon.algorithms.table.onedim import costs as cuts
 from treeanon.algorithms.table.onedim.costs import table_costs
 from treeanon.algorithms.table.onedim.k_anonymity import search
 from treeanon.algorithms.table.onedim.orders import ORDERS, ordered
+from treeanon.algorithms.table.partition import STYLES
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.recoding import STYLES
 from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy

@@ -13,8 +13,8 @@ from tests.reference.diversity import least_loss
 from tests.support.diversity_worlds import NUMBERS, random_table, table_of
 from tests.support.strategies import properties
 from treeanon.algorithms.table.onedim.l_diversity import Line, best_of, search
+from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.recoding import recoded_groups
 from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.recoding import recoded_members
+from treeanon.algorithms.table.partition import recoded_members
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.table.freeform_matchings import Draws, component_of, go_on_matching, set_aside

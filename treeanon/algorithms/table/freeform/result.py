@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from treeanon.algorithms.table.freeform.graph import Graph
-from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.problem import Problem, requested_k
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.requested_k import requested_k
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model

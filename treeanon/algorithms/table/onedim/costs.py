@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.table.recoding import style_of
+from treeanon.algorithms.table.partition import style_of
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError

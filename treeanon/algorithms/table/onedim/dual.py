@@ -25,9 +25,8 @@ from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.table.onedim.l_diversity_optimal import Optimal, largest
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
-from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.problem import Problem, requested_k
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.requested_k import requested_k
 from treeanon.algorithms.table.result import Result
 from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError

@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from treeanon.algorithms.table.onedim.costs import best_cuts, extent_costs, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
-from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.problem import Problem, requested_k
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.requested_k import requested_k
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table.ncp import Form
 

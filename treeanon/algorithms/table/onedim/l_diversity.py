@@ -19,9 +19,8 @@ import numpy as np
 from treeanon.algorithms.table.onedim.l_diversity_optimal import Costs, Optimal, largest, listed
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
-from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.problem import Problem, one_row_each
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.requested_k import one_row_each
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.onedim_diversity import diverse_groups

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.tree.label_step import Step
-from treeanon.algorithms.tree.pair_support import MOST_LABELS, Rare
-from treeanon.algorithms.tree.shared_state import RefusedSet, WalkState
+from treeanon.algorithms.tree.default.label_step import Step
+from treeanon.algorithms.tree.default.pair_support import MOST_LABELS, Rare
+from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.tree.rare_sets import rare_with
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.candidates import Candidates, Closed, Closing
+from treeanon.algorithms.tree.published.candidates import Candidates, Closed, Closing
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import UsageError
 from treeanon.forest import Forest

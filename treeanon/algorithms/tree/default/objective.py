@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.tree.greedy_walk import WalkResult
-from treeanon.algorithms.tree.published_labels import PublishedLabels
+from treeanon.algorithms.tree.default.greedy_walk import WalkResult
+from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.solution import Label, Solution
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError

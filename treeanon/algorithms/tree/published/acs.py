@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.candidates import Candidate, Candidates, Closed, Closing
+from treeanon.algorithms.tree.published.candidates import Candidate, Candidates, Closed, Closing
 from treeanon.algorithms.tree.solution import Result
 from treeanon.forest import Forest
 from treeanon.metrics.values import Scope

@@ -21,16 +21,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.tree import gcs
-from treeanon.algorithms.tree.counting import LocalCounting, Pair, repair
-from treeanon.algorithms.tree.greedy_walk import Order, Tree, Walk, WalkResult, near_weights, random_weights
-from treeanon.algorithms.tree.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.objective import Draft, Effort, LabelPair, Objective
-from treeanon.algorithms.tree.pair_support import PairSupports
-from treeanon.algorithms.tree.shared_state import RefusedSets, WalkState
+from treeanon.algorithms.tree.default.counting import LocalCounting, Pair, repair
+from treeanon.algorithms.tree.default.greedy_walk import Order, Tree, Walk, WalkResult, near_weights, random_weights
+from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.objective import Draft, Effort, LabelPair, Objective
+from treeanon.algorithms.tree.default.pair_support import PairSupports
+from treeanon.algorithms.tree.default.shared_state import RefusedSets, WalkState
+from treeanon.algorithms.tree.default.strict import ExtendedCheck
+from treeanon.algorithms.tree.default.strict import needed as strictly
+from treeanon.algorithms.tree.published import gcs
 from treeanon.algorithms.tree.solution import Result, Solution
-from treeanon.algorithms.tree.strict import ExtendedCheck
-from treeanon.algorithms.tree.strict import needed as strictly
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest

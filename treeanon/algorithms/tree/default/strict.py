@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.published_labels import PublishedLabels
+from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
 from treeanon.kernels.tree.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.published_labels import PublishedLabels
-from treeanon.algorithms.tree.shared_state import RefusedSet, WalkState
+from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.published_labels import PublishedLabels
+from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.forest import Forest
 

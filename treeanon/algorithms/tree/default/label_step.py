@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.algorithms.tree.pair_support import Rare, blamed
+from treeanon.algorithms.tree.default.pair_support import Rare, blamed
 from treeanon.arrays import Ints
 from treeanon.kernels.tree.label_splits import count_part, fill_part
 from treeanon.kernels.tree.record_sets import distinct_records
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.tree.published_labels import PublishedLabels
+    from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 
 _MANY = 1000
 """So many rare combinations are looked at to find the relations to blame."""

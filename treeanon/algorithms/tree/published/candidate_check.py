@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.algorithms.tree.projected import Projected, Workspace
+from treeanon.algorithms.tree.published.projected import Projected, Workspace
 from treeanon.arrays import Flags, Ints
 from treeanon.kernels.tree.structure_check import broken, next_broken, rare_values
 from treeanon.privacy import Guarantee

@@ -6,8 +6,8 @@ finer cut may hold where a coarser one does not (two nodes of one label can witn
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.candidates import Candidates, Closed
-from treeanon.algorithms.tree.gcs import walk
+from treeanon.algorithms.tree.published.candidates import Candidates, Closed
+from treeanon.algorithms.tree.published.gcs import walk
 from treeanon.algorithms.tree.solution import Result
 from treeanon.forest import Forest
 from treeanon.metrics.values import Scope

@@ -17,10 +17,10 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.pair_support import PairSupports, blamed
-from treeanon.algorithms.tree.published_labels import PublishedLabels
-from treeanon.algorithms.tree.shared_state import WalkState
+from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.pair_support import PairSupports, blamed
+from treeanon.algorithms.tree.default.published_labels import PublishedLabels
+from treeanon.algorithms.tree.default.shared_state import WalkState
 from treeanon.arrays import Ints
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from treeanon.algorithms.tree.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.pair_support import PairSupports
-from treeanon.algorithms.tree.record_sets import RecordSets
+from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.pair_support import PairSupports
+from treeanon.algorithms.tree.default.record_sets import RecordSets
 from treeanon.arrays import Flags
 from treeanon.privacy import Guarantee
 
 if TYPE_CHECKING:
-    from treeanon.algorithms.tree.published_labels import PublishedLabels
+    from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 
 
 class GuaranteeCheck(Protocol):

@@ -18,9 +18,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from treeanon.algorithms.tree.candidate_check import StructureCheck, fix_structure, value_check
-from treeanon.algorithms.tree.cuts import WHOLE, Cut, CutSpace
-from treeanon.algorithms.tree.projected import Base, Mark, Projected, Workspace, list_room
+from treeanon.algorithms.tree.published.candidate_check import StructureCheck, fix_structure, value_check
+from treeanon.algorithms.tree.published.cuts import WHOLE, Cut, CutSpace
+from treeanon.algorithms.tree.published.projected import Base, Mark, Projected, Workspace, list_room
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError
