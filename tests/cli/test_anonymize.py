@@ -103,13 +103,13 @@ def test_plain_words(stand_in: None, place: Path, monkeypatch: pytest.MonkeyPatc
     assert out == "" and WORD not in err and solution.disassociated
     for words in (
         "Whoever knows up to 2 values of a person and up to 1 relation between them finds no person, or at least 3.",
-        "Verified by counting in what was written: 3^(2,1)-anonymity holds.",
+        "Verified in the output: 3^(2,1)-anonymity holds.",
         "38 of 40 records",
-        "written to out.ndjson",
-        "solution written to s.json",
-        "2 persons left out as outliers",
-        "taken apart: hospital ⇝ diagnosis",
-        "published as they are (declared safe by the schema): note",
+        "Written to out.ndjson: ",
+        "Solution written to s.json",
+        "Suppressed: 2 records",
+        "relations: hospital ⇝ diagnosis",
+        "Published unchanged (declared safe by the schema): note",
         "       40  ssn",
         "value loss",
         "relations kept",
@@ -170,7 +170,7 @@ def test_largest_k(stand_in: None, monkeypatch: pytest.MonkeyPatch, capsys: Told
 
 CASES: dict[str, tuple[int, str]] = {
     "": (2, "Missing argument 'INPUT'"),
-    "in.ndjson -s s.toml -o o.ndjson": (2, "Missing option '-k'"),
+    "in.ndjson -s s.toml -o o.ndjson": (2, "-k is required"),
     "in.ndjson -s s.toml -k x -o o.ndjson": (2, "-k"),
     "in.ndjson -s s.toml -k 0 -o o.ndjson": (2, "k must be a whole number from 1"),
     "in.ndjson -s s.toml -k 3 -m 0 -o o.ndjson": (2, "m must be a whole number from 1 to 8"),
@@ -194,10 +194,10 @@ CASES: dict[str, tuple[int, str]] = {
     "in.ndjson -s s.toml -k 3 -o o.ndjson --max-suppressed all": (2, "must be a number of persons, or a share"),
     "in.ndjson -s s.toml --max-loss 3 -o o.ndjson": (2, "max_loss must be a number from 0"),
     "in.ndjson -s s.toml -k 3 -o - --json": (2, "choose one"),
-    "in.ndjson -s s.toml -k 3 -o in.ndjson --force": (2, "in.ndjson is read; write to another file"),
-    "in.ndjson -s s.toml -k 3 -o o.ndjson --solution s.toml --force": (2, "s.toml is read"),
+    "in.ndjson -s s.toml -k 3 -o in.ndjson --force": (2, "in.ndjson is an input; choose another output"),
+    "in.ndjson -s s.toml -k 3 -o o.ndjson --solution s.toml --force": (2, "s.toml is an input"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --solution ./o.ndjson": (2, "name the same file"),
-    "in.ndjson -s s.toml -k 3 -o o.ndjson --solution -": (2, "--solution needs the name of a file"),
+    "in.ndjson -s s.toml -k 3 -o o.ndjson --solution -": (2, "--solution requires a file name"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --to csv": (2, "`treeanon flatten` makes rows"),
     "in.ndjson -s s.toml -k 41 -o o.ndjson": (1, "40 records are fewer than k = 41: nobody can be hidden"),
     "few.ndjson -s s.toml -k 2 -o o.ndjson": (1, "1 record is fewer than k = 2"),
@@ -280,11 +280,11 @@ def test_through_pipes(place: Path) -> None:
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") != "0", reason="nothing is compiled")
 def test_compiling_is_told_of_when_it_happens_and_once(capsys: pytest.CaptureFixture[str]) -> None:
-    checks.tell_of_compiling(quiet=False)
+    checks.announce_compilation(quiet=False)
     assert capsys.readouterr().err == ""
     for _ in range(2):
         numba.njit(lambda x: x)(1)
-    assert capsys.readouterr().err == "compiling kernels on the first run: this takes some seconds, once\n"
-    checks.tell_of_compiling(quiet=True)
+    assert capsys.readouterr().err == "compiling kernels; this takes some seconds on the first run only\n"
+    checks.announce_compilation(quiet=True)
     numba.njit(lambda x: x)(1)
     assert capsys.readouterr().err == ""

@@ -50,7 +50,7 @@ def test_applied(target: str, place: Path, monkeypatch: pytest.MonkeyPatch, caps
     told = capsys.readouterr()
     assert told.out == "" and WORD not in told.err
     assert "100 of 100 records" in told.err and "3^(2,1)-anonymity holds" in told.err
-    assert "1 relation taken apart: hospital ⇝ diagnosis (1)" in told.err
+    assert "Disassociated: 1 relation: hospital ⇝ diagnosis (1)" in told.err
     schema = ta.Schema.load("s.toml")
     before = ta.read("in.ndjson", schema)
     after = ta.read(place / target, schema.for_format("xml") if target == "out.xml" else schema)
@@ -76,7 +76,7 @@ CASES: dict[str, tuple[int, str]] = {
     "broken.json in.ndjson -s s.toml -o o.ndjson": (2, "broken.json, line 1: is not JSON"),
     "version.json in.ndjson -s s.toml -o o.ndjson": (2, "version.json: its version is not known"),
     "in.ndjson in.ndjson -s s.toml -o o.ndjson": (2, "in.ndjson, line 2: is not JSON"),
-    "s.json in.ndjson -s s.toml -o s.json --force": (2, "s.json is read; write to another file"),
+    "s.json in.ndjson -s s.toml -o s.json --force": (2, "s.json is an input; choose another output"),
     "s.json in.ndjson -s s.toml -o - --json": (2, "choose one"),
     "none.json in.ndjson -s s.toml -o o.ndjson": (4, "none.json: cannot be read: No such file"),
     "s.json in.ndjson -s s.toml -o few.ndjson": (4, "few.ndjson: exists already; use --force"),

@@ -203,14 +203,14 @@ def test_documents_released_as_trees(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["p.csv", "p.csv", "--weight", "2"], "write CLASS=N"),
+        (["p.csv", "p.csv", "--weight", "2"], "must be CLASS=N"),
         (["p.csv", "p.csv", "--weight", "nope=2"], "no quasi column 'nope'"),
         (["p.csv", "p.csv", "--label", "nope"], "no column 'nope'"),
         (["p.csv", "p.csv", "--queries", "4"], "1 to 3 quasi columns"),
         (["p.csv", "p.csv", "--reduce", "age=mode"], "--reduce is for records"),
-        (["p.csv", "o.ndjson"], "what was made of rows is a CSV or Parquet file"),
+        (["p.csv", "o.ndjson"], "a release of rows is a CSV or Parquet file"),
         (["-", "-"], "only one of BEFORE and AFTER"),
-        (["one.csv", "p.csv"], "cannot have been made of that"),
+        (["one.csv", "p.csv"], "it is not a release of it"),
         (["p.csv", "less.csv"], "has no column"),
         (["p.csv", "nowhere.csv"], "there is no such file"),
     ],

@@ -79,7 +79,7 @@ def test_the_rest_dropped(run: Told) -> None:
     assert len(persons) == 1000 - told["rows"]["suppressed"] >= 980 and least(map(top, persons)) >= 5
     assert {child.tag for person in persons for child in person} == {"age", "sex", "zip"}
     assert not any(person.attrib for person in persons)
-    assert "By age, sex, zip, each person" in err and "left out: hospital, date, diagnosis, treatment" in err
+    assert "Guarantee: by age, sex, zip, every group" in err and "Dropped: hospital, date, diagnosis, treatment" in err
     assert "GCP (taxonomy)" in err and "value loss" in err
     assert run(f"verify o.xml -s {ROOT}/schemas/hospital-xml.toml --table -k 5")[0] == 0
     code, _, err = run(f"anonymize {XML} -a samarati -k 5 {DOCUMENTS} -o o.xml")
@@ -184,7 +184,7 @@ def put_persons(schema: str = SENSITIVE) -> None:
         ("--l 2 --diversity recursive --c 3", 0, "recursive (3, 2)-diversity"),
         ("--l 2 --t 0.5", 0, "0.5-closeness"),
         ("--t 0.5", 2, "sensitive: give l"),
-        ("--l 1", 0, "published as they are (sensitive): job, ill"),
+        ("--l 1", 0, "Published unchanged (sensitive): job, ill"),
     ],
 )
 def test_sensitive_classes(run: Told, models: str, code: int, words: str) -> None:
@@ -218,17 +218,21 @@ def test_sensitive_classes_of_the_rest_alone(run: Told) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--rest drop", "--rest: only searches of tables have that"),
+        ("--rest drop", "--rest applies to --release documents only"),
         ("-a samarati --rest drop", "--rest is of --release documents"),
-        ("-a samarati --negative age", "--negative is of trees"),
-        ("-a samarati -m 2 -n 0", "-m and -n are of trees"),
-        (f"{DOCUMENTS} -m 2", "-m is of trees: of a row all quasi columns count as known (--rest anonymize"),
-        (f"{DOCUMENTS} --attacker joint --recoding subtree", "--attacker and --recoding are of trees"),
+        ("-a samarati --negative age", "--negative applies to trees only"),
+        ("-a samarati -m 2 -n 0", "-m and -n apply to trees only"),
+        (
+            f"{DOCUMENTS} -m 2",
+            "quasi-identifiers of a row are taken as known (--rest anonymize",
+        ),
+        (f"{DOCUMENTS} --attacker joint --negative age", "--attacker and --negative apply to trees only"),
+        (f"{DOCUMENTS} --recoding subtree", "'local' has no parameter 'recoding'"),
         (f"{DOCUMENTS} --solution s.json", "--solution is of a table or of trees"),
-        (f"{DOCUMENTS} --mining", "--mining is of trees alone"),
+        (f"{DOCUMENTS} --mining", "--mining applies to trees only"),
         (f"{DOCUMENTS} --reduce diagnosis=set", "--reduce is of rows"),
         (f"{DOCUMENTS} -a hilbert", "--style hierarchy"),
-        (f"{DOCUMENTS} -a gcs", "--release: only searches of tables have that"),
+        (f"{DOCUMENTS} -a gcs", "--release applies to tables only"),
         (f"{DOCUMENTS} -a optimal --effort 2", "no parameter 'effort'"),
         (f"{DOCUMENTS} --rest anonymize --g 3", "'maximal' has no parameter 'g'"),
         (f"{DOCUMENTS} --rest anonymize --complete", "cannot be completed"),

@@ -82,7 +82,7 @@ def test_it_runs_until_it_is_ended_and_leaves_nothing(end: signal.Signals, code:
         out, rest = process.communicate(timeout=WAIT)
         assert process.returncode == code and out == "" and "Traceback" not in rest
         assert WORD not in "".join(lines) + rest
-        assert rest == ("ended\n" if code == 0 else "")
+        assert rest == ("stopped\n" if code == 0 else "")
     assert workers
     wait_until(lambda: all(ended(worker) for worker in workers))
     with pytest.raises(ConnectionRefusedError):
@@ -100,7 +100,7 @@ def test_a_search_that_is_waited_for_does_not_keep_it_from_ending(place: Path) -
             assert connection.getresponse().status == 200
             process.send_signal(signal.SIGINT)
             _, rest = process.communicate(timeout=WAIT)
-    assert process.returncode == 0 and rest == "ended\n"
+    assert process.returncode == 0 and rest == "stopped\n"
 
 
 def test_quiet_prints_the_address_alone(place: Path) -> None:

@@ -146,7 +146,7 @@ def test_rows_of_rows(tmp_path: Path) -> None:
         ("out/p.csv", "name the same file"),
         ("no/s.toml", "its folder does not exist"),
         ("there.toml", "exists already"),
-        ("-", "needs the name of a file"),
+        ("-", "requires a file name"),
     ],
 )
 def test_refused(home: Path, target: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:

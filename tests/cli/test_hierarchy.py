@@ -45,7 +45,7 @@ def test_check_tells_numbers(tmp_path):
     file.write_text("flu;lung;*\nacne;*;*\n")
     found = json.loads(run("check", file, "--json").stdout)
     assert found == {"leaves": 2, "nodes": 4, "height": 2, "levels": [1, 2, 1], "balanced": False}
-    assert "one tree: 2 leaves" in run("check", file).stderr
+    assert "is a tree: 2 leaves" in run("check", file).stderr
     assert run("check", file, "--quiet").stderr == ""
 
 

@@ -65,7 +65,7 @@ def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 
 def test_a_page_is_for_the_public_unless_said_otherwise(run: Run, home: Path) -> None:
     _, said = run(f"{TREES} --html page.html")
-    assert "page for the public written to page.html" in said
+    assert "Report for the public written to page.html" in said
     shown = (home / "page.html").read_text()
     assert "Public" in shown and "of the input" not in shown.replace("nothing of the input", "")
     assert not re.search("[0-9]+ of [0-9]+", shown)
@@ -73,7 +73,7 @@ def test_a_page_is_for_the_public_unless_said_otherwise(run: Run, home: Path) ->
 
 def test_an_internal_page_says_so_and_shows_originals(run: Run, home: Path) -> None:
     _, said = run(f"{TREES} --html page.html --audience internal")
-    assert "page with ORIGINAL data written to page.html: not for publishing" in said
+    assert "Report with ORIGINAL data written to page.html; not for publishing" in said
     shown = (home / "page.html").read_text()
     assert "do not publish it" in shown and any(text in shown for text in HOSPITALS)
     for heading in ("Records before and after", "Hierarchies and the cut", "Relations", "What was lost", "Risk"):
@@ -127,13 +127,13 @@ def test_the_result_is_as_without_a_page(run: Run) -> None:
         ("--html old.html", 4, "exists already; use --force to replace it"),
         ("--html nowhere/page.html", 4, "its folder does not exist"),
         ("--html .", 4, "is a folder"),
-        ("--html -", 2, "--html needs the name of a file"),
+        ("--html -", 2, "--html requires a file name"),
         ("--html out.ndjson", 2, "--html and --output name the same file"),
         ("--html x.json --solution x.json", 2, "--html and --solution name the same file"),
-        ("--html in.ndjson --force", 2, "is read; write to another file"),
-        ("--html s.toml --force", 2, "is read; write to another file"),
-        ("--html hospital.csv --force", 2, "is read; write to another file"),
-        ("--audience internal", 2, "--audience is of the page that --html writes"),
+        ("--html in.ndjson --force", 2, "is an input; choose another output"),
+        ("--html s.toml --force", 2, "is an input; choose another output"),
+        ("--html hospital.csv --force", 2, "is an input; choose another output"),
+        ("--audience internal", 2, "--audience requires --html"),
         ("--html page.html --audience everybody", 2, "Invalid value"),
     ],
 )

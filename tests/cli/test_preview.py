@@ -102,7 +102,7 @@ def test_a_sample_says_so(home: Path):
         (f"{ROWS} --class sex", "there is no class 'sex'; there is: age, ill"),
         (f"{TREES} --record 61", "there is no record 61: there are 60"),
         (f"{ROWS} --record 61", "there is no record 61: there are 60"),
-        (f"{TREES} --style ranges", "only searches of tables have that"),
+        (f"{TREES} --style ranges", "'maximal' has no parameter 'style'"),
         ("p.csv -s c.toml", "k"),
     ],
 )

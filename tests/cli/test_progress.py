@@ -118,7 +118,7 @@ def test_a_signal_ends_a_search_at_once_and_leaves_nothing(
 
 def test_what_is_done_is_told_and_taken_away(folder: Path, tmp_path: Path) -> None:
     with terminal(*anonymize(folder, "some.csv", "topdown", tmp_path / "out.csv")) as shown:
-        assert shown.read(lambda said: "rows written to" in said), shown.said
+        assert shown.read(lambda said: "Written to" in said), shown.said
     drawn = lines_drawn(shown.said.partition("Whoever knows")[0])
     searching = [line for line in drawn if line.startswith("searching [")]
     stages = [name for name, _ in groupby(line.partition(":")[0].partition(" [")[0] for line in drawn if line)]

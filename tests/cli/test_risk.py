@@ -145,7 +145,7 @@ def test_neither_values_nor_escapes_are_shown(tmp_path: Path) -> None:
     done = run(*small(tmp_path, *lines))
     assert done.exit_code == 0
     assert "CANARY" not in done.output and "\x1b" not in done.output and "ill <b>" in done.stdout
-    assert "not taken to be known, as the schema says: pay" in done.stderr
+    assert "Assumed unknown to an attacker, by their role: pay" in done.stderr
     assert "CANARY" not in run(*small(tmp_path, *lines), "--json").output
 
 

@@ -68,7 +68,7 @@ def test_diversity_is_asked_class_by_class(folder: Path, run: Run, asked: str) -
         ("--l ill=2 --l wage=1", "there is no class 'wage'"),
         ("--l ill=2 --l pay=1 --l age=1", "the role of class 'age' is not sensitive"),
         ("--l 2 --l pay=1", "--l 1 beside them: none for the others"),
-        ("--l 1 --l 1", "a class has two numbers"),
+        ("--l 1 --l 1", "a class is given twice"),
         ("--alpha 1 --alpha ill=0.5", "give one number for all classes, or CLASS=N for each"),
     ],
 )
@@ -105,7 +105,7 @@ def test_what_is_wrong_is_said_alone(folder: Path, run: Run, monkeypatch: pytest
         def end(self) -> None:
             pass
 
-    monkeypatch.setattr(checks, "_telling", Eager)
+    monkeypatch.setattr(checks, "_announcement", Eager)
     for line in (
         "anonymize in.csv -s s.toml -k 2 -o out.csv",
         "anonymize in.csv -s s.toml -k 2 -m 1 -o out.csv",
@@ -143,9 +143,9 @@ def test_how_many_may_be_left_out(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ("--attacker joint", "--attacker is of trees"),
-        ("-m 2 -n 1 --t 0.9", "-m and -n are of trees"),
-        ("--negative age --table", "--negative is of trees"),
+        ("--attacker joint", "--attacker applies to trees only"),
+        ("-m 2 -n 1 --t 0.9", "-m and -n apply to trees only"),
+        ("--negative age --table", "--negative applies to trees only"),
     ],
 )
 def test_verify_leaves_nothing_unsaid_that_was_asked(folder: Path, run: Run, asked: str, words: str, more: str) -> None:
@@ -154,5 +154,5 @@ def test_verify_leaves_nothing_unsaid_that_was_asked(folder: Path, run: Run, ask
 
 def test_verify_against_an_original_asks_for_nothing_of_trees(folder: Path, run: Run) -> None:
     run("verify in.csv -s s.toml -k 1 --original in.csv")
-    assert "-m is of trees" in run("verify in.csv -s s.toml -k 1 --original in.csv -m 2", code=2)
-    assert "-n is of trees" in run("verify . -s s.toml --l 1 --permuted -n 0", code=2)
+    assert "-m applies to trees only" in run("verify in.csv -s s.toml -k 1 --original in.csv -m 2", code=2)
+    assert "-n applies to trees only" in run("verify . -s s.toml --l 1 --permuted -n 0", code=2)

@@ -100,7 +100,7 @@ def test_nobody(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
 
 def test_skipped_records_are_told(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert verify("broken.ndjson -s s.toml -k 1 --on-error skip", monkeypatch) == 0
-    assert "1 broken records skipped" in capsys.readouterr().err
+    assert "1 malformed record skipped" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

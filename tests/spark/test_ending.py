@@ -97,7 +97,7 @@ def test_the_command_ends_java_and_removes_what_it_kept(spark: Any, tmp_path: Pa
     command = [sys.executable, "-m", "treeanon", *arguments, "--engine", "spark", "--effort", "0.1"]
     done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=WAIT, start_new_session=True)
     assert done.returncode == 0
-    assert "reading" not in done.stderr and "counted over all of them in 1 round" in done.stderr
+    assert "reading" not in done.stderr and "counted all records in 1 round" in done.stderr
     assert not list(place.iterdir())
     assert not _commands_with(str(place))
 

@@ -1,4 +1,4 @@
-"""`treeanon apply`: what a search found for some data, done to other data, and checked again."""
+"""`treeanon apply`: apply a solution to other data, and verify the result."""
 
 from __future__ import annotations
 
@@ -7,33 +7,42 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.checks import (
+    announce_compilation,
     check_folder,
     check_form,
     refuse_hierarchies,
     refuse_own_input,
     refuse_two_on_stdout,
-    tell_of_compiling,
 )
-from treeanon.cli.options import force_option, output_option, reduce_option, schema_option, seed_option, talking_options
-from treeanon.cli.printing import progress_bar, result, say
+from treeanon.cli.options import (
+    Command,
+    force_option,
+    output_option,
+    printing_options,
+    reduce_option,
+    schema_option,
+    seed_option,
+    to_option,
+)
+from treeanon.cli.printing import print_result, progress_bar, say
 from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
-from treeanon.cli.summaries import told_release, told_table_release
+from treeanon.cli.summaries import release_summary, table_release_summary
 
 if TYPE_CHECKING:
     from treeanon.schema import Schema
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("solution", metavar="SOLUTION")
 @click.argument("source", metavar="INPUT")
 @schema_option
 @output_option
-@click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
+@to_option
 @reduce_option
 @force_option
 @seed_option
 @reading_options
-@talking_options
+@printing_options
 def command(
     solution: str,
     source: str,
@@ -47,12 +56,11 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Do to new data what a solution file says, if its guarantee holds for them too.
+    """Apply a solution to new data, if its guarantee holds for them too.
 
-    SOLUTION is what `treeanon anonymize --solution` wrote. The guarantee is checked on the new data before anything is
-    written: what was safe among other persons need not be safe here. If it does not hold there is no output, the exit
-    code is 1, and a new search (`treeanon anonymize`) is needed. Of a table, rows of groups that fail are left out, as
-    many as --max-suppressed allowed when the solution was made.
+    SOLUTION is a file that `treeanon anonymize --solution` wrote. The guarantee is verified on the new data before
+    anything is written. If it does not hold, nothing is written and the exit code is 1: run `treeanon anonymize` again.
+    In a table, rows of groups that fail are suppressed, up to the --max-suppressed of the solution.
 
     \b
     treeanon apply out.solution.json patients-2025.xml -s schema.toml -o out-2025.xml
@@ -70,24 +78,24 @@ def command(
     refuse_existing(output, force=force)
     check_folder(output)
     if is_of_table(solution):
-        told = _apply_to_table(
+        applied = _apply_to_table(
             solution, source, loaded, output, target_format, reduced, reading, force=force, seed=seed, quiet=quiet
         )
-        result({**told, "output": shown(output)}, as_json=as_json)
+        print_result({**applied, "output": shown(output)}, as_json=as_json)
         return
     if reduced:
-        raise click.UsageError("--reduce: the solution is of trees, not of a table")
+        raise click.UsageError("--reduce applies to solutions of tables, not of trees")
     found = SolutionFile.load(solution).solution
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output)
-    tell_of_compiling(quiet=quiet)
+    announce_compilation(quiet=quiet)
     forest = read_records(source, loaded, reading, quiet=quiet)
     check_form(forest.schema, form, output)
     release = apply(found, forest)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form.name, force=force, seed=seed, jobs=reading["jobs"], progress=progress)
-    say(told_release(release, output), quiet=quiet)
-    result({**release.as_dict(), "output": shown(output)}, as_json=as_json)
+    say(release_summary(release, output), quiet=quiet)
+    print_result({**release.as_dict(), "output": shown(output)}, as_json=as_json)
 
 
 def _apply_to_table(
@@ -103,17 +111,17 @@ def _apply_to_table(
     seed: int | None,
     quiet: bool,
 ) -> dict[str, Any]:
-    """Applies the solution of a table, and gives what there is to tell."""
+    """Apply the solution of a table and return the release as plain data."""
     from treeanon.io.columns.write_table import table_format
     from treeanon.release import TableSolution, apply_table
 
     found = TableSolution.load(solution)
     refuse_hierarchies(schema, output)
     form = table_format(output, target_format)
-    tell_of_compiling(quiet=quiet)
+    announce_compilation(quiet=quiet)
     table = read_as_table(source, schema, reductions_of(reduced), reading, quiet=quiet)
     release = apply_table(found, table)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form, force=force, seed=seed, progress=progress)
-    say(told_table_release(release, output), quiet=quiet)
+    say(table_release_summary(release, output), quiet=quiet)
     return release.as_dict()

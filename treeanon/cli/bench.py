@@ -1,4 +1,4 @@
-"""`treeanon bench`: experiments to run again, on invented tables."""
+"""`treeanon bench`: repeat published experiments on synthetic tables."""
 
 from __future__ import annotations
 
@@ -7,27 +7,35 @@ from typing import TYPE_CHECKING
 
 import click
 
-from treeanon.cli.options import force_option, output_option, talking_options
-from treeanon.cli.printing import progress_bar, result, say
+from treeanon.cli.options import force_option, output_option, printing_options
+from treeanon.cli.printing import print_result, progress_bar, say
 
 if TYPE_CHECKING:
     from treeanon.bench.figures import Measure
     from treeanon.bench.run import FigureResult
 
 _ROWS = click.option(
-    "--rows", "-n", type=click.IntRange(1), default=10_000, show_default=True, metavar="N", help="Rows of the table."
+    "--rows",
+    "-n",
+    type=click.IntRange(1),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="Number of rows of the table.",
 )
-_SEED = click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Other numbers, other values.")
+_SEED = click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the synthetic values."
+)
 
 
 @click.group()
 def command() -> None:
-    """Run published experiments again on invented tables, and write such tables."""
+    """Repeat published experiments on synthetic tables, or write such a table."""
 
 
 @command.command()
 @_ROWS
-@click.option("--figures", default="22-36", show_default=True, metavar="N-N,N", help="Which figures to run.")
+@click.option("--figures", default="22-36", show_default=True, metavar="N-N,N", help="Figures to reproduce.")
 @click.option(
     "--output", "-o", metavar="FOLDER", help="Write each figure as CSV and SVG, and all as text, to a folder."
 )
@@ -36,7 +44,7 @@ def command() -> None:
     type=click.Choice(["gcp", "gcp_set", "il1", "ilmax", "average_ncp", "maximum_ncp", "volume"]),
     default="gcp",
     show_default=True,
-    help="What figures of loss show.",
+    help="Loss metric of the figures.",
 )
 @click.option(
     "--limit",
@@ -44,11 +52,11 @@ def command() -> None:
     default=60.0,
     show_default=True,
     metavar="S",
-    help="End a search after so many seconds, and go on without it.",
+    help="Time limit of a search in seconds; slower ones are skipped.",
 )
 @force_option
 @_SEED
-@talking_options
+@printing_options
 def flat(
     rows: int,
     figures: str,
@@ -60,11 +68,11 @@ def flat(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Run the experiments of the TODS 2009 framework for tables: loss, time, accuracy first, queries.
+    """Repeat the experiments of the TODS 2009 framework for tables: loss, time, accuracy first, queries.
 
     Figures are k-anonymity (22-25), ℓ-diversity (26-29), correlation (30-31), the accuracy-constrained problem (32-33),
-    and group-by queries (34-36), each printed as a table. Every release is checked. Compare shapes and ratios: the
-    tables are invented, and smaller. A search that takes longer than --limit has a note in place of its number.
+    and group-by queries (34-36), each printed as a table. Every release is verified. Compare shapes and ratios: the
+    tables are synthetic and smaller. A search that exceeds --limit has a note in place of its number.
 
     \b
     treeanon bench flat --rows 20000 --figures 22,26 -o figures
@@ -76,14 +84,14 @@ def flat(
     wanted = chosen(figures)
     if output is not None:
         refuse_existing(output, force=force)
-    with progress_bar("searches", quiet=quiet) as progress:
+    with progress_bar("searching", quiet=quiet) as progress:
         done = run(wanted, rows, seed=seed, loss=loss, limit=limit, progress=progress)
     if output is not None:
         write_figures(done, output, force=force)
         say(f"{len(done)} figures written to {output}", quiet=quiet)
     if not as_json and not quiet:
         click.echo("\n\n".join(map(as_text, done)))
-    result(_counts(done, rows, seed, output), as_json=as_json)
+    print_result(_counts(done, rows, seed, output), as_json=as_json)
 
 
 @command.command()
@@ -94,13 +102,13 @@ def flat(
     type=click.Choice(["occupation", "salary_class"]),
     default="occupation",
     show_default=True,
-    help="The sensitive column; the schema does not publish the other one.",
+    help="Sensitive column; the schema does not publish the other one.",
 )
 @force_option
 @_SEED
-@talking_options
+@printing_options
 def census(rows: int, output: str, sensitive: str, force: bool, seed: int, quiet: bool, as_json: bool) -> None:
-    """Write an invented census: a table (.csv, .parquet), and beside it a schema and hierarchies that read it.
+    """Write a synthetic census: a table (.csv, .parquet) with its schema and hierarchies beside it.
 
     \b
     treeanon bench census -n 30000 -o census.csv
@@ -110,8 +118,8 @@ def census(rows: int, output: str, sensitive: str, force: bool, seed: int, quiet
 
     table = invented(rows, seed, sensitive=None)
     files = write_table_and_schema(table, Path(output), sensitive=sensitive, force=force, seed=seed)
-    say(f"{rows:,} rows written to {output}; {files[1]} and {len(files) - 2} hierarchies go with it", quiet=quiet)
-    result({"rows": rows, "columns": len(table.columns), "seed": seed, "files": files}, as_json=as_json)
+    say(f"{rows:,} rows written to {output}, with the schema {files[1]} and {len(files) - 2} hierarchies", quiet=quiet)
+    print_result({"rows": rows, "columns": len(table.columns), "seed": seed, "files": files}, as_json=as_json)
 
 
 def _counts(done: list[FigureResult], rows: int, seed: int, output: str | None) -> dict[str, object]:

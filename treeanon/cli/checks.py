@@ -1,4 +1,4 @@
-"""Checks before the work."""
+"""Checks before the work: no command overwrites what it reads, or fails late for want of a place to write to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> None:
-    """Refuses, also with --force, to write over what is being read."""
+    """Refuse, also with --force, to overwrite an input."""
     from treeanon.io.relational.urls import file_of
 
     for target in targets:
@@ -27,13 +27,13 @@ def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> N
             read = os.path.dirname(os.path.abspath(read)) if read.endswith("datapackage.json") else read  # noqa: PTH100, PTH120
             # os.path answers "no" where Path raises: for a name that is too long.
             if target and os.path.exists(target) and os.path.exists(read) and os.path.samefile(target, read):  # noqa: PTH110, PTH121
-                raise click.UsageError(f"{target} is read; write to another file")
+                raise click.UsageError(f"{target} is an input; choose another output")
             if target and os.path.isdir(read) and _lies_in(target, read):  # noqa: PTH112
-                raise click.UsageError(f"{target} lies in the folder that is read; write to another place")
+                raise click.UsageError(f"{target} is inside an input folder; choose another output")
 
 
 def refuse_hierarchies(schema: Schema, *targets: str | None) -> None:
-    """Refuses to write over the schema's hierarchies."""
+    """Refuse to overwrite the schema's hierarchies."""
     home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
     files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
     refuse_own_input([os.path.join(home, name) for name in files], targets)  # noqa: PTH118
@@ -45,7 +45,7 @@ def _lies_in(target: str, folder: str) -> bool:
 
 
 def check_folder(output: str) -> None:
-    """Refuses, before any work, an output in a folder that is not there."""
+    """Refuse an output in a folder that does not exist."""
     from treeanon.errors import FileError
     from treeanon.io.relational.urls import is_database
 
@@ -56,9 +56,9 @@ def check_folder(output: str) -> None:
 
 
 def check_form(schema: Schema, form: Format, output: str, *others: str | None) -> None:
-    """Refuses what a format cannot express, and to write over the schema's hierarchies, here or to `others`.
+    """Refuse what a format cannot express, and to overwrite the schema's hierarchies by the output or `others`.
 
-    Where only the tables of the input decide, that is asked again when they are known.
+    Where this depends on the tables of the input, call it again when they are known.
     """
     from treeanon.io.relational.writing import check_target, plan_of
     from treeanon.schema.model import RELATIONAL
@@ -73,82 +73,67 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
         check_target(form.name, output, plan_of(written) if settled else None)
 
 
-def check_solution_target(solution: str | None, output: str, *, force: bool, option: str = "--solution") -> None:
-    """Refuses, before any work, a place for the solution file (or that of another option) that cannot be."""
+def check_extra_output(path: str | None, output: str, *, force: bool, option: str = "--solution") -> None:
+    """Refuse a file of the option that cannot be written beside the output."""
     from treeanon.errors import FileError
     from treeanon.io.output import naming, refuse_existing
 
-    if solution is None:
+    if path is None:
         return
-    if solution == "-":
-        raise click.UsageError(f"{option} needs the name of a file")
-    with naming(solution):
-        if Path(solution).resolve() == Path(output).resolve():
+    if path == "-":
+        raise click.UsageError(f"{option} requires a file name")
+    with naming(path):
+        if Path(path).resolve() == Path(output).resolve():
             raise click.UsageError(f"{option} and --output name the same file")
-        if not Path(solution).resolve().parent.is_dir():
-            raise FileError(f"{solution}: its folder does not exist")
-        if Path(solution).is_dir():
-            raise FileError(f"{solution}: is a folder")
-    refuse_existing(solution, force=force)
+        if not Path(path).resolve().parent.is_dir():
+            raise FileError(f"{path}: its folder does not exist")
+        if Path(path).is_dir():
+            raise FileError(f"{path}: is a folder")
+    refuse_existing(path, force=force)
 
 
-class _Telling:
-    """Says that kernels are being compiled: when that begins, and once in a command."""
+class _Announcement:
+    """Prints once in a command that kernels are being compiled."""
 
     waits = False
 
     def end(self) -> None:
-        """The command is over: the next one of the same process may not want to be told."""
+        """End the announcements of this command: the next one of the same process may be quiet."""
         self.waits = False
 
     def __call__(self, more: int) -> None:
         if self.waits and more > 0:
             self.waits = False
-            # A bar may stand in the line.
+            # A progress bar may be in the line.
             clear = "\r\x1b[K" if sys.stderr.isatty() else ""
-            click.echo(f"{clear}compiling kernels on the first run: this takes some seconds, once", err=True)
+            click.echo(f"{clear}compiling kernels; this takes some seconds on the first run only", err=True)
 
 
 @cache
-def _telling() -> _Telling:
+def _announcement() -> _Announcement:
     from treeanon.kernels.jit import watch
 
-    found = _Telling()
+    found = _Announcement()
     watch(found)
     return found
 
 
-def tell_of_compiling(*, quiet: bool) -> None:
-    """Sees to it that the command says so, should it have to compile kernels: that takes long, once."""
-    telling = _telling()
-    telling.waits = not quiet
+def announce_compilation(*, quiet: bool) -> None:
+    """Have the command announce it if kernels have to be compiled, which takes long on the first run."""
+    announcement = _announcement()
+    announcement.waits = not quiet
     if (context := click.get_current_context(silent=True)) is not None:
-        context.call_on_close(telling.end)
+        context.call_on_close(announcement.end)
 
 
 def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
-    """Standard output can hold the data or the result, not both."""
+    """Refuse to write both the data and the result to standard output."""
     if as_json and output == "-":
         raise click.UsageError("--json and --output - would both write to standard output; choose one")
 
 
-def check_schema_out(schema_out: str, output: str, *, force: bool) -> None:
-    """Refuses, before any work, a place for the schema that cannot be."""
-    from treeanon.errors import FileError
-    from treeanon.io.output import naming, refuse_existing
-
-    if schema_out == "-":
-        raise click.UsageError("--schema-out needs the name of a file")
-    with naming(schema_out):
-        if Path(schema_out).resolve() == Path(output).resolve():
-            raise click.UsageError("--schema-out and --output name the same file")
-        if not Path(schema_out).resolve().parent.is_dir():
-            raise FileError(f"{schema_out}: its folder does not exist")
-    refuse_existing(schema_out, force=force)
-
-
 def write_schema(schema: Schema, source: str, target: str, *, force: bool) -> None:
-    """Writes a schema, its hierarchy files named from where it is written to."""
+    """Write a schema, with the paths of its hierarchy files relative to its new place."""
     from treeanon.io.output import open_output
     from treeanon.schema.dump import dump_schema
 

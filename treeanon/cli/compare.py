@@ -1,17 +1,17 @@
-"""`treeanon compare`: what published records or rows have lost against those that they were made of."""
+"""`treeanon compare`: measure the information loss of a release of trees, rows or permutations."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 import numpy as np
 
-from treeanon.cli.options import per_column, reduce_option, schema_option, talking_options
-from treeanon.cli.printing import printable, progress_bar, result, say, told_reading
+from treeanon.cli.options import Command, per_column, printing_options, reduce_option, schema_option
+from treeanon.cli.printing import print_result, printable, progress_bar, reading_notes, say
 from treeanon.cli.reading import (
     Reading,
     read_as_table,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compared:
-    """The result as plain data and as lines, and what is told beside it.
+    """The result of a comparison as plain data and as lines, with notes beside it.
 
     `strange` has by class how many `things` (rows, nodes) of the release nobody in the input can have; `reports` what
     reading both inputs has left out, by their names.
@@ -45,38 +45,36 @@ class Compared:
     strange: Mapping[str, int]
     reports: Sequence[tuple[str, ReadReport | None]]
 
-    def tell(self, *, quiet: bool, as_json: bool) -> None:
-        """Prints the result, and on standard error what it does not speak of."""
+    def show(self, *, quiet: bool, as_json: bool) -> None:
+        """Print the result, and on standard error the notes."""
         if as_json:
-            result(self.data, as_json=True)
+            print_result(self.data, as_json=True)
         elif not quiet:
             click.echo("\n".join(printable(line) for line in self.lines))
         if self.strange:
-            say("values in the release that nobody in the input can have (is it a release of that?):", quiet=quiet)
+            say("warning: AFTER has values that nobody in BEFORE can have; is it a release of BEFORE?", quiet=quiet)
             for name, times in self.strange.items():
                 say(f"  {times:>9,} {self.things}  {printable(name)}", quiet=quiet)
         for source, report in self.reports:
-            lines = [] if report is None else told_reading(_left_out(report))
+            lines = [] if report is None else reading_notes(_left_out(report))
             if lines:
                 say(printable(f"{source}:"), quiet=quiet)
                 say("\n".join(lines), quiet=quiet)
 
 
 def _left_out(report: ReadReport) -> dict[str, Any]:
-    """What reading left out, but for fields that the schema does not name."""
+    """Return what reading left out, without fields that the schema does not name."""
     return {name: found for name, found in report.as_dict().items() if name != "dropped"}
 
 
 def refuse_more(before: str, had: int, after: str, has: int, things: str = "rows") -> None:
-    """Refuses what has more records than it can have been made of."""
+    """Refuse a release with more records than its original."""
     if has > had:
-        raise click.UsageError(
-            f"{after} has {has:,} {things} and {before} {had:,}, so it cannot have been made of that"
-        )
+        raise click.UsageError(f"{after} has {has:,} {things} and {before} only {had:,}: it is not a release of it")
 
 
 _MOST_PAIRED = 20_000
-"""Up to so many rows are checked as a freeform release unasked: every one is held against every other."""
+"""Largest number of rows verified as a freeform release unasked: every row is compared with every other."""
 
 
 def compare_rows(
@@ -92,7 +90,7 @@ def compare_rows(
     *,
     quiet: bool,
 ) -> Compared:
-    """The losses of the rows of AFTER, and with k whether they keep it."""
+    """Measure the losses of the rows of AFTER, and with k verify them."""
     from treeanon.metrics.table import measure, query_loss
 
     original, published, strange = read_both(before, after, schema, reductions, reading, quiet=quiet)
@@ -101,7 +99,7 @@ def compare_rows(
     extents = _of_groups(published, weights)
     answered = None if queries is None else query_loss(original, published, queries)
     data = _rows_as_dict(original, published, strange, losses, extents, answered)
-    lines = _told(losses, extents, answered)
+    lines = _loss_lines(losses, extents, answered)
     if k is not None:
         checked, sentences = _checked(original, published, k, strange)
         data |= checked
@@ -110,7 +108,7 @@ def compare_rows(
 
 
 def _checked(original: Table, published: Table, k: int, strange: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
-    """Whether the rows are k-anonymous; where they are not, whether they are as a freeform release is."""
+    """Verify that the rows are k-anonymous; if they are not, verify them as a freeform release."""
     from treeanon.privacy.models import KAnonymity
     from treeanon.verifier.freeform import verify_freeform
     from treeanon.verifier.table import verify_table
@@ -118,15 +116,15 @@ def _checked(original: Table, published: Table, k: int, strange: Mapping[str, in
     verdict = verify_table(published, [KAnonymity(k)])
     data: dict[str, Any] = {"verification": verdict.as_dict()}
     lines = [verdict.sentence]
-    # A freeform release has every row of its input, and says nothing that the input has not.
+    # A freeform release has every row of its original, and no values that nobody in it can have.
     if verdict.holds or strange or len(published) != len(original) or original.person is not None:
         return data, lines
     if len(original) > _MOST_PAIRED:
-        lines.append("As a freeform release it was not checked, which takes long: treeanon verify --original does it.")
+        lines.append("Not verified as a freeform release, which takes long; use `treeanon verify --original`.")
     else:
         freeform = verify_freeform(original, published, k)
         data["as_freeform"] = freeform.as_dict()
-        lines.append(f"As a freeform release, in which rows need not look alike: {freeform.sentence}")
+        lines.append(f"As a freeform release: {freeform.sentence}")
     return data, lines
 
 
@@ -138,7 +136,7 @@ def _rows_as_dict(
     extents: Mapping[str, float],
     answered: QueryLoss | None,
 ) -> dict[str, Any]:
-    """All there is to tell, as plain data."""
+    """Return the comparison of rows as plain data."""
     made: dict[str, Any] = {
         "rows": len(original),
         "published_rows": len(published),
@@ -162,7 +160,7 @@ _EXTENTS = {
 
 
 def _of_groups(published: Table, weights: Mapping[str, float] | None) -> dict[str, float]:
-    """The losses that are of groups of published rows, whatever is left out."""
+    """Measure the losses of the groups of published rows, whatever is suppressed."""
     from treeanon.metrics.table import il
     from treeanon.metrics.table.il import weighted_average_volume
 
@@ -176,10 +174,10 @@ def _of_groups(published: Table, weights: Mapping[str, float] | None) -> dict[st
     return dict(zip(_EXTENTS, found, strict=True))
 
 
-def _told(losses: FlatLosses, extents: Mapping[str, float], answered: QueryLoss | None) -> list[str]:
+def _loss_lines(losses: FlatLosses, extents: Mapping[str, float], answered: QueryLoss | None) -> list[str]:
     from treeanon.report import flat_losses_text
 
-    lines = [*flat_losses_text(losses).splitlines(), "", "of the rows published:"]
+    lines = [*flat_losses_text(losses).splitlines(), "", "of the published rows:"]
     lines += [f"{words:30}{extents[name]:>10.5f}" for name, words in _EXTENTS.items()]
     if answered is not None:
         many = f"{answered.level} class{'' if answered.level == 1 else 'es'}"
@@ -190,7 +188,7 @@ def _told(losses: FlatLosses, extents: Mapping[str, float], answered: QueryLoss 
 def compare_permuted(
     before: str, after: str, schema: Schema, reductions: Mapping[str, str], reading: Reading, *, quiet: bool
 ) -> Compared:
-    """The losses of the two tables of AFTER, which say of no value of the sensitive column whose it is."""
+    """Measure the losses of a permuted release, whose sensitive values are published by group."""
     from treeanon.io.columns.permuted_files import read_permuted, report_of
     from treeanon.io.columns.write_table import table_schema
     from treeanon.metrics.table.permuted import measure_permuted_tables
@@ -198,13 +196,13 @@ def compare_permuted(
     from treeanon.table.compared import as_they_are
 
     original = read_as_table(before, schema, reductions, reading, quiet=quiet)
-    # A permuted release tells the formats of its files by their names.
+    # The files of a permuted release have their formats in their names.
     options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter")}
     made = read_permuted(after, as_they_are(table_schema(original, "csv")), **options)
     refuse_more(before, len(original), after, len(made.records))
-    told, strange = _in_terms_of(original, made)
-    # What nobody in the input can have is in no query about it.
-    losses = measure_permuted_tables(original, told, **({"levels": 0} if strange else {}))
+    matched, strange = _in_terms_of(original, made)
+    # Queries about the original contain no value that nobody in it can have.
+    losses = measure_permuted_tables(original, matched, **({"levels": 0} if strange else {}))
     data = {
         "rows": len(original),
         "published_rows": len(made.records),
@@ -216,7 +214,7 @@ def compare_permuted(
 
 
 def _in_terms_of(original: Table, made: Permuted) -> tuple[Permuted, Mapping[str, int]]:
-    """The two tables with the hierarchies of the original, if nothing is strange; and the strange rows."""
+    """Return the release with the hierarchies of the original, if all rows are explained, and the unexplained rows."""
     from treeanon.table.compared import in_terms_of
     from treeanon.table.table import Table
 
@@ -236,7 +234,7 @@ def compare_trees(
     before: str,
     after: str,
     schema: Schema,
-    asked: tuple[int | None, int, int],
+    guarantee: tuple[int | None, int, int],
     weights: Mapping[str, float] | None,
     reading: Reading,
     *,
@@ -244,7 +242,7 @@ def compare_trees(
     in_order: bool,
     quiet: bool,
 ) -> Compared:
-    """The losses of the records of AFTER; `asked` is k (None: no verdict), m and n."""
+    """Measure the losses of the trees of AFTER; `guarantee` is k (None: do not verify), m and n."""
     from treeanon.forest.compared import in_terms_of
     from treeanon.metrics import measure, measure_unmatched, ml2
     from treeanon.report import losses_text
@@ -265,10 +263,10 @@ def compare_trees(
         "losses": losses.as_dict() | ({} if mined is None else {"mining": _mining(mined, matched=in_order)}),
     }
     lines = losses_text(losses, mined, matched=in_order).splitlines()
-    k, m, n = asked
+    k, m, n = guarantee
     if k is not None:
-        with progress_bar("checking", quiet=quiet) as progress:
-            # What was read is checked, not what it was taken for.
+        with progress_bar("verifying", quiet=quiet) as progress:
+            # Verify what was read, not its interpretation in terms of the original.
             verdict = verify(raw, k=k, m=m, n=n, jobs=reading["jobs"], progress=progress)
         data["verification"] = verdict.as_dict()
         lines += ["", verdict.sentence]
@@ -276,41 +274,47 @@ def compare_trees(
 
 
 def _mining(mined: MiningLoss, *, matched: bool) -> dict[str, Any]:
-    """The mining losses as plain data, without those that compare each record with what became of it, if unmatched."""
-    told = mined.as_dict()
+    """Return the mining losses as plain data; those that compare records with their originals only if matched."""
+    data = mined.as_dict()
     if not matched:
-        del told["dml2"]
-        for level in told["levels"]:
+        del data["dml2"]
+        for level in data["levels"]:
             del level["distance"]
-    return told
+    return data
 
 
-@click.command()
+class _Compare(Command):
+    """The command, whose help has the measures in a group of their own."""
+
+    groups: ClassVar = {
+        "Measures": ("weights", "mining", "in_order", "label", "queries"),
+        **Command.groups,
+        "Tables": ("as_table", "permuted", "reduced"),
+    }
+
+
+@click.command(cls=_Compare)
 @click.argument("before", metavar="BEFORE")
 @click.argument("after", metavar="AFTER")
 @schema_option
-@click.option("-k", type=click.IntRange(1), metavar="N", help="Also: whether AFTER hides everybody among so many.")
-@click.option("-m", type=click.IntRange(1, 8), metavar="N", help="By how many values known, with -k (2; of trees).")
-@click.option("-n", type=click.IntRange(0, 64), metavar="N", help="And relations between them, with -k (1; of trees).")
-@per_column("--weight", "weights", "What a class counts for in the value loss, or the GCP (1).", metavar="CLASS=N")
-@click.option("--mining", is_flag=True, help="Also: which frequent subtrees are lost (ML2; of trees).")
-@click.option(
-    "--in-order", is_flag=True, help="Record i of AFTER was made of record i of BEFORE: measured so (of trees)."
-)
-@click.option("--label", metavar="CLASS", help="Also: how often somebody would guess this class wrong (CM; of rows).")
+@click.option("-k", type=click.IntRange(1), metavar="N", help="Also verify this minimum group size.")
+@click.option("-m", type=click.IntRange(1, 8), metavar="N", help="Trees: known values, with -k [default: 2].")
+@click.option("-n", type=click.IntRange(0, 64), metavar="N", help="Trees: relations between them [default: 1].")
+@per_column("--weight", "weights", "Relative weight of a class (default 1).", metavar="CLASS=N")
+@click.option("--mining", is_flag=True, help="Trees: also the loss of frequent subtrees (ML2).")
+@click.option("--in-order", is_flag=True, help="Trees: record i of AFTER is record i of BEFORE.")
+@click.option("--label", metavar="CLASS", help="Rows: target of the classification metric.")
 @click.option(
     "--queries",
     type=click.IntRange(1),
     metavar="N",
-    help="Also: how wrong counts by N classes come out (KL divergence; of rows).",
+    help="Rows: also KL divergence of counts by N classes.",
 )
-@click.option(
-    "--table", "as_table", is_flag=True, help="Compare records as rows, a row a person [so for CSV, Parquet]."
-)
-@click.option("--permuted", is_flag=True, help="AFTER is a permuted release: a folder or zip of records and values.")
+@click.option("--table", "as_table", is_flag=True, help="Compare rows (always for CSV and Parquet).")
+@click.option("--permuted", is_flag=True, help="AFTER is a permuted release (a folder or zip).")
 @reduce_option
 @reading_options
-@talking_options
+@printing_options
 def command(
     before: str,
     after: str,
@@ -330,19 +334,19 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Measure what the published AFTER has lost against BEFORE, what it was made of.
+    """Measure the information loss of the release AFTER against its original BEFORE.
 
-    Both are read by the schema of BEFORE; whoever made AFTER, its values may be those of the hierarchies. What AFTER
-    says of nobody in BEFORE is counted and told by classes, never by values.
+    Both are read by the schema of BEFORE, whoever made AFTER; its values may be those of the hierarchies. Values of
+    AFTER that nobody in BEFORE can have are counted by class, never shown.
 
-    Which record was made of which is not asked (but --in-order): persons that AFTER lacks count as lost entirely, and
-    in the value loss of trees they count as the mean person; relations kept, RPD and ML2 are of totals, and the value
-    loss is that of the release where nobody is left out and BEFORE has no general values of its own.
+    Records are not matched with each other, unless --in-order is given: persons missing from AFTER count as lost
+    entirely, and in the value loss of trees as the mean person; relations kept, RPD and ML2 compare totals. The value
+    loss is that of the release if nobody is suppressed and BEFORE has no general values.
 
-    Rows (CSV, Parquet) may also have ranges (20 … 34) and sets (["a","b"]). Documents and tables with keys are compared
-    as rows with --table: those of `treeanon flatten`, by the same --reduce. AFTER may be a CSV or Parquet file
-    that was made of them. With -k, what the schema names of AFTER is checked too (treeanon verify says more); rows that
-    do not look alike are also checked as a freeform release is.
+    Rows (CSV, Parquet) may have ranges (20 … 34) and sets (["a","b"]). With --table, documents and relational tables
+    are compared as the rows of `treeanon flatten`, with the same --reduce; AFTER may then be a CSV or Parquet file.
+    With -k, the classes of AFTER that the schema names are also verified (see `treeanon verify`), and rows that do not
+    look alike are verified as a freeform release.
 
     \b
     treeanon compare patients.xml out.xml -s schema.toml -k 5 -m 2 -n 1
@@ -353,7 +357,7 @@ def command(
     from treeanon.schema import Schema
 
     if weights is not None and not isinstance(weights, dict):
-        raise click.UsageError("--weight: write CLASS=N, such as age=2")
+        raise click.UsageError("--weight: must be CLASS=N, for example age=2")
     if before == after == "-":
         raise click.UsageError("only one of BEFORE and AFTER can be standard input")
     loaded = Schema.load(schema)
@@ -362,29 +366,26 @@ def command(
     of_rows = {"--label": label is not None, "--queries": queries is not None}
     reductions = reductions_of(reduced)
     if permuted:
-        from treeanon.cli.compare import compare_permuted
-
         _refuse("a permuted release", {**of_trees, **of_rows, "--weight": weights is not None, "-k": k is not None})
         found = compare_permuted(before, after, loaded, reductions, reading, quiet=quiet)
     elif any(rows) or as_table or reduced:
-        from treeanon.cli.compare import compare_rows
-
         _refuse("rows", of_trees)
         if rows[0] and not rows[1]:
-            raise click.UsageError(f"{after}: what was made of rows is a CSV or Parquet file (or --permuted)")
+            raise click.UsageError(f"{after}: a release of rows is a CSV or Parquet file (or --permuted)")
         found = compare_rows(before, after, loaded, reductions, k, label, weights, queries, reading, quiet=quiet)
     else:
-        _refuse("trees (rows are compared with --table)", of_rows)
+        _refuse("trees; compare rows with --table", of_rows)
         if k is None and (m is not None or n is not None):
-            raise click.UsageError("-m and -n say what is known to whom -k hides everybody: give -k too")
-        asked = (k, 2 if m is None else m, 1 if n is None else n)
+            raise click.UsageError("-m and -n require -k")
+        guarantee = (k, 2 if m is None else m, 1 if n is None else n)
         found = compare_trees(
-            before, after, loaded, asked, weights, reading, mining=mining, in_order=in_order, quiet=quiet
+            before, after, loaded, guarantee, weights, reading, mining=mining, in_order=in_order, quiet=quiet
         )
-    found.tell(quiet=quiet, as_json=as_json)
+    found.show(quiet=quiet, as_json=as_json)
 
 
 def _refuse(what: str, given: dict[str, bool]) -> None:
-    """Refuses options that say nothing of this kind of release."""
+    """Refuse options that do not apply to this kind of release."""
     if names := [name for name, there in given.items() if there]:
-        raise click.UsageError(f"{', '.join(names)}: not of {what}")
+        verb = "does" if len(names) == 1 else "do"
+        raise click.UsageError(f"{' and '.join(names)} {verb} not apply to {what}")

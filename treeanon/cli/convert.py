@@ -1,4 +1,4 @@
-"""`treeanon convert`: from one format to another, keeping what the schema names."""
+"""`treeanon convert`: convert records to another format, keeping what the schema names."""
 
 from __future__ import annotations
 
@@ -7,28 +7,37 @@ from typing import Any
 import click
 
 from treeanon.cli.checks import (
+    check_extra_output,
     check_folder,
     check_form,
-    check_schema_out,
     refuse_own_input,
     refuse_two_on_stdout,
     write_schema,
 )
-from treeanon.cli.options import force_option, output_option, schema_option, seed_option, talking_options
-from treeanon.cli.printing import printable, progress_bar, result, say, told_reading
+from treeanon.cli.options import (
+    Command,
+    force_option,
+    output_option,
+    printing_options,
+    schema_option,
+    schema_out_option,
+    seed_option,
+    to_option,
+)
+from treeanon.cli.printing import counted, print_result, printable, progress_bar, reading_notes, say
 from treeanon.cli.reading import Reading, read_records, reading_options
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", metavar="INPUT")
 @schema_option
 @output_option
-@click.option("--to", "target_format", metavar="FORMAT", help="Format of the output, if its name does not tell.")
-@click.option("--schema-out", metavar="FILE", help="Also write the schema by which the output is read.")
+@to_option
+@schema_out_option
 @force_option
 @seed_option
 @reading_options
-@talking_options
+@printing_options
 def command(
     source: str,
     schema: str,
@@ -41,10 +50,10 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Convert records between XML, JSON, NDJSON, trees files and tables, keeping what a schema names.
+    """Convert records between XML, JSON, NDJSON, trees files and tables, keeping what the schema names.
 
-    INPUT is a file, a folder, a glob or a zip of files, the URL of a database, or `-`. Nothing is anonymized: equal
-    siblings are merged, records come in random order, fields that the schema does not name are dropped and counted.
+    INPUT is a file, folder, glob or zip of files, the URL of a database, or `-`. Nothing is anonymized. Equal siblings
+    are merged, records are written in random order, and fields that the schema does not name are dropped and counted.
 
     \b
     treeanon convert patients.xml -s schema.toml -o patients.ndjson --schema-out schema-json.toml
@@ -63,7 +72,7 @@ def command(
     refuse_existing(output, force=force)
     check_folder(output)
     if schema_out is not None:
-        check_schema_out(schema_out, output, force=force)
+        check_extra_output(schema_out, output, force=force, option="--schema-out")
     form = output_format(output, loaded, target_format)
     check_form(loaded, form, output, schema_out)
     forest = read_records(source, loaded, reading, quiet=quiet)
@@ -75,25 +84,25 @@ def command(
         write_schema(target, loaded.source, schema_out, force=force)
     assert forest.report is not None
     counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
-    say(_told(counts, output), quiet=quiet)
+    say(_summary(counts, output), quiet=quiet)
     if missing := _never_seen(forest):
-        say(f"warning: nothing was found for: {', '.join(missing)} (are their paths right?)", quiet=quiet)
+        say(f"warning: no values found for {', '.join(missing)}; check their paths in the schema", quiet=quiet)
     kinds = {form.name, loaded.input.format}
     are_kin = kinds <= set(RELATIONAL) or kinds <= set(FLAT)
     if schema_out is None and not are_kin and forest.schema.for_format(form.name) is not forest.schema:
-        say("The paths differ in this format: --schema-out FILE writes the schema to read it by.", quiet=quiet)
-    result(counts, as_json=as_json)
+        say("Paths differ in this format; --schema-out FILE writes a schema that reads it.", quiet=quiet)
+    print_result(counts, as_json=as_json)
 
 
 def _never_seen(forest: Any) -> list[str]:
-    """The published classes that no record has."""
+    """Return the published classes that no record has."""
     found = set(forest.classes.class_of[forest.label].tolist())
     return [name for index, name in enumerate(forest.classes.names) if index not in found]
 
 
-def _told(counts: dict[str, Any], output: str) -> str:
+def _summary(counts: dict[str, Any], output: str) -> str:
     from treeanon.io.relational.urls import shown
 
-    lines = [f"{counts['records']:,} records, {counts['nodes']:,} nodes written to {shown(output)}"]
-    lines += map(printable, told_reading(counts))
+    lines = [f"{counted(counts['records'], 'record')}, {counted(counts['nodes'], 'node')} written to {shown(output)}"]
+    lines += map(printable, reading_notes(counts))
     return "\n".join(lines)

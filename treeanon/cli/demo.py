@@ -1,4 +1,4 @@
-"""`treeanon demo`: the sample hospital and clinic, ready to try."""
+"""`treeanon demo`: write the sample data with their schemas and hierarchies."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from treeanon.cli.options import force_option, talking_options
-from treeanon.cli.printing import result
+from treeanon.cli.options import force_option, printing_options
+from treeanon.cli.printing import print_result
 
 _TABLES = ("practice", "doctor", "ward", "substance", "patient", "allergy", "visit", "diagnosis", "treatment")
 _CENSUS = ("country", "gender", "marital", "occupation", "race", "salary_class", "work_class")
@@ -34,9 +34,9 @@ _FILES = {name: home for home, names in (("samples", _SAMPLES), ("schemas", _SCH
 @click.command()
 @click.argument("folder", default="treeanon-demo", metavar="[FOLDER]")
 @force_option
-@talking_options
+@printing_options
 def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
-    """Write samples (invented patients, a clinic of tables, a census), their schemas and hierarchies to a folder."""
+    """Write sample data (synthetic patients, a clinic of tables, a census), schemas and hierarchies to a folder."""
     from treeanon.errors import FileError
     from treeanon.io.output import open_output, refuse_existing
     from treeanon.resources import folder as shipped
@@ -48,19 +48,19 @@ def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
         for name in _FILES:
             (base / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise FileError(f"{folder}: cannot be made: {problem.strerror}") from None
+        raise FileError(f"{folder}: cannot be created: {problem.strerror}") from None
     for name, home in _FILES.items():
         with open_output(base / name, force=force) as stream:
             stream.write((shipped(home) / name).read_bytes())
     if not quiet and not as_json:
         click.echo(_next_steps(base))
-    result({"folder": str(base), "files": sorted(_FILES)}, as_json=as_json)
+    print_result({"folder": str(base), "files": sorted(_FILES)}, as_json=as_json)
 
 
 def _next_steps(base: Path) -> str:
     return f"""\
-In {base} are 1,000 invented patients of a hospital (XML, NDJSON), 600 of a clinic (tables), 2,000 of a
-census (a row each), and their schemas and hierarchies. Try next:
+{base} now contains synthetic data with schemas and hierarchies: 1,000 patients of a hospital (XML, NDJSON),
+600 of a clinic (tables) and 2,000 persons of a census (rows). Try next:
 
   cd {base}
   treeanon hierarchy show hierarchies/diagnosis.csv
@@ -72,4 +72,4 @@ census (a row each), and their schemas and hierarchies. Try next:
   treeanon anonymize clinic -s clinic.toml -k 5 -m 2 -n 1 -o clinic-release
   treeanon anonymize census.csv -s census.toml -k 5 --l 2 -o census-release.csv
 
-hospital-xml.toml explains the schema language by example, clinic.toml that of tables."""
+hospital-xml.toml explains the schema language by example, clinic.toml that of relational tables."""

@@ -1,4 +1,4 @@
-"""`treeanon explore`: a local page on which settings are moved, and a release of a sample follows."""
+"""`treeanon explore`: explore settings on a local page that shows the release of a sample."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
-from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
-from treeanon.cli.checks import tell_of_compiling
-from treeanon.cli.options import reduce_option, schema_option
+from treeanon.cli.checks import announce_compilation
+from treeanon.cli.options import Command, reduce_option, schema_option
+from treeanon.cli.params import AlgorithmName
 from treeanon.cli.printing import say
 from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
 
@@ -25,20 +25,14 @@ if TYPE_CHECKING:
 SAMPLE = 1000
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", metavar="INPUT")
 @schema_option
-@click.option("-k", type=click.IntRange(2), metavar="N", help="Where to begin: persons in a group.  [default: 5]")
-@click.option("-m", type=click.IntRange(1), metavar="N", help="Values an attacker may know of a person.  [default: 2]")
-@click.option("-n", type=click.IntRange(0), metavar="N", help="Relations between them they may know.  [default: 1]")
-@click.option("--l", "l", type=click.IntRange(1), metavar="N", help="Diversity in sensitive classes.  [default: 2]")
-@click.option(
-    "--algorithm",
-    "-a",
-    type=click.Choice([*TREE_ALGORITHMS, *TABLE_ALGORITHMS]),
-    metavar="NAME",
-    help="The first search.",
-)
+@click.option("-k", type=click.IntRange(2), metavar="N", help="Initial minimum group size [default: 5].")
+@click.option("-m", type=click.IntRange(1), metavar="N", help="Trees: values an attacker may know [default: 2].")
+@click.option("-n", type=click.IntRange(0), metavar="N", help="Trees: relations between them [default: 1].")
+@click.option("--l", "l", type=click.IntRange(1), metavar="N", help="l-diversity of sensitive classes [default: 2].")
+@click.option("--algorithm", "-a", type=AlgorithmName(), metavar="NAME", help="Initial search algorithm.")
 @reduce_option
 @click.option(
     "--sample",
@@ -46,12 +40,12 @@ SAMPLE = 1000
     default=SAMPLE,
     show_default=True,
     metavar="N",
-    help="Persons to work on, chosen at random.",
+    help="Number of persons, drawn at random.",
 )
-@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Where to listen.  [default: any free port]")
-@click.option("--no-browser", is_flag=True, help="Do not open a browser; open the address that is printed.")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="Port to listen on [default: any free port].")
+@click.option("--no-browser", is_flag=True, help="Print the address, but do not open a browser.")
 @reading_options
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing but the address and errors.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the address and errors.")
 def command(
     source: str,
     schema: str,
@@ -64,12 +58,12 @@ def command(
     quiet: bool,
     **start: Any,
 ) -> None:
-    """Move k, m, n, weights and the search on a page in the browser, and see what a release would be.
+    """Explore k, m, n, weights and algorithms in the browser, and see the release that they lead to.
 
-    The page shows ORIGINAL DATA of some persons, before and after, with what would be lost and who could be singled
-    out. It is served on this machine alone (127.0.0.1), to whoever has the address with its secret token; nothing
-    leaves the machine. Searches work on a sample: k of a sample is not k of the whole. A button writes the command
-    line that publishes the whole input. Ctrl-C ends it.
+    The page shows ORIGINAL DATA of some persons, before and after, with the information loss and the risks. It is
+    served on this machine only (127.0.0.1), at an address with a secret token; nothing leaves the machine. Searches
+    work on a sample: k of a sample is not k of the whole input. A button shows the command that anonymizes the whole
+    input. Press Ctrl-C to stop.
 
     \b
     treeanon explore patients.xml -s schema.toml
@@ -82,7 +76,7 @@ def command(
 
     with contextlib.closing(listening(port)) as found:
         loaded = Schema.load(schema)
-        tell_of_compiling(quiet=quiet)
+        announce_compilation(quiet=quiet)
         data = _read(source, loaded, algorithm, reductions_of(reduced), reading, quiet, trees=(start["m"], start["n"]))
         ground = ground_of(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))
         del data
@@ -90,11 +84,11 @@ def command(
 
 
 def _need_extra() -> None:
-    """UsageError that says what to install, if it is not there."""
+    """Raise UsageError with the command to install what is missing."""
     if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
         from treeanon.errors import UsageError
 
-        raise UsageError("explore needs Starlette and uvicorn: pip install 'treeanon[explore]'")
+        raise UsageError("explore requires Starlette and uvicorn: pip install 'treeanon[explore]'")
 
 
 def _read(
@@ -107,7 +101,7 @@ def _read(
     *,
     trees: tuple[int | None, ...],
 ) -> Any:
-    """The trees of the input; or its rows, as `anonymize` would take them by the same options."""
+    """Read the input as trees or as rows, as `anonymize` would with the same options."""
     from treeanon.io.reading import input_format
     from treeanon.schema.model import FLAT
 
@@ -118,7 +112,7 @@ def _read(
 
 
 def _serve(ground: ExploredData, start: dict[str, Any], found: socket, *, no_browser: bool, quiet: bool) -> None:
-    """Serves the page until Ctrl-C."""
+    """Serve the page until Ctrl-C."""
     from treeanon.explore.access import Access
     from treeanon.explore.server import server_of
     from treeanon.explore.session import Session
@@ -132,13 +126,13 @@ def _serve(ground: ExploredData, start: dict[str, Any], found: socket, *, no_bro
         click.echo(f"open {access.address(access.token)}", err=True)
         if not no_browser and access.once is not None:
             webbrowser.open(access.address(access.once))
-        # A signal ends the server first, then raises what it would have raised before.
+        # A signal stops the server first, then raises as usual.
         with contextlib.suppress(KeyboardInterrupt):
             server_of(session, settings, access).run(sockets=[found])
-        say("ended", quiet=quiet)
+        say("stopped", quiet=quiet)
 
 
 def _about(ground: ExploredData) -> str:
     things = "persons" if ground.kind == "trees" else "rows"
     part = f"all {ground.total:,} {things}" if ground.whole else f"{ground.persons:,} of {ground.total:,} {things}"
-    return f"exploring {part}; the page shows original data; Ctrl-C ends it"
+    return f"Exploring {part}. The page shows original data. Press Ctrl-C to stop."

@@ -1,4 +1,4 @@
-"""`treeanon flatten`: records as one table, a row a person."""
+"""`treeanon flatten`: convert records to one table with a row per person."""
 
 from __future__ import annotations
 
@@ -7,32 +7,42 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.checks import (
+    check_extra_output,
     check_folder,
-    check_schema_out,
     refuse_hierarchies,
     refuse_own_input,
     refuse_two_on_stdout,
     write_schema,
 )
-from treeanon.cli.options import force_option, output_option, reduce_option, schema_option, seed_option, talking_options
-from treeanon.cli.printing import printable, result, say, told_reading
+from treeanon.cli.options import (
+    Command,
+    force_option,
+    output_option,
+    printing_options,
+    reduce_option,
+    schema_option,
+    schema_out_option,
+    seed_option,
+    to_option,
+)
+from treeanon.cli.printing import counted, print_result, printable, reading_notes, say
 from treeanon.cli.reading import Reading, read_records, reading_options, reductions_of
 
 if TYPE_CHECKING:
     from treeanon.table import Table
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", metavar="INPUT")
 @schema_option
 @output_option
 @reduce_option
-@click.option("--to", "target_format", metavar="FORMAT", help="csv or parquet, if the output's name does not tell.")
-@click.option("--schema-out", metavar="FILE", help="Also write the schema by which the table is read.")
+@to_option
+@schema_out_option
 @force_option
 @seed_option
 @reading_options
-@talking_options
+@printing_options
 def command(
     source: str,
     schema: str,
@@ -46,10 +56,10 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Make one table of records: a row for every person, a column for every class of the schema.
+    """Convert records to one table: a row for every person, a column for every class of the schema.
 
-    A class that occurs several times in a record needs a reduction: nothing is chosen silently. Nothing is anonymized;
-    rows come in random order.
+    A class that occurs several times in a record requires a reduction. Nothing is anonymized; rows are written in
+    random order.
 
     \b
     treeanon flatten patients.xml -s schema.toml -o patients.csv --reduce disease=set --reduce cost=mean
@@ -68,7 +78,7 @@ def command(
     refuse_existing(output, force=force)
     check_folder(output)
     if schema_out is not None:
-        check_schema_out(schema_out, output, force=force)
+        check_extra_output(schema_out, output, force=force, option="--schema-out")
     form = table_format(output, target_format)
     forest = read_records(source, loaded, reading, quiet=quiet)
     table = flatten(forest, reductions)
@@ -76,8 +86,8 @@ def command(
     if schema_out is not None:
         write_schema(table_schema(table, form), loaded.source, schema_out, force=force)
     counts = _counts(table, reductions)
-    say(_told(counts, output), quiet=quiet)
-    result(counts, as_json=as_json)
+    say(_summary(counts, output), quiet=quiet)
+    print_result(counts, as_json=as_json)
 
 
 def _counts(table: Table, reductions: dict[str, str]) -> dict[str, Any]:
@@ -95,7 +105,7 @@ def _counts(table: Table, reductions: dict[str, str]) -> dict[str, Any]:
     return {"rows": len(table), "columns": columns, **(table.report.as_dict() if table.report else {})}
 
 
-def _told(counts: dict[str, Any], output: str) -> str:
-    lines = [f"{counts['rows']:,} rows, {len(counts['columns'])} columns written to {output}"]
-    lines += told_reading(counts)
+def _summary(counts: dict[str, Any], output: str) -> str:
+    lines = [f"{counted(counts['rows'], 'row')}, {counted(len(counts['columns']), 'column')} written to {output}"]
+    lines += reading_notes(counts)
     return "\n".join(map(printable, lines))

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
-from treeanon.cli.options import force_option, output_option, talking_options
-from treeanon.cli.printing import printable, result, say
+from treeanon.cli.options import force_option, output_option, printing_options
+from treeanon.cli.printing import print_result, printable, say
 
 if TYPE_CHECKING:
     from treeanon.hierarchy import Builder, Hierarchy
 
-_SCHEMA = click.option("--schema", "-s", metavar="FILE", help="The schema (TOML) that reads INPUT.")
-_CLASS = click.option("--class", "class_name", metavar="NAME", help="The class of the schema whose values are meant.")
-_TO = click.option("--to", type=click.Choice(["csv", "json"]), help="Form of the output, if its name does not tell.")
+_SCHEMA = click.option("--schema", "-s", metavar="FILE", help="Schema of INPUT (TOML).")
+_CLASS = click.option("--class", "class_name", metavar="NAME", help="Class of the schema whose values are used.")
+_TO = click.option("--to", type=click.Choice(["csv", "json"]), help="Format of the output [default: by its name].")
 _FORMS = (".csv", ".json")
 
 
@@ -24,22 +24,22 @@ _FORMS = (".csv", ".json")
 def command() -> None:
     """Build, show, check and convert generalization hierarchies.
 
-    A hierarchy's file is ARX's CSV (one row per value: value, level 1, …, top) or JSON ({"child": "parent"}).
+    A hierarchy file is CSV as in ARX (one row per value: value, level 1, …, top) or JSON ({"child": "parent"}).
     """
 
 
 @command.command()
 @click.argument("file")
-@click.option("--depth", type=click.IntRange(0), metavar="N", help="Show no more than N levels below the root.")
-@click.option("--children", type=click.IntRange(1), metavar="N", help="Show no more than N children of a node.")
-@talking_options
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Show at most N levels below the root.")
+@click.option("--children", type=click.IntRange(1), metavar="N", help="Show at most N children of a node.")
+@printing_options
 def show(file: str, depth: int | None, children: int | None, quiet: bool, as_json: bool) -> None:
-    """Draw the tree of a hierarchy's FILE (.csv or .json)."""
+    """Draw the tree of a hierarchy FILE (.csv or .json)."""
     from treeanon.hierarchy import read_hierarchy, render
 
     hierarchy = read_hierarchy(Path(file))
     if as_json:
-        result(_numbers(hierarchy), as_json=True)
+        print_result(_numbers(hierarchy), as_json=True)
     else:
         click.echo(render(hierarchy, max_depth=depth, max_children=children))
 
@@ -49,8 +49,8 @@ def show(file: str, depth: int | None, children: int | None, quiet: bool, as_jso
 @click.argument("source", required=False, metavar="[INPUT]")
 @_SCHEMA
 @_CLASS
-@click.option("--show-values", is_flag=True, help="List the unknown values. These are values of the data.")
-@talking_options
+@click.option("--show-values", is_flag=True, help="List the unknown values, which are values of the data.")
+@printing_options
 def check(
     file: str,
     source: str | None,
@@ -60,15 +60,15 @@ def check(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Check that FILE is one tree, and that it knows all values of a class in INPUT, if one is given.
+    """Check that FILE is a tree, and that it contains all values of a class in INPUT, if one is given.
 
-    Exit code 2: it is no tree, or there are values that it does not know.
+    Exit code 2: it is not a tree, or does not contain all values.
     """
     from treeanon.hierarchy import read_hierarchy
 
     hierarchy = read_hierarchy(Path(file))
     found = _numbers(hierarchy)
-    told = [_told(file, found)]
+    lines = [_counts_text(file, found)]
     unknown: dict[str, int] = {}
     if _asks_for_data(source, schema, class_name):
         from treeanon.infer.stats import class_values
@@ -76,12 +76,12 @@ def check(
         _, values = class_values(source or "", schema or "", class_name or "")
         unknown = {text: times for text, times in values.items() if hierarchy.find(text) is None}
         found |= {"values": len(values), "unknown_values": len(unknown), "unknown_occurrences": sum(unknown.values())}
-        told.append(_told_unknown(values, unknown, show_values=show_values))
+        lines.append(_unknown_text(values, unknown, show_values=show_values))
         if show_values:
             found["unknown"] = unknown
     if not as_json:
-        say("\n".join(told), quiet=quiet and not unknown)
-    result(found, as_json=as_json)
+        say("\n".join(lines), quiet=quiet and not unknown)
+    print_result(found, as_json=as_json)
     if unknown:
         raise click.exceptions.Exit(2)
 
@@ -91,9 +91,9 @@ def check(
 @output_option
 @_TO
 @force_option
-@talking_options
+@printing_options
 def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as_json: bool) -> None:
-    """Write the hierarchy in FILE in its other form: CSV or JSON, by the ending of the output."""
+    """Convert the hierarchy in FILE to CSV or JSON, by the ending of the output."""
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([file], [output])
     from treeanon.hierarchy import read_hierarchy
@@ -105,18 +105,18 @@ def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as
 @click.argument("source", required=False, metavar="[INPUT]")
 @_SCHEMA
 @_CLASS
-@click.option("--values", metavar="FILE", help="Values, one per line, instead of INPUT; `-` is standard input.")
-@click.option("--intervals", metavar="W,W,…", help="Widths of nested intervals, such as 5,10,20.")
-@click.option("--min", "low", metavar="N", help="The least number there can be.")
-@click.option("--max", "high", metavar="N", help="The greatest number there can be.")
+@click.option("--values", metavar="FILE", help="Read values, one per line, instead of INPUT; - is standard input.")
+@click.option("--intervals", metavar="W,W,…", help="Widths of nested intervals, for example 5,10,20.")
+@click.option("--min", "low", metavar="N", help="Minimum of the numbers.")
+@click.option("--max", "high", metavar="N", help="Maximum of the numbers.")
 @click.option("--dates", metavar="LEVEL,…", help="Periods: day, month, quarter, year, decade, century.")
-@click.option("--prefix", metavar="N,N,…", help="First characters that each level keeps, such as 3,2,1.")
-@click.option("--groups", type=int, metavar="N", help="Neighbors in order that make a group.")
-@click.option("--flat", is_flag=True, help="The value, or nothing.")
+@click.option("--prefix", metavar="N,N,…", help="Lengths of the prefixes of each level, for example 3,2,1.")
+@click.option("--groups", type=int, metavar="N", help="Number of consecutive values in a group.")
+@click.option("--flat", is_flag=True, help="One level: the value or the root.")
 @output_option
 @_TO
 @force_option
-@talking_options
+@printing_options
 def build(
     source: str | None,
     schema: str | None,
@@ -135,10 +135,10 @@ def build(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Build a hierarchy and write it to a file. What is built from values holds them: keep it as safe as the data.
+    """Build a hierarchy and write it to a file. A hierarchy built from values contains them: protect it like the data.
 
-    From INPUT by the builder that a schema names (or the one given here), from a list of values, or from whole
-    numbers between bounds:
+    Values come from INPUT, with the builder that the schema or an option names, from a list, or are the whole numbers
+    between two bounds:
 
     \b
     treeanon hierarchy build patients.xml -s schema.toml --class zip -o zip.csv
@@ -153,17 +153,17 @@ def build(
     table = _builder_table(intervals, low, high, dates, prefix, groups, flat=flat)
     if _asks_for_data(source, schema, class_name):
         if values is not None:
-            raise click.UsageError("--values and INPUT are two sources of values; choose one")
+            raise click.UsageError("choose one of --values and INPUT")
         spec, found = class_values(source or "", schema or "", class_name or "")
         builder: Builder | Hierarchy = _builder_of(table, spec.type) if table else spec.hierarchy
         texts = list(found)
     else:
         builder = _builder_of(table, None)
         if values is None and not ("intervals" in table and low is not None and high is not None):
-            raise click.UsageError("there are no values: name INPUT with --schema and --class, or --values FILE")
+            raise click.UsageError("no values: give INPUT with --schema and --class, or --values FILE")
         texts = listed_values(values) if values is not None else []
     made = builder if isinstance(builder, Hierarchy) else builder.build(texts)
-    _told_unplaced(made, texts, quiet=quiet)
+    _note_unplaced(made, texts, quiet=quiet)
     _write(made, output, to, force=force, quiet=quiet, as_json=as_json)
 
 
@@ -177,7 +177,7 @@ def _builder_table(
     *,
     flat: bool,
 ) -> dict[str, object]:
-    """The builder that the options describe, as a schema's table; empty if they describe none."""
+    """Return the builder of the options as a table of a schema; empty if no option names one."""
     given: dict[str, object | None] = {
         "intervals": None if intervals is None else [_number(part, "--intervals") for part in intervals.split(",")],
         "min": None if low is None else _number(low, "--min"),
@@ -198,19 +198,19 @@ def _number(text: str, option: str) -> int | float:
     try:
         return float(text)
     except ValueError:
-        raise click.UsageError(f"{option}: a number is expected") from None
+        raise click.UsageError(f"{option}: must be a number") from None
 
 
 def _builder_of(table: dict[str, object], value_type: str | None) -> Builder:
-    """The builder of a table; without a type, the one that the builder itself needs."""
+    """Return the builder of a table; without a type, with the one that the builder requires."""
     from treeanon.hierarchy import parse_builder
 
     if value_type is None:
         value_type = "date" if "dates" in table else _number_type(table) if "intervals" in table else "text"
     builder, problems = parse_builder(table, value_type)
     if builder is None:
-        told = "; ".join(f"--{key}: {message}" if key in table else message for key, message in problems)
-        raise click.UsageError(told)
+        reasons = "; ".join(f"--{key}: {message}" if key in table else message for key, message in problems)
+        raise click.UsageError(reasons)
     return builder
 
 
@@ -221,15 +221,15 @@ def _number_type(table: dict[str, object]) -> str:
 
 
 def _asks_for_data(source: str | None, schema: str | None, class_name: str | None) -> bool:
-    """Whether values of an input are meant; all three must be given, or none."""
+    """Return whether values of an input are used; all three must be given, or none."""
     given = [source, schema, class_name]
     if any(given) and not all(given):
-        raise click.UsageError("INPUT, --schema and --class go together; give all three")
+        raise click.UsageError("INPUT, --schema and --class must be given together")
     return all(given)
 
 
 def _numbers(hierarchy: Hierarchy) -> dict[str, Any]:
-    """What there is to count in a hierarchy."""
+    """Return the counts of a hierarchy."""
     import numpy as np
 
     depths = hierarchy.depth[hierarchy.leaf_nodes]
@@ -242,21 +242,21 @@ def _numbers(hierarchy: Hierarchy) -> dict[str, Any]:
     }
 
 
-def _told(file: str, found: dict[str, Any]) -> str:
+def _counts_text(file: str, found: dict[str, Any]) -> str:
     levels = ", ".join(f"{count:,}" for count in found["levels"])
-    balanced = "balanced" if found["balanced"] else "not balanced (leaves lie at different depths, which is fine)"
+    balanced = "balanced" if found["balanced"] else "not balanced (leaves at different depths are allowed)"
     return (
-        f"{file} is one tree: {found['leaves']:,} leaves, {found['nodes']:,} nodes, height {found['height']}\n"
+        f"{file} is a tree: {found['leaves']:,} leaves, {found['nodes']:,} nodes, height {found['height']}\n"
         f"{balanced}\n"
         f"nodes by level, from the root: {levels}"
     )
 
 
-def _told_unknown(values: dict[str, int], unknown: dict[str, int], *, show_values: bool) -> str:
+def _unknown_text(values: dict[str, int], unknown: dict[str, int], *, show_values: bool) -> str:
     if not unknown:
-        return f"it knows all {len(values):,} values of the class"
+        return f"contains all {len(values):,} values of the class"
     text = (
-        f"it does not know {len(unknown):,} of the {len(values):,} values of the class"
+        f"does not contain {len(unknown):,} of the {len(values):,} values of the class"
         f" ({sum(unknown.values()):,} occurrences)"
     )
     if not show_values:
@@ -264,24 +264,23 @@ def _told_unknown(values: dict[str, int], unknown: dict[str, int], *, show_value
     return "\n".join([f"{text}:", *(f"  {times:>9,}  {printable(value)}" for value, times in unknown.items())])
 
 
-def _told_unplaced(hierarchy: Hierarchy, texts: list[str], *, quiet: bool) -> None:
+def _note_unplaced(hierarchy: Hierarchy, texts: list[str], *, quiet: bool) -> None:
     missing = sum(hierarchy.find(text) is None for text in texts)
     if missing:
-        told = f"{missing:,} of {len(texts):,} values have no place in the hierarchy (wrong type, or out of range)"
-        say(told, quiet=quiet)
+        say(f"warning: {missing:,} of {len(texts):,} values are outside the hierarchy (type or range)", quiet=quiet)
 
 
 def _write(hierarchy: Hierarchy, output: str, to: str | None, *, force: bool, quiet: bool, as_json: bool) -> None:
-    """Writes a hierarchy in the form asked for, or that the name means."""
+    """Write a hierarchy in the format requested, or that of the file name."""
     from treeanon.hierarchy import dump_hierarchy
     from treeanon.io.output import open_output
     from treeanon.io.sources import plain_name
 
     form = to or Path(plain_name(output)).suffix.removeprefix(".")
     if f".{form}" not in _FORMS:
-        raise click.UsageError(f"{output}: name a file that ends in .csv or .json, or say --to csv or --to json")
+        raise click.UsageError(f"{output}: must end in .csv or .json (or give --to csv or --to json)")
     text = dump_hierarchy(hierarchy, form)
     with open_output(output, force=force) as stream:
         stream.write(text.encode())
     say(f"{len(hierarchy):,} nodes written to {output}", quiet=quiet or output == "-")
-    result({"output": output, **_numbers(hierarchy)}, as_json=as_json)
+    print_result({"output": output, **_numbers(hierarchy)}, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`treeanon init`: a commented schema from a sample of the input."""
+"""`treeanon init`: write a commented schema from a sample of the input."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
-from treeanon.cli.options import force_option, talking_options
-from treeanon.cli.printing import printable, result, say
-from treeanon.cli.reading import delimiter_option
+from treeanon.cli.options import Command, delimiter_option, force_option, from_option, printing_options
+from treeanon.cli.printing import print_result, printable, say
 
 if TYPE_CHECKING:
     from treeanon.infer import Findings
@@ -18,20 +17,18 @@ if TYPE_CHECKING:
 _COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", metavar="INPUT")
-@click.option("--output", "-o", default="-", metavar="FILE", help="The schema to write [default: standard output].")
-@click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if it does not tell.")
+@click.option("--output", "-o", default="-", metavar="FILE", help="Schema to write [default: standard output].")
+@from_option
 @delimiter_option
+@click.option("--record", metavar="PATH", help='Path of a person: patients[], patients/patient or "."; or a table.')
 @click.option(
-    "--record", metavar="PATH", help='Where one person is: patients[], patients/patient or "."; of tables, a table.'
+    "--sample", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Number of records to read."
 )
-@click.option(
-    "--sample", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Records to look at."
-)
-@click.option("--explain", is_flag=True, help="Print a table of what was found and why, on standard error.")
+@click.option("--explain", is_flag=True, help="Print the findings with reasons on standard error.")
 @force_option
-@talking_options
+@printing_options
 def command(
     source: str,
     output: str,
@@ -44,17 +41,17 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Look at the first records of INPUT and write a commented schema for it.
+    """Read the first records of INPUT and write a commented schema for it.
 
-    INPUT is a file, a folder, a glob or a zip of files, the URL of a database (or env:NAME that holds it), or `-`.
-    The schema works as it is, and is a proposal: read its comments and correct it. It holds names, counts and rounded
-    ranges, but no value of the data (except constants that tell kinds of items in one array apart).
+    INPUT is a file, folder, glob or zip of files, the URL of a database (or env:NAME that contains it), or `-`. The
+    schema is a working proposal: read its comments and correct it. It contains names, counts and rounded ranges, but no
+    values of the data (except constants that distinguish kinds of items in one array).
 
-    Of a CSV or Parquet file each row is a person. Hierarchies beside it (people_hierarchy_age.csv, as ARX calls them,
-    or hierarchies/age.csv) are taken if they know all values of their column.
+    In a CSV or Parquet file each row is a person. Hierarchy files beside it (people_hierarchy_age.csv, as named by ARX,
+    or hierarchies/age.csv) are used if they contain all values of their column.
 
-    Tables are tied by foreign keys. Those that the input does not declare are looked for by names and values, and
-    stand in the schema, each with its reason: check them.
+    Tables are tied by foreign keys. Keys that the input does not declare are inferred from names and values, and
+    listed in the schema with the reason: check them.
 
     \b
     treeanon init patients.xml -o schema.toml
@@ -67,7 +64,7 @@ def command(
     from treeanon.io.output import open_output, refuse_existing
 
     if not output.lower().endswith(".toml"):
-        # A schema may well lie in the folder of the data.
+        # A schema may be written to the folder of the data.
         refuse_own_input([source], [output])
     refuse_existing(output, force=force)
     home = "." if output == "-" else os.path.dirname(os.path.abspath(output))  # noqa: PTH100, PTH120
@@ -79,23 +76,23 @@ def command(
     for warning in findings.warnings:
         say(printable(f"note: {warning}"), quiet=quiet)
     if output != "-":
-        say(_told(findings, output), quiet=quiet)
-    result(findings.as_dict(), as_json=as_json)
+        say(_summary(findings, output), quiet=quiet)
+    print_result(findings.as_dict(), as_json=as_json)
 
 
-def _told(findings: Findings, output: str) -> str:
+def _summary(findings: Findings, output: str) -> str:
     published = sum(found.published for found in findings.classes)
     lines = [
         f"{output}: {published} classes to publish, {len(findings.classes) - published} withheld, "
-        f"{len(findings.left_out)} places left out (from {findings.extent})"
+        f"{len(findings.left_out)} paths left out (from {findings.extent})"
     ]
     then = f"anonymize INPUT -s {output} -k 5 -o OUTPUT" if findings.is_flat else f"convert INPUT -s {output} -o OUTPUT"
-    lines.append(f"Read and correct it, then try: treeanon {then}")
+    lines.append(f"Review the schema, then run: treeanon {then}")
     return "\n".join(lines)
 
 
 def _table(findings: Findings) -> str:
-    """What was found, as a table of text."""
+    """Return the findings as a table of text."""
     rows = [_COLUMNS]
     for found in findings.classes:
         path = found.name if found.path is None else found.path.text(slashed=findings.slashed)
@@ -107,7 +104,7 @@ def _table(findings: Findings) -> str:
 
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    """One row: numbers to the right, the reason as long as it is."""
+    """Return one row: numbers right-aligned, the reason in full."""
     cells = [
         cell.rjust(width) if title in ("records", "distinct") else cell.ljust(width)
         for cell, width, title in zip(row[:-1], widths, _COLUMNS, strict=False)

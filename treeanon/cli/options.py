@@ -1,40 +1,112 @@
-"""Options that commands share, and how their help is laid out."""
+"""Options that commands share, and the layout of their help."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import click
 
-if TYPE_CHECKING:
-    pass
-
 F = TypeVar("F", bound=Callable[..., Any])
-
 FORMS = ("distinct", "frequency", "entropy", "recursive")
-
 DISTANCES = ("equal", "ordered", "hierarchical")
-
 MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd")
 
+_WIDEST = 22
+"""Columns of an option with its value; longer ones have a line of their own."""
 
-class Sectioned(click.Command):
-    """A command whose help lists its options in sections; `sections` has the names of their parameters by title."""
+_SHOWS_ALL = "treeanon.cli.help_all"
 
-    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+
+class Command(click.Command):
+    """A command whose help lists its options in groups.
+
+    `groups` has the parameters of each group by its title; options of no group come first, as `others`. Those in `rare`
+    are listed by `--help-all` only, so that `--help` fits two screens.
+    """
+
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Guarantee": ("k", "m", "n", "attacker", "negative", *MODEL_PARAMETERS),
+        "Search": ("algorithm", "params", "effort", "weights", "max_suppressed", "max_loss"),
+        "Tables": ("as_table", "reduced", "publish", "release", "rest"),
+        "Input and output": (
+            "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
+            "audience", "engine", "sample", "on_error", "strict", "show_values", "seed", "force",
+        ),
+        "General": ("jobs", "quiet", "as_json", "help_all", "help"),
+    }  # fmt: skip
+    others: ClassVar[str] = "Options"
+    rare: ClassVar[frozenset[str]] = frozenset(("delimiter", "on_error", "strict", "show_values", "seed", "jobs"))
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with --help-all where --help does not list all."""
+        params = super().get_params(ctx)
+        if not any(param.name in self.rare for param in params):
+            return params
+        return [*params[:-1], _HELP_ALL, params[-1]]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the options, those of no section last."""
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        left = {option.name: record for option in options if (record := option.get_help_record(ctx))}
-        for title, names in self.sections.items():
-            records = [left.pop(name) for name in names if name in left]
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
-        with formatter.section("Options" if not self.sections else "Reading and printing"):
-            formatter.write_dl(list(left.values()))
+        """Write the options in groups, their texts in one column."""
+        hidden = () if ctx.meta.get(_SHOWS_ALL) else self.rare
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option) and one.name not in hidden]
+        # Click gives its own option --help a name of its own.
+        names = {"--help": "help"}
+        records = {names.get(one.opts[-1], one.name): record for one in options if (record := one.get_help_record(ctx))}
+        width = min(_WIDEST, max(len(flag) for flag, _ in records.values()))
+        # An option that two groups name is of the first one.
+        grouped = {
+            title: [records.pop(name) for name in members if name in records] for title, members in self.groups.items()
+        }
+        for title, members in {self.others: list(records.values()), **grouped}.items():
+            _write_group(formatter, title, members, width)
+
+
+def _write_group(formatter: click.HelpFormatter, title: str, records: Sequence[tuple[str, str]], width: int) -> None:
+    if records:
+        with formatter.section(title):
+            formatter.write_dl([(flag.ljust(width), text) for flag, text in records], col_max=width)
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_SHOWS_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+_HELP_ALL = click.Option(
+    ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help="Show all options."
+)
+
+schema_option = click.option("--schema", "-s", required=True, metavar="FILE", help="Schema of the input (TOML).")
+output_option = click.option(
+    "--output", "-o", required=True, metavar="PATH", help="File, folder, .zip, database URL or -."
+)
+from_option = click.option("--from", "source_format", metavar="FORMAT", help="Format of the input.")
+to_option = click.option("--to", "target_format", metavar="FORMAT", help="Format of the output [default: by its name].")
+schema_out_option = click.option("--schema-out", metavar="FILE", help="Also write the schema of the output.")
+force_option = click.option("--force", is_flag=True, help="Replace existing output.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(0), metavar="N", help="Seed for repeatable tests; never for publishing."
+)
+delimiter_option = click.option(
+    "--delimiter", default="", metavar="C", help="Delimiter of CSV files, or tab [default: detected]."
+)
+reduce_option = click.option(
+    "--reduce",
+    "reduced",
+    multiple=True,
+    metavar="CLASS=HOW",
+    help="Repeated values: count, min, max, mean, mode or set.",
+)
+algorithm_metavar = "NAME"
+
+
+def printing_options(command: F) -> F:
+    """Add the options of every command about what it prints."""
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
+    quiet = click.option("--quiet", "-q", is_flag=True, help="Print only errors (and the result of --json).")
+    return quiet(as_json(command))
 
 
 class PerColumn(click.ParamType):  # type: ignore[type-arg]
@@ -46,7 +118,7 @@ class PerColumn(click.ParamType):  # type: ignore[type-arg]
         self.whole = whole
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int | float]:
-        """The class (empty: all of them) and the number."""
+        """Return the class (empty: all of them) and the number."""
         if isinstance(value, tuple):
             return value
         column, _, text = str(value).rpartition("=")
@@ -60,91 +132,52 @@ class PerColumn(click.ParamType):  # type: ignore[type-arg]
 def _gathered(
     ctx: click.Context, param: click.Parameter, given: tuple[tuple[str, int | float], ...]
 ) -> int | float | dict[str, int | float] | None:
-    """One number for all columns, or one for each of those named: "" are the others, which want no diversity."""
+    """Return one number for all columns, or one for each of those named; "" stands for the others, for which l is 1."""
     if not given:
         return None
     if any(column == "" for column, _ in given):
         if len(given) == 1:
             return given[0][1]
         if param.name != "l" or dict(given)[""] != 1:
-            more = "; --l 1 beside them: none for the others" if param.name == "l" else ""
+            more = "; beside them only --l 1 (no diversity for the other classes)" if param.name == "l" else ""
             raise click.BadParameter(f"give one number for all classes, or CLASS=N for each{more}", ctx, param)
     if len({column for column, _ in given}) < len(given):
-        raise click.BadParameter("a class has two numbers", ctx, param)
+        raise click.BadParameter("a class is given twice", ctx, param)
     return dict(given)
 
 
 def per_column(flag: str, name: str, text: str, *, whole: bool = False, metavar: str = "[CLASS=]X") -> Callable[[F], F]:
-    """An option that is one number for all sensitive classes, or one for each that is named."""
+    """Return an option that takes one number for all sensitive classes, or one for each that is named."""
     return click.option(
         flag, name, multiple=True, type=PerColumn(whole=whole), callback=_gathered, metavar=metavar, help=text
     )
 
 
+_MODEL_OPTIONS: tuple[Callable[..., Any], ...] = (
+    per_column("--l", "l", "l-diversity of sensitive classes; 1: none required.", metavar="[CLASS=]N"),
+    click.option(
+        "--diversity",
+        type=click.Choice(FORMS),
+        default="distinct",
+        metavar="FORM",
+        help="distinct [default], frequency, entropy, recursive.",
+    ),
+    click.option("--c", "c", type=float, metavar="X", help="c of recursive (c,l)-diversity."),
+    per_column("--alpha", "alpha", "(alpha,k): maximum share of a sensitive value."),
+    per_column("--p", "p", "p-sensitive: distinct sensitive values in a group.", whole=True, metavar="[CLASS=]N"),
+    per_column("--t", "t", "t-closeness: maximum distance from the whole table."),
+    click.option(
+        "--emd",
+        type=click.Choice(DISTANCES),
+        default="equal",
+        metavar="DISTANCE",
+        help="Of --t: equal [default], ordered or hierarchical.",
+    ),
+)
+
+
 def model_options(command: F) -> F:
-    """Options for the privacy models beyond k; each of what it takes for every sensitive class, or for one."""
-    for option in reversed(
-        (
-            per_column("--l", "l", "Diversity in sensitive classes; 1: none is wanted there.", metavar="[CLASS=]N"),
-            click.option(
-                "--diversity",
-                type=click.Choice(FORMS),
-                default="distinct",
-                show_default=True,
-                help="What --l counts: N values, none more frequent than 1/N, their entropy, recursive (c,l).",
-            ),
-            click.option("--c", "c", type=float, metavar="X", help="recursive: most frequent < c times the rest."),
-            per_column("--alpha", "alpha", "(alpha,k): no value in more than this share of a group."),
-            per_column("--t", "t", "t-closeness: values spread as in the whole table, up to t."),
-            click.option(
-                "--emd",
-                type=click.Choice(DISTANCES),
-                default="equal",
-                show_default=True,
-                help="--t: how far one value is from another.",
-            ),
-            per_column("--p", "p", "p-sensitive: at least p values in a group.", whole=True, metavar="[CLASS=]N"),
-        )
-    ):
+    """Add the parameters of privacy models beyond k."""
+    for option in reversed(_MODEL_OPTIONS):
         command = option(command)
     return command
-
-
-reduce_option = click.option(
-    "--reduce",
-    "reduced",
-    multiple=True,
-    metavar="CLASS=HOW",
-    help="How several values of a class become one: count, min, max, mean, mode or set. May be repeated.",
-)
-
-schema_option = click.option(
-    "--schema", "-s", required=True, metavar="FILE", help="The schema (TOML) that names what may be published."
-)
-
-output_option = click.option(
-    "--output",
-    "-o",
-    required=True,
-    metavar="PATH",
-    help="Where to write: a file, `-` (standard output), a folder or .zip, a database's URL; .gz and .zst compress.",
-)
-
-force_option = click.option("--force", is_flag=True, help="Replace the output if it exists.")
-
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Repeatable random order. For tests only: do not publish a seeded release.",
-)
-
-
-def talking_options(command: F) -> F:
-    """Options of every command about what it prints."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")(
-        command
-    )
-    return click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors (and the result of --json).")(
-        command
-    )

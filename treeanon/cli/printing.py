@@ -1,4 +1,4 @@
-"""Print messages, progress and results."""
+"""Print messages, progress and results; notes about what reading left out."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    pass
 
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool, unit: str = "steps") -> Iterator[Bar | None]:
-    """A progress callback that draws on standard error; None unless that is a terminal. `unit` is what is counted."""
+    """Provide a progress callback that draws on standard error; None unless that is a terminal.
+
+    `unit` is what is counted.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -30,15 +30,15 @@ def progress_bar(label: str, *, quiet: bool, unit: str = "steps") -> Iterator[Ba
 
 
 class Bar:
-    """One line that tells what long work does and how far it is; nothing for work of under half a second.
+    """One line with the stage and the progress of long work; nothing for work of under half a second.
 
-    Where the whole is known: the share, and how long the rest takes at the pace since that was first told. Else what is
-    done, and for how long.
+    If the total is known, it shows the share and the estimated time left, by the pace since the total was first
+    reported; else the amount done and the time elapsed.
     """
 
     def __init__(self, label: str, unit: str = "steps") -> None:
         self.unit, self.drawn = unit, 0.0
-        # Work may be told of by one thread and the line be taken away by another.
+        # One thread may report progress while another closes the line.
         self._lock, self._is_closed = threading.Lock(), False
         self._begin(label)
 
@@ -49,7 +49,7 @@ class Bar:
         self.first = (self.started, 0)
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Draws how far the work is, ten times a second at most."""
+        """Draw the progress, at most ten times a second."""
         with self._lock:
             if total is not None and self.total is None:
                 self.first = (time.monotonic(), done)
@@ -57,7 +57,7 @@ class Bar:
             self._draw(0.1)
 
     def stage(self, label: str) -> Bar:
-        """The same line for what is done now."""
+        """Start the next stage in the same line."""
         with self._lock:
             self._begin(label)
             if self.drawn:
@@ -65,13 +65,13 @@ class Bar:
         return self
 
     def tick(self) -> None:
-        """Draws the time that has passed, where nothing else tells that work goes on."""
+        """Draw the time elapsed, where nothing else shows that work goes on."""
         with self._lock:
             if self.total is None:
                 self._draw(1.0)
 
     def close(self) -> None:
-        """Takes the line away."""
+        """Clear the line."""
         with self._lock:
             self._is_closed = True
             if self.drawn:
@@ -95,7 +95,7 @@ class Bar:
         click.echo(f"\r\x1b[K{text}", err=True, nl=False)
 
     def _left(self, now: float) -> str:
-        """How long the rest takes; nothing where the pace is not known yet."""
+        """Return the time left; nothing while the pace is not known yet."""
         begun, done = self.first
         if now - begun < 1 or self.done <= done or not self.total:
             return ""
@@ -103,47 +103,47 @@ class Bar:
 
 
 def say(text: str, *, quiet: bool) -> None:
-    """Tells something on standard error."""
+    """Print a message on standard error."""
     if not quiet:
         # Names of files and classes may hold what would steer the terminal.
         click.echo("\n".join(map(printable, text.split("\n"))), err=True)
 
 
-def result(values: Mapping[str, Any], *, as_json: bool) -> None:
-    """Prints a result as JSON, if asked for."""
+def print_result(values: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a result as JSON, if --json is given."""
     if as_json:
         click.echo(json.dumps(values, indent=2, ensure_ascii=False))
 
 
-def told_reading(counts: Mapping[str, Any]) -> list[str]:
-    """Lines that tell what reading left out."""
+def reading_notes(counts: Mapping[str, Any]) -> list[str]:
+    """Return lines about what reading left out."""
     lines = []
-    for key, words in (
-        ("skipped_records", "broken records skipped"),
-        ("records_with_duplicate_keys", "records hold a JSON key twice; the last one counted"),
-        ("ignored_files", "files of other kinds ignored"),
+    for key, noun, words in (
+        ("skipped_records", "malformed record", "skipped"),
+        ("records_with_duplicate_keys", "record", "with duplicate JSON keys; the last value was used"),
+        ("ignored_files", "file", "of other formats ignored"),
     ):
         if counts.get(key):
-            lines.append(f"{counts[key]:,} {words}")
+            lines.append(f"{counted(counts[key], noun)} {words}")
     for key, rows in counts.get("dangling_keys", {}).items():
-        lines.append(f"{rows:,} rows refer to a row that is not there, by {key} (--strict refuses them)")
+        lines.append(f"{rows:,} rows refer to a missing row by {key} (an error with --strict)")
     for key, rows in counts.get("rows_in_circles", {}).items():
-        lines.append(f"{rows:,} rows refer to each other in circles, by {key}: these references are left out")
+        lines.append(f"{rows:,} rows refer to each other in a cycle by {key}; these references are ignored")
     for table, rows in counts.get("rows_of_nobody", {}).items():
-        lines.append(f"{rows:,} rows of {table} belong to no person")
+        lines.append(f"{rows:,} rows of {table} belong to no record")
     for name, times in counts.get("unknown_values_suppressed", {}).items():
-        lines.append(f"class {name}: {times:,} values unknown to its hierarchy became its root")
-    lines += [f"left out: {what}" for what in counts.get("left_out", ())]
+        lines.append(f"class {name}: {times:,} values that its hierarchy does not contain were suppressed")
+    lines += [f"Not read: {what}" for what in counts.get("left_out", ())]
     if tables := counts.get("tables_not_read"):
-        lines.append(f"not published, because no path goes through them: the tables {', '.join(tables)}")
+        lines.append(f"Tables not published, because no path leads through them: {', '.join(tables)}")
     if counts.get("dropped"):
-        lines.append("not published, because the schema does not name it or withholds it:")
-        lines.extend(told_dropped(counts["dropped"]))
+        lines.append("Not published, because the schema does not name or withholds it:")
+        lines.extend(dropped_lines(counts["dropped"]))
     return lines
 
 
-def told_dropped(paths: Mapping[str, int], most: int = 12) -> list[str]:
-    """Lines that tell what was dropped, the most frequent first."""
+def dropped_lines(paths: Mapping[str, int], most: int = 12) -> list[str]:
+    """Return a line for each path that was dropped, the most frequent first."""
     lines = [f"  {times:>9,}  {printable(path)}" for path, times in list(paths.items())[:most]]
     if len(paths) > most:
         lines.append(f"  … and {len(paths) - most} more paths (--json lists all)")
@@ -151,12 +151,12 @@ def told_dropped(paths: Mapping[str, int], most: int = 12) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """A text with control characters escaped, safe to show on a terminal."""
+    """Return the text with control characters escaped, safe to show on a terminal."""
     from treeanon.hierarchy.show import printable as escape
 
     return escape(text)
 
 
 def counted(number: int, thing: str) -> str:
-    """A number of things, in words."""
+    """Return a number with its noun: 1 record, 2 records."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"

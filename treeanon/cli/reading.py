@@ -1,4 +1,4 @@
-"""Read the inputs of commands."""
+"""Read the inputs of commands: records, any input as a table, and two tables to compare."""
 
 from __future__ import annotations
 
@@ -10,19 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import click
 
+from treeanon.cli.options import delimiter_option, from_option
 from treeanon.cli.printing import progress_bar
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
     from treeanon.schema import Schema
     from treeanon.table import Table
-
-delimiter_option = click.option(
-    "--delimiter",
-    default="",
-    metavar="C",
-    help="The character between the values of a CSV file, or `tab` [default: as in its header].",
-)
 
 
 class Reading(TypedDict):
@@ -37,7 +31,7 @@ class Reading(TypedDict):
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options of every command that reads records, which is given them together, as `reading`."""
+    """Add the options of every command that reads records, which are given to it together as `reading`."""
 
     @wraps(command)
     def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
@@ -47,22 +41,24 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     for option in reversed(
         (
-            click.option("--from", "source_format", metavar="FORMAT", help="Format of the input, if not the schema's."),
+            from_option,
             delimiter_option,
             click.option(
                 "--on-error",
                 type=click.Choice(["error", "skip"]),
                 default="error",
-                show_default=True,
-                help="What to do with a broken record: stop, or count it and go on.",
+                metavar="HOW",
+                help="Malformed records: error [default] or skip.",
             ),
             click.option(
                 "--strict",
                 is_flag=True,
-                help="Repeated keys in a JSON object, and keys of tables that name no row, are errors.",
+                help="Refuse duplicate JSON keys and dangling keys of tables.",
             ),
-            click.option("--show-values", is_flag=True, help="Let messages about hierarchies list values of the data."),
-            click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cores to use [default: all]."),
+            click.option("--show-values", is_flag=True, help="Let messages about hierarchies show values of the data."),
+            click.option(
+                "--jobs", type=click.IntRange(1), metavar="N", help="Number of processor cores [default: all]."
+            ),
         )
     ):
         gathered = option(gathered)
@@ -70,7 +66,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) -> Forest:
-    """The records of an input, read by the options that every command has for that."""
+    """Read the records of an input."""
     from treeanon.io import read
 
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
@@ -86,7 +82,7 @@ def read_as_table(
     quiet: bool,
     published: bool = False,
 ) -> Table:
-    """The table of an input: its rows, or the flat view of its records."""
+    """Read an input as a table: its rows, or its records reduced to a row each."""
     from treeanon.io.columns.read_table import read_table
     from treeanon.io.reading import input_format
     from treeanon.schema.model import FLAT
@@ -97,13 +93,13 @@ def read_as_table(
     if reductions:
         from treeanon.errors import UsageError
 
-        raise UsageError("--reduce is for records that hold a class several times; a row has one value of each")
+        raise UsageError("--reduce applies to records with repeated classes; a row has one value of each class")
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
         return read_table(source, schema, progress=progress, published=published, **reading)
 
 
 def rows_format(source: str, schema: Schema, format: str | None) -> str | None:
-    """The format of a file of rows, by its name before all else; None for others."""
+    """Return the format of a file of rows, by its name first; None for other inputs."""
     from treeanon.io.reading import input_format
     from treeanon.io.registry import format_of_name
     from treeanon.schema.model import FLAT
@@ -123,17 +119,17 @@ def read_both(
     quiet: bool,
     population: bool = False,
 ) -> tuple[Table, Table, Mapping[str, int]]:
-    """Both tables, the published one in the terms of the original, and the strange rows of its columns.
+    """Read both tables; the published one in terms of the original, with its unexplained rows by column.
 
-    Where the original is a `population`, a file of rows need have no more than the quasi columns: a register of people
-    knows nothing of what is sensitive.
+    An original that is a `population` may lack all but the quasi-identifiers: a register of people has no sensitive
+    columns.
     """
     from treeanon.io.columns.write_table import table_schema
     from treeanon.table.compared import as_they_are, in_terms_of
 
     kinds = [rows_format(source, schema, reading["format"]) for source in (before, after)]
     without: Reading = {**reading, "delimiter": ""}
-    # A delimiter is for what is CSV, if one of both is.
+    # If one of both is CSV, the delimiter is for that one.
     of_before, of_after = (reading if kind == "csv" or "csv" not in kinds else without for kind in kinds)
     rows = kinds[1]
     less = population and None not in kinds
@@ -147,20 +143,20 @@ def read_both(
 
 
 def _quasi_only(schema: Schema) -> Schema:
-    # Columns lie under no other class, least of all under one that is left out.
+    # A column is below no other class, least of all one that is not read.
     known = tuple(replace(spec, under=None) for spec in schema.classes if spec.role == "quasi")
     return replace(schema, classes=known)
 
 
 def reductions_of(given: tuple[str, ...]) -> dict[str, str]:
-    """CLASS=HOW, any number of times, as a mapping."""
+    """Return the reduction of each class, of CLASS=HOW any number of times."""
     found: dict[str, str] = {}
     for text in given:
-        # Names of classes may hold `=`, those of reductions do not.
+        # Names of classes may contain `=`, those of reductions do not.
         name, mark, how = text.rpartition("=")
         if not (name and mark and how):
-            raise click.UsageError(f"--reduce {text}: write CLASS=HOW, such as disease=set")
+            raise click.UsageError(f"--reduce {text}: must be CLASS=HOW, for example disease=set")
         if name in found:
-            raise click.UsageError(f"--reduce: class {name!r} has two reductions; choose one")
+            raise click.UsageError(f"--reduce: class {name!r} is given twice")
         found[name] = how
     return found

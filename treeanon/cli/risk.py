@@ -1,4 +1,4 @@
-"""`treeanon risk`: who can be singled out in records as they are, by how much knowledge."""
+"""`treeanon risk`: measure who can be singled out in records as they are, by how much knowledge."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.checks import tell_of_compiling
-from treeanon.cli.options import reduce_option, schema_option, talking_options
-from treeanon.cli.printing import printable, progress_bar, result, say, told_dropped
+from treeanon.cli.checks import announce_compilation
+from treeanon.cli.options import Command, printing_options, reduce_option, schema_option
+from treeanon.cli.printing import counted, dropped_lines, print_result, printable, progress_bar, say
 from treeanon.cli.reading import (
     Reading,
     read_as_table,
@@ -25,38 +25,35 @@ if TYPE_CHECKING:
     from treeanon.schema import Schema
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("source", metavar="INPUT")
 @schema_option
 @click.option(
-    "-k", type=click.IntRange(2), default=5, show_default=True, help="Fewer persons than this are singled out."
+    "-k", type=click.IntRange(2), default=5, metavar="N", help="Groups smaller than N are at risk [default: 5]."
 )
 @click.option(
-    "-m", type=click.IntRange(1, 4), default=4, show_default=True, help="How many values (columns) are known at most."
+    "-m", type=click.IntRange(1, 4), default=4, metavar="N", help="Up to N known values or columns [default: 4]."
 )
-@click.option("-n", type=click.IntRange(0, 6), help="How many relations between them.  [default: 3]")
-@click.option("--table", "as_table", is_flag=True, help="Of rows: a row a person [so for CSV, Parquet].")
+@click.option("-n", type=click.IntRange(0, 6), metavar="N", help="Trees: up to N known relations [default: 3].")
+@click.option("--table", "as_table", is_flag=True, help="Measure rows (always for CSV and Parquet).")
 @reduce_option
 @click.option(
     "--population",
     metavar="FILE",
-    help="Of rows: a table of all people whom those in INPUT may be, for the journalist's risk. It needs no more than"
-    " the quasi columns.",
+    help="Tables: the population, for the journalist risk.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     default=30.0,
-    show_default=True,
     metavar="N",
-    help="What does not fit into so much time is sampled (trees; never fewer than 100 persons, however long these take)"
-    " or left out (rows).",
+    help="Time limit [default: 30]; the rest is sampled.",
 )
-@click.option("--exact", is_flag=True, help="Look at everybody, however long it takes.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="Look at N persons drawn at random (trees).")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Repeatable sample.")
+@click.option("--exact", is_flag=True, help="Examine all persons, without time limit.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Trees: examine a random sample of N persons.")
+@click.option("--seed", type=click.IntRange(0), metavar="N", help="Seed of the sample.")
 @reading_options
-@talking_options
+@printing_options
 def command(
     source: str,
     schema: str,
@@ -74,21 +71,18 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Tell how many persons can be singled out by how much knowledge, before or after anonymization.
+    """Measure how many persons can be singled out by how much knowledge, before or after anonymization.
 
-    INPUT may be a release as well; values are taken as they stand. Of trees: for every number of values up to -m and
-    of relations between them up to -n, the share of persons for whom some such knowledge is shared by fewer than -k
-    persons, themselves counted; and the classes that are most dangerous together. A release that is
-    k^(m,n)-anonymous has 0 there. Persons are looked at one by one against all records: all of them if
-    there is time, else a random sample, of which the bounds are told. Known are the classes with role quasi.
+    Trees: for up to M known values and N relations between them, the share of persons for whom some such knowledge
+    fits fewer than K persons, and the most dangerous combinations of classes. It is 0 in a k^(m,n)-anonymous
+    release. Each person is compared with all records: every person if time allows, else a random sample, reported with
+    confidence bounds. An attacker is assumed to know the quasi-identifiers.
 
-    Of CSV and Parquet files (with -n: as trees), and with --table of any records: the same by columns, and the
-    risks to whoever knows all quasi columns: of a prosecutor, who knows that a person is in the file (1 / the smallest
-    group), of a journalist, who does not (1 / the people in the --population who fit), and of a marketer, who guesses
-    for everybody (the mean). A freeform release, in which no rows need look alike, hides persons in another way:
-    treeanon verify --original.
+    Tables (CSV and Parquet without -n, or any records with --table): the same by columns, and the prosecutor risk
+    (1 / smallest group), the journalist risk (1 / persons of the --population who fit) and the marketer risk (mean) of
+    an attacker who knows all quasi-identifiers. For a freeform release, use `treeanon verify --original`.
 
-    Nothing of a value is told, only names of classes and numbers.
+    Values of the data are never shown.
 
     \b
     treeanon risk patients.xml -s schema.toml
@@ -102,32 +96,30 @@ def command(
     time = None if exact else seconds
     if rows or as_table or reduced or population is not None:
         if n is not None or sample is not None or seed is not None:
-            raise click.UsageError(
-                "rows have no relations, and everybody in them is counted: -n, --sample and --seed are of trees"
-            )
-        asked: dict[str, Any] = {"k": k, "m": m, "seconds": time}
-        found, report = _of_rows(source, population, loaded, reduced, reading, asked, quiet=quiet)
+            raise click.UsageError("-n, --sample and --seed apply to trees only")
+        limits: dict[str, Any] = {"k": k, "m": m, "seconds": time}
+        found, report = _of_rows(source, population, loaded, reduced, reading, limits, quiet=quiet)
     else:
-        asked = {"k": k, "m": m, "n": 3 if n is None else n, "seconds": time, "sample": sample, "seed": seed}
-        found, report = _of_trees(source, loaded, reading, asked, quiet=quiet)
-    _tell(found, report, loaded, m, quiet=quiet, as_json=as_json)
+        limits = {"k": k, "m": m, "n": 3 if n is None else n, "seconds": time, "sample": sample, "seed": seed}
+        found, report = _of_trees(source, loaded, reading, limits, quiet=quiet)
+    _print(found, report, loaded, m, quiet=quiet, as_json=as_json)
 
 
 def _of_trees(
     source: str,
     schema: Schema,
     reading: Reading,
-    asked: dict[str, Any],
+    limits: dict[str, Any],
     *,
     quiet: bool,
 ) -> tuple[Risk, ReadReport | None]:
     from treeanon.risks import risk_of_trees
     from treeanon.table.compared import as_they_are
 
-    tell_of_compiling(quiet=quiet)
+    announce_compilation(quiet=quiet)
     forest = read_records(source, as_they_are(schema), reading, quiet=quiet)
-    with progress_bar("looking at persons", quiet=quiet) as progress:
-        return risk_of_trees(forest, jobs=reading["jobs"], progress=progress, **asked), forest.report
+    with progress_bar("examining persons", quiet=quiet) as progress:
+        return risk_of_trees(forest, jobs=reading["jobs"], progress=progress, **limits), forest.report
 
 
 def _of_rows(
@@ -136,7 +128,7 @@ def _of_rows(
     schema: Schema,
     reduced: tuple[str, ...],
     reading: Reading,
-    asked: dict[str, Any],
+    limits: dict[str, Any],
     *,
     quiet: bool,
 ) -> tuple[Risk, ReadReport | None]:
@@ -153,39 +145,47 @@ def _of_rows(
         )
         if strange:
             names = printable(", ".join(strange))
-            raise click.UsageError(f"{source}: has values that nobody in {population} can have, of classes: {names}")
-    with progress_bar("looking at columns", quiet=quiet) as progress:
-        return risk_of_table(table, population=people, progress=progress, **asked), table.report
+            raise click.UsageError(f"{source}: has values that do not occur in {population}, of classes: {names}")
+    with progress_bar("examining columns", quiet=quiet) as progress:
+        return risk_of_table(table, population=people, progress=progress, **limits), table.report
 
 
-def _tell(found: Risk, report: ReadReport | None, schema: Schema, m: int, *, quiet: bool, as_json: bool) -> None:
-    """Prints the risk; and what it does not speak of, on standard error."""
+def _print(found: Risk, report: ReadReport | None, schema: Schema, m: int, *, quiet: bool, as_json: bool) -> None:
+    """Print the risk, and on standard error what it does not cover."""
     from treeanon.report.text import risk_text
 
     others = [spec.name for spec in schema.classes if spec.published and spec.role != "quasi"]
     unnamed = {} if report is None else report.dropped.paths()
     if as_json:
         skipped = 0 if report is None else report.skipped
-        result({**found.as_dict(), "skipped_records": skipped, "not_known": others, "not_read": unnamed}, as_json=True)
+        print_result(
+            {**found.as_dict(), "skipped_records": skipped, "not_known": others, "not_read": unnamed}, as_json=True
+        )
     elif not quiet:
         click.echo(printable_lines(risk_text(found)))
     if found.m < m:
-        say(f"no time for more than {found.m} columns at once: give it more --seconds, or --exact", quiet=quiet)
-    if report is not None and report.skipped:
-        say(f"warning: {report.skipped:,} broken records skipped, which the answer knows nothing of", quiet=quiet)
-    if report is not None and report.padded:
         say(
-            "white space around values tells apart, for whoever reads the file, what is taken for equal here:",
+            f"Time limit reached after combinations of {found.m} columns; use --seconds or --exact for more.",
             quiet=quiet,
         )
-        say("\n".join(told_dropped(report.padded)), quiet=quiet)
+    if report is not None and report.skipped:
+        say(
+            f"warning: {counted(report.skipped, 'malformed record')} skipped, which the result does not cover",
+            quiet=quiet,
+        )
+    if report is not None and report.padded:
+        say(
+            "warning: values that differ only in surrounding white space were taken as equal:",
+            quiet=quiet,
+        )
+        say("\n".join(dropped_lines(report.padded)), quiet=quiet)
     if others:
-        say(f"not taken to be known, as the schema says: {printable(', '.join(others))}", quiet=quiet)
+        say(f"Assumed unknown to an attacker, by their role: {printable(', '.join(others))}", quiet=quiet)
     if unnamed:
-        say("not taken to be known, because the schema does not name it or withholds it:", quiet=quiet)
-        say("\n".join(told_dropped(unnamed)), quiet=quiet)
+        say("Assumed unknown to an attacker, because the schema does not name or withholds it:", quiet=quiet)
+        say("\n".join(dropped_lines(unnamed)), quiet=quiet)
 
 
 def printable_lines(text: str) -> str:
-    """Lines of text safe to show on a terminal."""
+    """Return lines of text safe to show on a terminal."""
     return "\n".join(map(printable, text.splitlines()))
