@@ -1,60 +1,182 @@
-"""The package's own functions: one name each for trees, tables and frames of other libraries."""
+"""The package's own functions: one name each for trees, tables, and data of other libraries."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, Protocol, Unpack, overload
 
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.io.columns.frames import table_of
+from treeanon.io.given import Data, Frame, Given
+from treeanon.io.memory import Records
+from treeanon.privacy import Guarantee
 from treeanon.privacy.models.model import asks_for_size, largest_k
 from treeanon.privacy.models.registry import models_of
+from treeanon.progress import Progress
+from treeanon.release.parameters import (
+    GuaranteeParameters,
+    ModelParameters,
+    RowParameters,
+    TreeParameters,
+    flat_parameters,
+    refuse_unknown,
+    shows,
+)
 from treeanon.release.permuted import PermutedRelease
 from treeanon.release.table import anonymize_table
-from treeanon.release.table_reapply import TableSolution, apply_table
+from treeanon.release.table_reapply import TableSolution, apply_table, is_of_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.tree import anonymize as anonymize_forest
 from treeanon.release.tree_reapply import apply as apply_forest
 from treeanon.release.tree_release import Release
-from treeanon.schema import Schema
+from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.spark.interface import are_dataframes, engine_named, is_dataframe
 from treeanon.table import Table
 from treeanon.table.permuted import Permuted
-from treeanon.verifier.freeform import verify_freeform
+from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
 from treeanon.verifier.permuted import PermutedVerdict, verify_permuted
 from treeanon.verifier.table import TableVerdict, verify_table
 from treeanon.verifier.tree import verify as verify_forest
 from treeanon.verifier.verdict import Verdict
 
+Rows = list[dict[str, Any]]
+
+
+class SparkFrame(Protocol):
+    """A dataframe of Spark."""
+
+    @property
+    def sparkSession(self) -> Any:
+        """The session it belongs to."""
+
+
+class VerifyTreeParameters(GuaranteeParameters, total=False):
+    """What can be asked of a check of trees."""
+
+    patterns: bool
+    jobs: int | None
+    progress: Progress | None
+
 
 @overload
-def anonymize(data: Forest, *, algorithm: str | None = None, **asked: Any) -> Release: ...
+def anonymize(data: Forest, **asked: Unpack[TreeParameters]) -> Release: ...
+@overload
+def anonymize(data: Table, *, publish: Literal["permuted"], **asked: Unpack[RowParameters]) -> PermutedRelease: ...
 @overload
 def anonymize(
-    data: Table, *, publish: Literal["permuted"], algorithm: str | None = None, **asked: Any
+    data: Table, *, publish: Literal["generalized"] = ..., **asked: Unpack[RowParameters]
+) -> TableRelease: ...
+@overload
+def anonymize(
+    data: str | Path, *, schema: SchemaLike, publish: Literal["permuted"], **asked: Unpack[RowParameters]
 ) -> PermutedRelease: ...
 @overload
-def anonymize(data: Table, *, algorithm: str | None = None, **asked: Any) -> TableRelease: ...
+def anonymize(data: str | Path, *, schema: SchemaLike, **asked: Unpack[TreeParameters]) -> Release | TableRelease: ...
 @overload
-def anonymize(data: Any, *, schema: Schema, algorithm: str | None = None, **asked: Any) -> Any: ...
-def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None = None, **asked: Any) -> Any:
-    """A checked release of persons; GuaranteeError if there cannot be one.
+def anonymize(
+    data: str | Path, *, schema: SchemaLike, publish: Literal["generalized"] = ..., **asked: Unpack[RowParameters]
+) -> Release | TableRelease: ...
+@overload
+def anonymize(
+    data: SparkFrame | Mapping[str, SparkFrame],
+    *,
+    schema: SchemaLike,
+    sample: int | None = ...,
+    **asked: Unpack[TreeParameters],
+) -> Any: ...
+@overload
+def anonymize(
+    data: SparkFrame, *, schema: SchemaLike, sample: int | None = ..., **asked: Unpack[RowParameters]
+) -> Any: ...
+@overload
+def anonymize(
+    data: Records, *, schema: SchemaLike, publish: Literal["permuted"], **asked: Unpack[RowParameters]
+) -> tuple[Rows, Rows]: ...
+@overload
+def anonymize(data: Records, *, schema: SchemaLike, **asked: Unpack[TreeParameters]) -> Rows: ...
+@overload
+def anonymize(
+    data: Records, *, schema: SchemaLike, publish: Literal["generalized"] = ..., **asked: Unpack[RowParameters]
+) -> Rows: ...
+@overload
+def anonymize(
+    data: Mapping[str, Records], *, schema: SchemaLike, **asked: Unpack[TreeParameters]
+) -> dict[str, Rows]: ...
+@overload
+def anonymize(
+    data: Mapping[str, Frame], *, schema: SchemaLike, **asked: Unpack[TreeParameters]
+) -> dict[str, Frame]: ...
+@overload
+def anonymize(
+    data: Frame, *, schema: SchemaLike, publish: Literal["permuted"], **asked: Unpack[RowParameters]
+) -> tuple[Frame, Frame]: ...
+@overload
+def anonymize(data: Frame, *, schema: SchemaLike, **asked: Unpack[TreeParameters]) -> Frame: ...
+@overload
+def anonymize(
+    data: Frame, *, schema: SchemaLike, publish: Literal["generalized"] = ..., **asked: Unpack[RowParameters]
+) -> Frame: ...
+@shows(TreeParameters, RowParameters)
+def anonymize(
+    data: Any,
+    *,
+    schema: SchemaLike | None = None,
+    publish: Literal["generalized", "permuted"] | None = None,
+    sample: int | None = None,
+    **asked: Any,
+) -> Any:
+    """Return a checked release of persons; GuaranteeError if there cannot be one.
 
-    - A `Forest` (trees) gives a `Release` that is k^(m,n)-anonymous: parameters of `treeanon.release.anonymize`.
-    - A `Table` gives a `TableRelease` in which all models asked for hold: parameters of
-      `treeanon.release.anonymize_table`. With `publish="permuted"` it gives a `PermutedRelease`: quasi values as they
-      are, and how often each group has each sensitive value; that hides the values, not who is in the table.
-    - A frame of pandas, polars, pyarrow or DuckDB, with its schema, gives the published rows as a frame of that kind,
-      in random order; permuted, two such frames.
-    - A dataframe of Spark, with the schema of its columns, gives the published persons as such a dataframe: trees, or
-      rows if the schema is one of rows or the search one of tables. Several, as {table: dataframe}, with a schema of
-      tables that has their keys, give persons as rows with nested columns. See `treeanon.spark`.
+    The release is of the kind that the data are: a `Forest` (trees) gives a `Release`, a `Table` a `TableRelease`, a
+    list of dicts a list of dicts, a frame of pandas, polars, pyarrow or DuckDB such a frame, a dict of frames by the
+    names of tables such a dict, and a dataframe of Spark a dataframe. A path gives a `Release` or `TableRelease`, which
+    has `write`. Records come in random order, keys are fresh, and nothing is returned before the check has passed.
 
-    >>> import pyarrow as pa, treeanon as ta
+    Rows (of a table, or by a schema of format csv or parquet, or in a frame of which every class is a plain column)
+    are protected by models of groups of rows; trees (all else) by k^(m,n)-anonymity. A search of the other kind can be
+    named where the data allow both.
+
+    Parameters of data
+        data: a Forest, a Table, the path of an input, a list of dicts, a frame, or a dict of frames by table names,
+            which the `key`s of the schema tie.
+        schema: what is in the data, where they are no Forest or Table: a Schema, the path of one, or its TOML text.
+        publish: "generalized" (default), or "permuted": rows keep their quasi values, and how often each group has
+            each sensitive value is told apart from them. That gives a PermutedRelease, or two lists or frames. It hides
+            the values, not who is in the table.
+        sample: of Spark alone: how many records the driver searches in.
+
+    Parameters of the guarantee
+        k: nobody can be told from fewer than k persons. Required, unless `max_loss` or another model is given.
+        m: trees: an attacker knows up to m values of a person (default 2).
+        n: trees: and up to n relations between them (default 1).
+        attacker: trees: "independent" (default), or "joint": also knows that relations speak of the same nodes.
+        negative: trees: a class, or several, of which an attacker may know what a person lacks.
+        l: l-diversity of the sensitive classes. 1 states that none is wanted. Rows: a number, or one for each column.
+        diversity: "distinct" (default) or "frequency"; rows: also "entropy" or "recursive", which needs `c`.
+        c: rows: the c of recursive (c,l)-diversity.
+        alpha: rows: (alpha,k)-anonymity, no sensitive value is more frequent in a group than alpha.
+        p: rows: p-sensitive k-anonymity, a group has p different sensitive values.
+        t: rows: t-closeness, the values of a group are as near to those of the table as t.
+        emd: rows: the distance of t-closeness: "equal" (default), "ordered" or "hierarchical".
+        models: rows: further models (`treeanon.privacy.models`).
+
+    Parameters of the search
+        algorithm: the search, by name; `treeanon algorithms` lists them. Trees: "maximal" unless named; rows: "local".
+        parameters: those of a single search, by name, such as {"g": 3} for "gcs".
+        weights: how much more than others (1) what is lost in a class counts, for each class named.
+        effort: how long to search, for "maximal" ("quick", "normal", "thorough" or a factor) and "local" (a number).
+        max_suppressed: how many persons may be left out: a count, a share such as 0.01, or a text such as "1%".
+        max_loss: the largest k is wanted whose loss (0 to 1) is no higher; of rows for "onedim-dual" alone.
+        complete: trees: carry the result of "acs", "gcs" or "ocs" on until nothing can be made finer.
+        seed: makes the search, and the order of what is published, repeatable: for tests.
+        jobs: the number of cores to use, where several can be.
+        progress: a function of what is done and of how much (None: nobody knows).
+
+    >>> import treeanon as ta
     >>> schema = '''
     ... version = 1
     ... [input]
@@ -64,51 +186,145 @@ def anonymize(data: Any, *, schema: Schema | None = None, algorithm: str | None 
     ... path = "age"
     ... hierarchy = { prefix = [1] }
     ... '''
-    >>> frame = pa.table({"age": ["34", "35", "41", "42"]})
-    >>> sorted(anonymize(frame, schema=Schema.loads(schema), k=2)["age"].to_pylist())
+    >>> people = [{"age": 34}, {"age": 35}, {"age": 41}, {"age": 42}]
+    >>> sorted(row["age"] for row in ta.anonymize(people, schema=schema, k=2))
+    ['3*', '3*', '4*', '4*']
+    >>> import pyarrow as pa
+    >>> sorted(ta.anonymize(pa.Table.from_pylist(people), schema=schema, k=2)["age"].to_pylist())
     ['3*', '3*', '4*', '4*']
     """
-    named: dict[str, Any] = {} if algorithm is None else {"algorithm": algorithm}
+    algorithm = asked.get("algorithm")
+    extra = {"publish": publish, "sample": sample}
+    more = {name: value for name, value in extra.items() if value is not None}
     if isinstance(data, Forest):
         if algorithm in TABLE_ALGORITHMS:
             raise UsageError(f"{algorithm} is a search of tables: anonymize(forest.flatten(), …), a row a person")
-        return anonymize_forest(data, **named, **asked)
-    if schema is not None and (is_dataframe(data) or are_dataframes(data)):
-        return engine_named("spark").publish_frame(data, schema, {**named, **asked})
+        return _of_forest(data, {**asked, **more})
+    if isinstance(data, Table):
+        _refuse_trees(algorithm)
+        return _of_table(data, {**asked, **more})
+    if is_dataframe(data) or are_dataframes(data):
+        found = schema_of(schema)
+        rows = algorithm in TABLE_ALGORITHMS or publish is not None or (algorithm is None and found.input.is_flat)
+        flat = flat_parameters({**asked, **more}, "rows" if rows and not _means_trees(asked) else "trees", "sample")
+        return engine_named("spark").publish_frame(data, found, flat)
+    given = Given.of(data, schema, jobs=asked.get("jobs"))
+    found_data = read_for_release(given, {**asked, **more})
+    if isinstance(found_data, Table):
+        return _like(given, _of_table(found_data, {**asked, **more}))
+    return _like(given, _of_forest(found_data, {**asked, **more}))
+
+
+def read_for_release(given: Given, asked: Mapping[str, Any]) -> Forest | Table:
+    """Return data as what the parameters of a release ask for: rows or trees."""
+    algorithm = asked.get("algorithm")
+    rows = asked.get("publish") is not None or algorithm in TABLE_ALGORITHMS
+    if rows or (given.is_rows and _are_rows(given, asked)):
+        _refuse_trees(algorithm)
+        return given.table()
+    return given.forest()
+
+
+def _of_forest(forest: Forest, asked: Mapping[str, Any]) -> Release:
+    return anonymize_forest(forest, **flat_parameters(asked, "trees"))
+
+
+def _of_table(table: Table, asked: Mapping[str, Any]) -> TableRelease | PermutedRelease:
+    flat = flat_parameters(asked, "rows", "publish")
+    flat.pop("jobs", None)  # searches of tables use one core
+    found: TableRelease | PermutedRelease = anonymize_table(table, **flat)
+    return found
+
+
+def _means_trees(asked: Mapping[str, Any]) -> bool:
+    """Whether what is asked can only be asked of trees."""
+    of_trees = any(asked.get(name) is not None for name in ("m", "n", "negative"))
+    return of_trees or asked.get("algorithm") in TREE_ALGORITHMS
+
+
+def _are_rows(given: Given, asked: Mapping[str, Any]) -> bool:
+    """Whether data that can be rows are to be: rows in memory can be nothing else, unless their schema has trees."""
+    return not _means_trees(asked) or (given.kind != "path" and given.schema.input.is_flat)
+
+
+def _refuse_trees(algorithm: str | None) -> None:
     if algorithm in TREE_ALGORITHMS:
         raise UsageError(
             f"{algorithm} is a search of trees: read the input with treeanon.read; the default is {TREE_DEFAULT}"
         )
-    if isinstance(data, Table):
-        return anonymize_table(data, **named, **asked)
-    if schema is None:
-        raise UsageError("a frame needs a schema that says what its columns are: anonymize(frame, schema=…)")
-    return anonymize_table(table_of(data, schema), **named, **asked).to_frame(data)
+
+
+def _like(given: Given, release: Release | TableRelease | PermutedRelease) -> Any:
+    """Return what is published as the kind that was given; a path gives the release, to be written."""
+    if given.kind == "path":
+        return release
+    if given.kind == "records":
+        return release.to_records()
+    if isinstance(release, Release) and given.kind == "tables":
+        return release.to_frames(given.data)
+    return release.to_frame(given.data)
 
 
 @overload
-def verify(data: Forest, *args: Any, **asked: Any) -> Verdict: ...
+def verify(data: Forest, guarantee: Guarantee | None = ..., **asked: Unpack[VerifyTreeParameters]) -> Verdict: ...
 @overload
-def verify(data: Table, *args: Any, **asked: Any) -> TableVerdict: ...
+def verify(data: Table, *, k: int, original: Table) -> FreeformVerdict: ...
 @overload
-def verify(data: Permuted, *args: Any, **asked: Any) -> PermutedVerdict: ...
-def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Any:
-    """Whether published trees or rows keep a guarantee, whoever made them.
+def verify(data: Table, **asked: Unpack[ModelParameters]) -> TableVerdict: ...
+@overload
+def verify(data: Permuted, **asked: Unpack[ModelParameters]) -> PermutedVerdict: ...
+@overload
+def verify(data: Data, *, schema: SchemaLike, k: int, original: Data) -> FreeformVerdict: ...
+@overload
+def verify(data: Data, *, schema: SchemaLike, **asked: Unpack[VerifyTreeParameters]) -> Verdict | TableVerdict: ...
+@overload
+def verify(data: Data, *, schema: SchemaLike, **asked: Unpack[ModelParameters]) -> Verdict | TableVerdict: ...
+@shows(VerifyTreeParameters, ModelParameters)
+def verify(
+    data: Any,
+    guarantee: Guarantee | None = None,
+    *,
+    schema: SchemaLike | None = None,
+    original: Any = None,
+    **asked: Any,
+) -> Any:
+    """Return the verdict on published trees or rows: whether they keep a guarantee, whoever made them.
 
-    Of a `Forest` by the parameters of `treeanon.verifier.tree`: k, m, n. Of a `Table` every model asked for, by those
-    of `treeanon.privacy.models.registry.models_of`: k, l, t and so on; or `models`. The same of a permuted release
-    (`read_permuted`), whose groups must have k persons. A freeform release, in which no rows need look alike, is
-    checked against its `original`: verify(released, k=5, original=table).
+    Trees give a `Verdict`, rows a `TableVerdict`, which have `holds`; what is trees and what rows is as for
+    `anonymize`. Fields that the schema does not name are not looked at.
+
+    Parameters
+        data: a Forest, a Table, a permuted release (`read_permuted`), or data with a schema as `anonymize` takes them.
+        guarantee: trees: the guarantee as a whole, instead of its parts.
+        schema: what is in the data, where they are no Forest or Table: a Schema, the path of one, or its TOML text.
+        original: rows: the input of a freeform release, in which no rows need look alike; checked for `k` alone.
+        k, m, n, attacker, negative, l, diversity: the guarantee of trees, as for `anonymize`.
+        k, l, diversity, c, alpha, p, t, emd, models: the models of rows, as for `anonymize`.
+        patterns: trees: whether to tell which classes fail (default True).
+        jobs: trees: the number of cores to use (default: all).
+        progress: trees: a function of what is done and of how much.
 
     >>> import treeanon as ta
     >>> table = ta.Table.of_texts({"age": (["34", "34", "41"], ta.Hierarchy.flat(["34", "41"]))})
-    >>> verify(table, k=2).holds
+    >>> ta.verify(table, k=2).holds
     False
     """
+    if not isinstance(data, Forest | Table | Permuted):
+        given = Given.of(data, schema, released=True, jobs=asked.get("jobs"))
+        data = given.read(rows=given.is_rows and _are_rows(given, asked))
+        if original is not None and not isinstance(original, Table):
+            original = Given.of(original, schema).table()
     if isinstance(data, Forest):
-        return verify_forest(data, *args, **asked)
-    models, original = tuple(asked.pop("models", ())), asked.pop("original", None)
-    models = (*models_of(*args, **asked), *models)
+        refuse_unknown({**asked, **({} if original is None else {"original": original})}, VerifyTreeParameters)
+        return verify_forest(data, guarantee, **{name: value for name, value in asked.items() if value is not None})
+    if isinstance(guarantee, int):
+        # A table's k was the first argument once.
+        asked, guarantee = {"k": guarantee, **asked}, None
+    if guarantee is not None:
+        raise UsageError("a guarantee is for trees; name the models of rows: k, l, t and so on")
+    refuse_unknown(asked, ModelParameters)
+    further = tuple(asked.pop("models", ()))
+    models = (*models_of(**asked), *further)
     if original is not None:
         if isinstance(data, Permuted) or not models or not all(map(asks_for_size, models)):
             raise UsageError("original is for a freeform release of rows, of which nothing but k can be checked")
@@ -120,9 +336,41 @@ def verify(data: Forest | Table | Permuted, *args: Any, **asked: Any) -> Any:
 def apply(solution: Solution | str | Path, data: Forest) -> Release: ...
 @overload
 def apply(solution: TableSolution | str | Path, data: Table) -> TableRelease: ...
-def apply(solution: Any, data: Any) -> Any:
-    """The release that a solution, or the file of one, makes of other data; checked for its guarantee.
+@overload
+def apply(
+    solution: Solution | TableSolution | str | Path, data: str | Path, *, schema: SchemaLike
+) -> Release | TableRelease: ...
+@overload
+def apply(solution: Solution | TableSolution | str | Path, data: Records, *, schema: SchemaLike) -> Rows: ...
+@overload
+def apply(solution: Solution | str | Path, data: Mapping[str, Records], *, schema: SchemaLike) -> dict[str, Rows]: ...
+@overload
+def apply(solution: Solution | str | Path, data: Mapping[str, Frame], *, schema: SchemaLike) -> dict[str, Frame]: ...
+@overload
+def apply(solution: Solution | TableSolution | str | Path, data: Frame, *, schema: SchemaLike) -> Frame: ...
+def apply(solution: Any, data: Any, *, schema: SchemaLike | None = None) -> Any:
+    """Return the release that a solution makes of other data than it was found for, checked for its guarantee.
 
-    GuaranteeError if the guarantee does not hold for these data: the solution was found for others.
+    GuaranteeError if the guarantee does not hold for these data. What comes back is as for `anonymize`.
+
+    Parameters
+        solution: a solution, or the path of its file, which `Release.write_solution` has written.
+        data: a Forest, a Table, or data with a schema as `anonymize` takes them.
+        schema: what is in the data, where they are no Forest or Table: a Schema, the path of one, or its TOML text.
+
+    >>> import treeanon as ta
+    >>> schema = 'version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "ill"\\npath = "ills[]"'
+    >>> forest = ta.Forest.from_records(ta.Schema.loads(schema), [[["ill", "Flu", []]], [["ill", "Acne", []]]])
+    >>> found = ta.anonymize(forest, k=2).solution
+    >>> ta.apply(found, [{"ills": ["Acne"]}, {"ills": ["Flu", "Acne"]}], schema=schema)
+    [{'ills': ['*']}, {'ills': ['*']}]
     """
-    return apply_table(solution, data) if isinstance(data, Table) else apply_forest(solution, data)
+    if isinstance(data, Forest):
+        return apply_forest(solution, data)
+    if isinstance(data, Table):
+        return apply_table(solution, data)
+    given = Given.of(data, schema)
+    of_rows = isinstance(solution, TableSolution) or (isinstance(solution, str | Path) and is_of_table(solution))
+    if of_rows:
+        return _like(given, apply_table(solution, given.table()))
+    return _like(given, apply_forest(solution, given.forest()))

@@ -13,8 +13,8 @@ import treeanon as ta
 from tests.support.spark_tables import QUASI, check_plainly, multiset, schema, world, write_csv
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, SchemaError, UsageError
 from treeanon.release import TableRelease
+from treeanon.release.table_request import table_request_of
 from treeanon.spark.interface import Job, engine_named
-from treeanon.spark.table.engine import table_request_of
 
 
 def by_spark(spark: Any, table: pa.Table, partitions: int, own: ta.Schema, **asked: Any) -> list[dict[str, Any]]:

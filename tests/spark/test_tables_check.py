@@ -13,6 +13,7 @@ from treeanon.errors import GuaranteeError
 from treeanon.io.columns.frames import table_of
 from treeanon.privacy.models import KAnonymity
 from treeanon.privacy.models.registry import models_of
+from treeanon.release.table_request import table_request_of
 from treeanon.spark.interface import Job, engine_named
 from treeanon.spark.table import engine as tables
 from treeanon.spark.table.checking import check_written, fingerprint_of
@@ -55,7 +56,7 @@ def test_what_does_not_hold_does_not_appear(spark: Any, tmp_path: Path, monkeypa
         return search(rows, replace(request, models=(KAnonymity(2),), unprotected=True), *more)
 
     monkeypatch.setattr(tables, "search_whole", less)
-    request = tables.table_request_of(k=6, l=1)
+    request = table_request_of(k=6, l=1)
     with pytest.raises(GuaranteeError, match="did not pass the check"):
         engine_named("spark").publish_rows(Job(str(source), own, str(tmp_path / "out")), request)
     monkeypatch.setattr(tables, "search_whole", search)

@@ -22,6 +22,7 @@ from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
 from treeanon.progress import Progress
 from treeanon.schema import Schema
+from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.schema.model import FLAT, RELATIONAL
 
 _MANY_FILES = 1000
@@ -41,7 +42,7 @@ def input_format(source: str | Path, schema: Schema, format: str | None = None) 
 
 def read(
     source: str | Path,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     format: str | None = None,
     delimiter: str = "",
@@ -66,6 +67,7 @@ def read(
     >>> list(forest.records()), forest.report.dropped.paths()
     ([[['age', '34', []]], [['age', '35', []]]], {'note': 1})
     """
+    schema = schema_of(schema)
     refuse_other_urls(str(source))
     form = input_format(source, schema, format)
     delimiter = given_delimiter(delimiter, form.name)

@@ -45,6 +45,11 @@ class _Numbers:
         return found
 
 
+def random_orders(seed: int | None = None) -> Callable[[int], Longs]:
+    """Return what gives random orders one after another, all different also where a seed makes them repeatable."""
+    return _Numbers(seed).shuffled
+
+
 def output_format(target: str | Path, schema: Schema, format: str | None = None) -> Format:
     """The format of an output: the one asked for, what its name means, or the input's."""
     refuse_other_urls(str(target))
@@ -115,7 +120,7 @@ def write(
             from treeanon.io.columns.rows import write_forest as put
         else:
             from treeanon.io.relational.writing import write_tables as put
-        put(forest, target, schema, _Numbers(seed).shuffled, force=force, progress=progress, check=check)
+        put(forest, target, schema, random_orders(seed), force=force, progress=progress, check=check)
         return
     texts, document = form.texts(forest, schema), form.document(schema)
     order = shuffled(len(forest), seed)

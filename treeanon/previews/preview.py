@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
-from treeanon.api import anonymize
+from treeanon.api import anonymize, read_for_release
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.io.columns.frames import table_of
+from treeanon.io.given import Data, Given
 from treeanon.previews.changes import record_changes
 from treeanon.previews.model import RecordChange, RowChange
 from treeanon.previews.rows import RowTrace
 from treeanon.previews.scores import check_classes, choose, forest_scores
 from treeanon.release import PermutedRelease, Release, TableRelease
-from treeanon.schema import Schema
+from treeanon.release.parameters import RowParameters, TreeParameters, shows
+from treeanon.release.table_request import Publish
+from treeanon.schema.load import SchemaLike
 from treeanon.table import Table
 
 D = TypeVar("D", Forest, Table)
@@ -57,10 +59,39 @@ class Preview:
         }
 
 
+class PreviewParameters(TypedDict, total=False):
+    """Which records a preview shows."""
+
+    records: int
+    worst: bool
+    classes: str | Sequence[str]
+    numbers: Sequence[int]
+    sample: int | None
+
+
+class TreePreviewParameters(PreviewParameters, TreeParameters, total=False):
+    """All that can be asked of a preview of trees."""
+
+
+class RowPreviewParameters(PreviewParameters, RowParameters, total=False):
+    """All that can be asked of a preview of rows."""
+
+    publish: Publish
+
+
+@overload
+def preview(data: Forest, **asked: Unpack[TreePreviewParameters]) -> Preview: ...
+@overload
+def preview(data: Table, **asked: Unpack[RowPreviewParameters]) -> Preview: ...
+@overload
+def preview(data: Data, *, schema: SchemaLike, **asked: Unpack[TreePreviewParameters]) -> Preview: ...
+@overload
+def preview(data: Data, *, schema: SchemaLike, **asked: Unpack[RowPreviewParameters]) -> Preview: ...
+@shows(TreeParameters, RowParameters)
 def preview(
     data: Any,
     *,
-    schema: Schema | None = None,
+    schema: SchemaLike | None = None,
     records: int = RECORDS,
     worst: bool = False,
     classes: str | Sequence[str] = (),
@@ -68,12 +99,19 @@ def preview(
     sample: int | None = None,
     **asked: Any,
 ) -> Preview:
-    """Return records before and after the release that `treeanon.anonymize` would make; nothing is written.
+    """Return records before and after the release that `treeanon.anonymize` would make; nothing is published.
 
-    Typical records are chosen, or the most changed ones (`worst`), or records in which one of `classes` changed, or
-    those with the given `numbers`, counted from 0. With `sample`, that many records are drawn from the input and
-    anonymized: faster, but only an estimate, as values rare in the sample can be frequent in the whole. All other
-    arguments are those of `treeanon.anonymize`.
+    Parameters
+        data: a Forest, a Table, or data with a schema as `treeanon.anonymize` takes them.
+        schema: what is in the data, where they are no Forest or Table: a Schema, the path of one, or its TOML text.
+        records: how many records are shown: typical ones, unless more is said.
+        worst: show the most changed records.
+        classes: show records in which one of these classes changed.
+        numbers: show these records, counted from 0.
+        sample: make the release of so many records drawn from the data, which is quicker and says less: what k persons
+            share there, others may share on the whole.
+
+    All other parameters are those of `treeanon.anonymize`.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
@@ -83,9 +121,7 @@ def preview(
     (<Preview: 1 of 3 records, <Release: 3 records, 2^(2,1)-anonymous by maximal>>, '34', '*')
     """
     if not isinstance(data, Forest | Table):
-        if schema is None:
-            raise UsageError("a data frame needs a schema that describes its columns: preview(frame, schema=…)")
-        data = table_of(data, schema)
+        data = read_for_release(Given.of(data, schema, jobs=asked.get("jobs")), asked)
     named = (classes,) if isinstance(classes, str) else tuple(classes)
     chosen: dict[str, Any] = {"records": records, "worst": worst, "classes": named, "numbers": numbers}
     return previewed(data, lambda part: anonymize(part, **asked), sample=sample, **chosen)[1]

@@ -104,6 +104,10 @@ class PermutedRelease:
             raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
         return verdict
 
+    def to_records(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the records and the values as dicts, in random order; missing values are None."""
+        return self.records.to_arrow().to_pylist(), self.values.to_arrow().to_pylist()
+
     def to_frame(self, like: Any) -> tuple[Any, Any]:
         """The records and the values, as frames of the same library as another frame."""
         return to_frame_like(self.records, like, shuffle=False), to_frame_like(self.values, like, shuffle=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -13,13 +13,11 @@ from treeanon.algorithms.table.result import Result, scattered
 from treeanon.arrays import Longs
 from treeanon.errors import GuaranteeError
 from treeanon.metrics.table import measure
-from treeanon.privacy.models.model import Model, Number, largest_k
-from treeanon.privacy.models.registry import Asked, Form, models_of
-from treeanon.privacy.models.t_closeness import Distance
+from treeanon.privacy.models.model import Model, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
+from treeanon.release.table_request import TableRequest, table_request_of
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import check_seed, persons
 from treeanon.table import Column, Table
@@ -33,32 +31,9 @@ def anonymize_table(table: Table, *, publish: Literal["permuted"], **asked: Any)
 @overload
 def anonymize_table(table: Table, *, publish: Literal["generalized"] = ..., **asked: Any) -> TableRelease: ...
 def anonymize_table(
-    table: Table,
-    *,
-    k: int | None = None,
-    l: Asked | None = None,  # noqa: E741 - its name in the literature
-    diversity: Form = "distinct",
-    c: Number | None = None,
-    alpha: Asked | None = None,
-    p: Asked | None = None,
-    t: Asked | None = None,
-    emd: Distance = "equal",
-    models: Sequence[Model] = (),
-    algorithm: str | None = None,
-    publish: Publish = "generalized",
-    max_suppressed: int | float | str = 0,
-    weights: Mapping[str, float] | None = None,
-    seed: int | None = None,
-    progress: Progress | None = None,
-    **options: Any,
+    table: Table, *, seed: int | None = None, progress: Progress | None = None, **asked: Any
 ) -> TableRelease | PermutedRelease:
-    """A release of a table in which every group of rows that look alike satisfies all models; checked.
-
-    The models are those that the parameters ask for (see `models_of`) and those in `models`. `max_suppressed` persons
-    (a count, or "1%") may be left out. Options that are None are left to the algorithm; each takes its own. `progress`
-    is told how much is done, and of how much (None: nobody knows). GuaranteeError if there is no such release.
-    `publish="permuted"` gives a `PermutedRelease`: quasi values as they are, and the sensitive ones of each group apart
-    from its rows; only searches that form groups can.
+    """Return a checked release of a table; `asked` are those of `treeanon.anonymize`, and parameters of the search.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
@@ -66,12 +41,9 @@ def anonymize_table(
     >>> release.verdict.holds, list(release.table.rows())
     (True, [('30-39',), ('30-39',)])
     """
-    asked = (*models_of(k, l=l, diversity=diversity, c=c, alpha=alpha, p=p, t=t, emd=emd), *models)
-    given = {name: value for name, value in {"weights": weights, **options}.items() if value is not None}
     check_seed(seed)
-    name = algorithm or default_search(publish)
-    request = TableRequest(asked, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
-    if publish == "permuted":
+    request = table_request_of(**asked)
+    if request.publish == "permuted":
         return fulfill_permuted(request, table, seed=seed, progress=progress)
     return fulfill_table(request, table, seed=seed, progress=progress)
 

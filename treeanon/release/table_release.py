@@ -104,6 +104,11 @@ class TableRelease:
         """The published rows as Arrow has them, in random order; missing values are null."""
         return self.table.to_arrow()
 
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return the published rows as dicts, in random order; missing values are None."""
+        rows: list[dict[str, Any]] = self.table.to_arrow().to_pylist()
+        return rows
+
     def to_frame(self, like: Any) -> Any:
         """The published rows as a frame of the same library as another frame."""
         return to_frame_like(self.table, like, shuffle=False)

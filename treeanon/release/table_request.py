@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from treeanon.algorithms.table.registry import (
 )
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.models.registry import Asked
+from treeanon.privacy.models.registry import Asked, models_of
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
 from treeanon.table import Table
@@ -25,6 +25,8 @@ from treeanon.verifier.permuted import refuse_others
 
 Publish = Literal["generalized", "permuted"]
 PUBLISH: tuple[Publish, ...] = ("generalized", "permuted")
+
+_OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd")
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,27 @@ class TableRequest:
                 f"published as permutations, only the values of {sensitive[0]} are hidden: ask for a model of them"
                 " (--l, --t, --alpha or --p); -k is then the least size of a group"
             )
+
+
+def table_request_of(
+    *,
+    l: Asked | None = None,  # noqa: E741 - its name in the literature
+    models: Sequence[Model] = (),
+    algorithm: str | None = None,
+    publish: Publish = "generalized",
+    max_suppressed: int | float | str = 0,
+    **asked: Any,
+) -> TableRequest:
+    """Return the request that keyword parameters make, those of the search among them; None leaves it to the search.
+
+    >>> table_request_of(k=5, algorithm="mondrian", mode="strict").options
+    {'mode': 'strict'}
+    """
+    of_models = {name: asked.pop(name) for name in _OF_MODELS if name in asked}
+    options = {name: value for name, value in asked.items() if value is not None}
+    found = (*models_of(l=l, **of_models), *models)
+    name = algorithm or default_search(publish)
+    return TableRequest(found, name, max_suppressed, options, unprotected=unprotected_by(l), publish=publish)
 
 
 def default_search(publish: Publish = "generalized") -> str:

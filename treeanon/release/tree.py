@@ -5,10 +5,10 @@ The largest k that is good enough, by doubling and halving.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from treeanon.forest.classes import STAR
 from treeanon.kernels.tree.losses import count_records_with
 from treeanon.metrics.measure import measure
 from treeanon.metrics.values import value_loss
-from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, refuse_too_few, roles_of
+from treeanon.privacy.guarantee import Guarantee, refuse_too_few, roles_of
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.tree_release import Release
-from treeanon.release.tree_request import SMALLEST_K, Request, persons
+from treeanon.release.tree_request import SMALLEST_K, Request, persons, request_of
 from treeanon.verifier.tree import verify
 
 T = TypeVar("T")
@@ -60,54 +60,18 @@ def largest_k(within: Callable[[int], T | None], least: int, most: int) -> T | N
     return best
 
 
-def anonymize(
-    forest: Forest,
-    *,
-    k: int | None = None,
-    m: int = 2,
-    n: int = 1,
-    attacker: Attacker = "independent",
-    l: int | None = None,  # noqa: E741 - its name in the literature
-    diversity: Diversity = "distinct",
-    negative: str | Sequence[str] = (),
-    algorithm: str = TREE_DEFAULT,
-    recoding: Literal["sibling", "subtree"] | None = None,
-    objective: Literal["loss", "rpd", "rpda"] | None = None,
-    weights: Mapping[str, float] | None = None,
-    effort: str | float | None = None,
-    complete: bool = False,
-    max_suppressed: int | float | str = 0,
-    max_loss: float | None = None,
-    seed: int | None = None,
-    jobs: int | None = None,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Release:
-    """A release of the forest that is k^(m,n)-anonymous, checked; GuaranteeError if there cannot be one.
-
-    Whoever knows up to `m` values of a person, and up to `n` relations between them, finds no person or at least `k`.
-    The `joint` attacker also knows that the relations speak of the same nodes; `negative` names classes of which an
-    attacker may know what a person lacks; `l` asks for l-diversity in the sensitive classes (1: not wanted).
-
-    Options that are None are left to the algorithm; each takes its own (`g` and `closed` for `gcs`), and says so if
-    given another's. `complete` carries the cut of acs, gcs or ocs on to a maximal one. `max_suppressed` persons (a
-    count, or "1%") may be left out where that saves more than it costs. `max_loss` asks for the largest k, from `k`
-    on, whose value loss is no higher.
+def anonymize(forest: Forest, **asked: Any) -> Release:
+    """Return a checked release of a forest; `asked` are those of `treeanon.anonymize`, and parameters of the search.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
     >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]], [["age", "34", []]], [["age", "35", []]]])
-    >>> release = ta.anonymize(forest, k=2)
+    >>> release = anonymize(forest, k=2)
     >>> release.verdict.holds, list(release.forest.records())[0]
     (True, [['age', '*', []]])
     """
-    classes = (negative,) if isinstance(negative, str) else tuple(negative)
-    named = {"recoding": recoding, "objective": objective, "weights": weights, "effort": effort, **options}
-    request = Request(
-        k, m, n, attacker, l, diversity, classes, algorithm, complete, max_suppressed, max_loss, seed, jobs,
-        {name: value for name, value in named.items() if value is not None},
-    )  # fmt: skip
-    return fulfill(request, forest, progress)
+    progress = asked.pop("progress", None)
+    return fulfill(request_of(**asked), forest, progress)
 
 
 def fulfill(request: Request, forest: Forest, progress: Progress | None = None) -> Release:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,15 @@ from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.forest import Forest
 from treeanon.io import output_format, write
+from treeanon.io.memory import (
+    forest_of_nested,
+    forest_of_records,
+    forest_of_tables,
+    frames_like,
+    nested_of_records,
+    records_of_forest,
+    tables_of_forest,
+)
 from treeanon.io.output import Written
 from treeanon.io.reading import read_back
 from treeanon.io.relational.urls import shown
@@ -75,6 +84,42 @@ class Release:
             raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
         return verdict
 
+    def to_records(self, *, seed: int | None = None, jobs: int | None = None) -> list[dict[str, Any]]:
+        """Return the published records as dicts that hold dicts and lists, in random order; every value is a text.
+
+        As in `write`, the records are read again and verified before they are returned; `seed` is for tests.
+        """
+        records = records_of_forest(self.forest, seed)
+        self._require(lambda: forest_of_records(records, self.forest.schema, jobs=jobs or 1), "the records", jobs)
+        return records
+
+    def to_frame(self, like: Any, *, seed: int | None = None, jobs: int | None = None) -> Any:
+        """Return the published records as a frame with nested columns, of the same library as another frame.
+
+        As in `write`, the frame is read again and verified before it is returned; `seed` is for tests.
+        """
+        frame = nested_of_records(records_of_forest(self.forest, seed), self.forest.schema, like)
+        self._require(lambda: forest_of_nested(frame, self.forest.schema, jobs=jobs or 1), "the frame", jobs)
+        return frame
+
+    def to_frames(self, like: Mapping[str, Any], *, seed: int | None = None, jobs: int | None = None) -> dict[str, Any]:
+        """Return the published records as frames by the names of tables, each of the library of its namesake in `like`.
+
+        Keys are fresh, rows in random order; what was disassociated is in tables of its own. As in `write`, the frames
+        are read again and verified before they are returned; `seed` is for tests.
+        """
+        tables = tables_of_forest(self.forest, seed)
+        frames = frames_like(tables, like)
+        # The tables must themselves say which keys there are, unless the schema does.
+        schema = replace(self.forest.schema, input=replace(self.forest.schema.input, relations=None))
+        self._require(lambda: forest_of_tables(frames, schema, jobs=jobs or 1, made=tables), "the frames", jobs)
+        return frames
+
+    def _require(self, read: Callable[[], Forest], name: str, jobs: int | None) -> None:
+        """Raise a GuaranteeError unless what was made, read again, is the published trees and holds the guarantee."""
+        if not verify(same_again(read, name, self.forest), self.solution.guarantee, jobs=jobs).holds:
+            raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was made")
+
     def as_dict(self) -> dict[str, Any]:
         """What there is to tell about the release, as plain data, without a value of the data."""
         return told(self.solution, self.loss, self.verdict, self.counts, self.report, self.unprotected())
@@ -121,8 +166,13 @@ def told(
 
 def read_again(found: Written, target: str, forest: Forest, format: str, jobs: int | None) -> Forest:
     """What was written, and is to become `target`, read again; GuaranteeError unless it is the published trees."""
+    return same_again(lambda: read_back(found, target, forest.schema, format, jobs=jobs or 1), target, forest)
+
+
+def same_again(read: Callable[[], Forest], target: str, forest: Forest) -> Forest:
+    """Return what is read of a release; GuaranteeError unless it is the published trees."""
     try:
-        written = read_back(found, target, forest.schema, format, jobs=jobs or 1)
+        written = read()
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{target}: not published, for it could not be read again: {problem}") from None
     if written != forest:

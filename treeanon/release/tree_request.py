@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
@@ -109,6 +109,21 @@ class Request:
                     raise UsageError(
                         f"{what}: the role of class {name!r} is not quasi; of that role: {', '.join(known)}"
                     )
+
+
+def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:
+    """Return the request that keyword parameters make, those of the search among them; None leaves it to the search.
+
+    >>> request_of(k=5, algorithm="gcs", g=4, weights=None).options
+    {'g': 4}
+    """
+    own = {one.name for one in fields(Request)} - {"options", "negative"}
+    classes = (negative,) if isinstance(negative, str) else tuple(negative)
+    options = {name: value for name, value in asked.items() if name not in own and value is not None}
+    given = {name: asked[name] for name in own if name in asked}
+    if given.get("algorithm", TREE_DEFAULT) is None:
+        del given["algorithm"]
+    return Request(negative=classes, options=options, **given)
 
 
 def _listed(names: list[str]) -> str:

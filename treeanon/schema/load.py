@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treeanon.errors import FileError, HierarchyError, Problem, SchemaError
+from treeanon.errors import FileError, HierarchyError, Problem, SchemaError, UsageError
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
@@ -50,6 +50,26 @@ _NO_RECORD = {"ndjson": "each line is one person", "trees": "each line is one re
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 
 T = TypeVar("T", bound=str)
+
+SchemaLike = Schema | str | Path
+"""A schema, the path of its file, or its text in TOML (several lines)."""
+
+
+def schema_of(schema: SchemaLike | None) -> Schema:
+    """Return a schema that is given whole, by the path of its file, or as TOML text.
+
+    >>> schema_of('version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "age"\\npath = "age"').classes[0].name
+    'age'
+    """
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, str) and "\n" in schema:
+        return Schema.loads(schema)
+    if isinstance(schema, str | Path):
+        return Schema.load(schema)
+    if schema is None:
+        raise UsageError("data other than a Forest or a Table need a schema, which says what is in them: give schema=…")
+    raise UsageError(f"schema must be a Schema, the path of one, or its text in TOML, not {type(schema).__qualname__}")
 
 
 def load_schema(path: Path) -> Schema:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import UsageError
 from treeanon.io.options import ReadOptions
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import TableRequest
-from treeanon.release.tree_request import Request
+from treeanon.release.table_request import TableRequest, table_request_of
+from treeanon.release.tree_request import Request, request_of
 from treeanon.schema import Schema
 from treeanon.spark.forms import FORMS, TABLES, Form, InputForm, source_form, target_form
 from treeanon.spark.interface import DistributedRelease, Job, Notify
@@ -77,7 +77,7 @@ class SparkEngine:
     def _publish_frame(
         self, frame: Frames, schema: Schema, arguments: Mapping[str, Any], notify: Notifier
     ) -> DataFrame:
-        from treeanon.spark.table.engine import is_of_rows, publish_table_frame, table_request_of
+        from treeanon.spark.table.engine import is_of_rows, publish_table_frame
 
         given = dict(arguments)
         sample = given.pop("sample", None)
@@ -128,14 +128,6 @@ def _lines_of(frame: Frames, schema: Schema) -> Lines:
     if not schema.input.is_relational:
         raise UsageError('several dataframes are tables tied by keys: the schema must say format = "tables"')
     return lines_of_frames(frame, schema, ReadOptions())
-
-
-def request_of(*, negative: str | Sequence[str] = (), **arguments: Any) -> Request:
-    """Return the request for the keyword arguments of `treeanon.release.anonymize`."""
-    own = {one.name for one in fields(Request)} - {"options"}
-    classes = (negative,) if isinstance(negative, str) else tuple(negative)
-    options = {name: value for name, value in arguments.items() if name not in own and value is not None}
-    return Request(negative=classes, options=options, **{name: arguments[name] for name in own if name in arguments})
 
 
 def _target(spark: SparkSession, job: Job, form: InputForm) -> Target:

@@ -6,7 +6,7 @@ Dataframes and Parquet files hold records as rows with nested columns, which bec
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from treeanon.errors import UsageError
 from treeanon.forest import ReadReport
+from treeanon.io.memory import nested_type
 from treeanon.schema import Schema
 from treeanon.schema.layout import MOVED
-from treeanon.schema.paths import Step
 from treeanon.spark.records import Batches, batch_of, map_batches, unpersist
 from treeanon.spark.session import spark_failures
 
@@ -152,35 +152,11 @@ def frame_of_lines(texts: DataFrame, schema: Schema) -> DataFrame:
 
 def row_type(schema: Schema) -> Any:
     """Return the type of published rows: structs and arrays along the paths of the classes, with texts as leaves."""
-    paths = []
-    for published in schema.layout.classes:
-        if published.spec.path is not None:
-            paths.append(published.spec.path.steps)
-            paths += _constants(published.spec.path.steps)
-    return _type(list(dict.fromkeys(paths)))
-
-
-def _constants(steps: Sequence[Step]) -> list[tuple[Step, ...]]:
-    """Return the paths of the constants that select items of mixed arrays."""
-    out = []
-    for place, step in enumerate(steps, start=1):
-        if step.predicate is not None:
-            out.append((*steps[:place], *(Step(name) for name in step.predicate.names)))
-    return out
-
-
-def _type(paths: Sequence[Sequence[Step]]) -> DataType:
     from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-    paths = [path for path in paths if path]
-    if not paths:
-        return StringType()
-    if paths[0][0].name is None:
-        return ArrayType(_type([path[1:] for path in paths]))
-    fields: list[StructField] = []
-    for name in dict.fromkeys(path[0].name for path in paths):
-        mine = [path for path in paths if path[0].name == name]
-        inner = _type([path[1:] for path in mine])
-        repeated = any(path[0].repeated or path[0].predicate is not None for path in mine)
-        fields.append(StructField(str(name), ArrayType(inner) if repeated else inner))
-    return StructType([*fields, StructField(MOVED, StringType())])
+    def struct(types: Mapping[str, DataType]) -> DataType:
+        fields = [StructField(name, kind) for name, kind in types.items()]
+        return StructType([*fields, StructField(MOVED, StringType())])
+
+    text: DataType = StringType()
+    return nested_type(schema, text, lambda kind: ArrayType(kind), struct)

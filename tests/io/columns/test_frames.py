@@ -69,7 +69,7 @@ def test_every_kind_of_frame(made: Any, kind: str) -> None:
     if kind == "reader":
         return
     back = to_frame_like(table, frame)
-    wanted = type(frame) if kind in ("pandas", "polars") else pa.Table
+    wanted = type(frame) if kind in ("pandas", "polars", "duckdb") else pa.Table
     assert type(back) is wanted
     assert sorted(map(str, table_of(back, SCHEMA).rows())) == sorted(map(str, ROWS))
     as_it_is = to_frame_like(table, frame, shuffle=False)

@@ -1,12 +1,12 @@
-"""A table in memory as a source of rows: whatever gives an Arrow C stream (pandas, polars, pyarrow, DuckDB).
+"""Tables in memory as sources of rows: whatever gives an Arrow C stream (pandas, polars, pyarrow, DuckDB), and dicts.
 
 Columns of Arrow, from a file or from memory, in the few types that sources give, after a look at their values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +23,15 @@ from treeanon.io.columns.column_checks import (
     check_texts,
     wrong_row,
 )
+from treeanon.io.columns.python_values import GrowingColumn
 from treeanon.io.relational.source import OneTable, Place
+
+
+class ArrowFrame(Protocol):
+    """A frame of pandas (2.2 or later), polars, pyarrow or DuckDB: whatever has an Arrow C stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the capsule that holds the stream."""
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -117,12 +125,12 @@ def arrow_of(frame: Any) -> pa.Table:
 class FrameSource(OneTable):
     """An Arrow table as the only table of a source, for as long as it is read."""
 
-    name = "the frame"
     files = ""
     by_column = True
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, name: str = "the frame") -> None:
         self._data = arrow_of(frame)
+        self.name = name
         check_names(self._data.column_names, self.name)
         super().__init__("frame", self._data.column_names)
 
@@ -139,6 +147,45 @@ class FrameSource(OneTable):
             return plain_column(name, column, wrong)
         except (pa.ArrowException, ValueError, TypeError):
             raise DataError("cannot be read", source=self.name, path=name) from None
+
+    def place(self, table: str, row: int) -> Place:
+        """Where a row is."""
+        return Place(self.name, f"row {row + 1}")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class DictSource(OneTable):
+    """Rows given as dicts, as the only table of a source; a column that a row lacks is null there.
+
+    >>> DictSource([{"age": 34}, {"town": "Ulm"}]).read("rows", ["age", "town"]).to_pylist()
+    [{'age': 34, 'town': None}, {'age': None, 'town': 'Ulm'}]
+    """
+
+    files = ""
+    by_column = True
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], name: str = "the rows") -> None:
+        self._rows, self.name = rows, name
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        if not all(isinstance(column, str) for column in columns):
+            raise UsageError(f"{name}: the keys of rows are names of columns, so they must be texts")
+        check_names(columns, name)
+        super().__init__("rows", columns)
+
+    def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
+        """These columns of the table; see `TableSource`."""
+        check_asked(self.tables(), table, columns, self.name)
+        rows = self._rows if most is None else self._rows[:most]
+        if not columns:
+            return pa.table({"": pa.nulls(len(rows))}).select([])
+        return pa.table({column: self._column(column, rows) for column in columns})
+
+    def _column(self, name: str, rows: Sequence[Mapping[str, Any]]) -> pa.ChunkedArray:
+        column = GrowingColumn(name, wrong_row(self.name))
+        column.add([row.get(name) for row in rows])
+        return column.finish()
 
     def place(self, table: str, row: int) -> Place:
         """Where a row is."""

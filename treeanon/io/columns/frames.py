@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import SchemaError, UsageError
-from treeanon.io.columns.arrow_stream import FrameSource
+from treeanon.io.columns.arrow_stream import ArrowFrame, FrameSource
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.write_table import to_arrow
 from treeanon.io.options import ReadOptions
 from treeanon.io.writing import shuffled
 from treeanon.schema import Schema
+from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.table.table import Table
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def table_of(frame: Any, schema: Schema, *, show_values: bool = False) -> Table:
+
+def table_of(frame: ArrowFrame, schema: SchemaLike, *, show_values: bool = False) -> Table:
     """The table of anything with an Arrow C stream: a frame of pandas (2.2 or later), polars, pyarrow or DuckDB.
 
     The classes of the schema are columns of the frame, whatever format the schema says, if only no path goes deeper.
@@ -26,7 +30,7 @@ def table_of(frame: Any, schema: Schema, *, show_values: bool = False) -> Table:
     >>> table_of(pa.table({"age": [34, None]}), schema).column("age").texts()
     ['34', None]
     """
-    return table_of_rows(FrameSource(frame), as_rows(schema), ReadOptions(), show_values=show_values)
+    return table_of_rows(FrameSource(frame), as_rows(schema_of(schema)), ReadOptions(), show_values=show_values)
 
 
 def as_rows(schema: Schema) -> Schema:
@@ -61,7 +65,8 @@ def as_rows(schema: Schema) -> Schema:
 def to_frame_like(table: Table, frame: Any, *, shuffle: bool = True, seed: int | None = None) -> Any:
     """The table as a frame of the same library, its rows in random order unless that is not wanted.
 
-    pandas and polars give their DataFrame; pyarrow, and whatever else has an Arrow C stream, gives a pyarrow Table.
+    pandas and polars give their DataFrame, DuckDB a relation of the same connection; pyarrow, and whatever else has an
+    Arrow C stream, gives a pyarrow Table.
     Nothing is imported that is not there already.
 
     >>> import pyarrow as pa
@@ -71,9 +76,33 @@ def to_frame_like(table: Table, frame: Any, *, shuffle: bool = True, seed: int |
     [{'sex': 'F'}]
     """
     made = to_arrow(table, shuffled(len(table), seed) if shuffle else None)
+    return frame_like(made, frame)
+
+
+def frame_like(made: pa.Table, frame: Any) -> Any:
+    """Return an Arrow table as a frame of the same library as another frame; see `to_frame_like`."""
     libraries = {base.__module__.partition(".")[0] for base in type(frame).__mro__}
     if "pandas" in libraries and "pandas" in sys.modules:
         return made.to_pandas()
     if "polars" in libraries and "polars" in sys.modules:
         return sys.modules["polars"].from_arrow(made)
+    if libraries & {"duckdb", "_duckdb"} and "duckdb" in sys.modules:
+        return _relation(made, frame)
     return made
+
+
+def _relation(made: pa.Table, relation: Any) -> Any:
+    """Return an Arrow table as a DuckDB relation of the same connection as another, so that both can be joined."""
+    import pyarrow as pa
+
+    treeanon_release_in_arrow = made  # noqa: F841 - found by DuckDB
+    try:
+        # DuckDB finds the table by the name of the variable; a relation alone knows its connection.
+        found = relation.query("treeanon_input", "SELECT * FROM treeanon_release_in_arrow")
+        # A table of the database that has this name would be found first, and is not the release.
+        if pa.table(found).cast(made.schema).equals(made):
+            return found
+    except Exception:
+        # The owner of the connection may have forbidden it to look at Python's variables.
+        pass
+    return sys.modules["duckdb"].from_arrow(made)

@@ -20,6 +20,7 @@ from treeanon.io.relational.write_folder import is_release, write_folder
 from treeanon.io.writing import shuffled
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.keys import ForeignKey
+from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.table.permuted import Permuted, free_name
 
@@ -91,7 +92,7 @@ def write_permuted(
 
 def read_permuted(
     source: str | Path,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     on_error: Literal["error", "skip"] = "error",
     strict: bool = False,
@@ -105,6 +106,7 @@ def read_permuted(
     many persons of the group have the value. DataError if the files are not such. `called` is the name in messages.
     Other options are those of `read_table`. The reports of both tables say which columns the schema does not name.
     """
+    schema = schema_of(schema)
     options = ReadOptions(on_error, strict, jobs)
     hidden = _sensitive(schema)
     # Whoever reads 3 and 03 sees two groups.

@@ -22,6 +22,7 @@ from treeanon.io.reading import input_format, read
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
+from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.schema.model import FLAT
 from treeanon.table.covers import Covers, covers_of, held_of, parsed, value_ranks
 from treeanon.table.reductions import flatten
@@ -31,7 +32,7 @@ from treeanon.table.table import Column, Table
 
 def read_table(
     source: str | Path,
-    schema: Schema,
+    schema: SchemaLike,
     *,
     format: str | None = None,
     delimiter: str = "",
@@ -58,6 +59,7 @@ def read_table(
     >>> list(table.rows()), table.report.dropped.paths()
     ([('34',), (None,)], {'town': 2})
     """
+    schema = schema_of(schema)
     refuse_other_urls(str(source))
     form = input_format(source, schema, format)
     if form.name not in FLAT:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
@@ -73,8 +73,37 @@ def page(
     return _document(release, [one for one in sections if one is not None], audience, title, notes)
 
 
-def write_page(release: AnyRelease, target: str | Path, *, force: bool = False, **asked: Any) -> None:
-    """Write the page of a release, whole or not at all; an existing file is replaced only with `force`. See `page`."""
+class PageParameters(TypedDict, total=False):
+    """What can be asked of a page."""
+
+    before: Forest | None
+    changes: Changes
+    risk_before: Risk | None
+    risk_after: Risk | None
+    audience: Audience
+    title: str
+    notes: Sequence[str]
+    seed: int | None
+
+
+def write_page(
+    release: AnyRelease, target: str | Path, *, force: bool = False, **asked: Unpack[PageParameters]
+) -> None:
+    """Write the page of a release as HTML, whole or not at all.
+
+    Parameters
+        release: what `treeanon.anonymize` gives of a Forest, a Table or a path.
+        target: the path of the file.
+        force: replace an existing file.
+        audience: "public" (default): made of the published records alone; or "internal": may show originals.
+        before: the input, for internal pages of trees.
+        changes: records before and after, of a `treeanon.preview`, for internal pages.
+        risk_before: the risk of the input (`treeanon.risk`), for internal pages.
+        risk_after: the risk of the release.
+        title: the title of the page.
+        notes: what is said first.
+        seed: makes the choice of the records shown repeatable, for tests.
+    """
     text = page(release, **asked)
     with open_output(target, force=force) as stream:
         stream.write(text.encode())

@@ -6,7 +6,7 @@ Published rows are written in random order, and read again with the reader of re
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -23,11 +23,10 @@ from treeanon.hierarchy import Flat
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.options import ReadOptions
 from treeanon.io.sources import plain_name
-from treeanon.privacy.models.model import Model, largest_k
-from treeanon.privacy.models.registry import Asked, models_of
+from treeanon.privacy.models.model import largest_k
 from treeanon.release import TableRelease
 from treeanon.release.table_release import released_schema
-from treeanon.release.table_request import Publish, TableRequest, default_search, unprotected_by
+from treeanon.release.table_request import TableRequest
 from treeanon.release.table_search import require
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job
@@ -147,31 +146,11 @@ def _again(batches: Batches, pieces: Pieces, shared: Any) -> Iterator[pa.RecordB
         yield batch_of(kinds, *(column.texts() for column in table.columns))
 
 
-_OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd")
-
-
 def is_of_rows(schema: Schema, arguments: Mapping[str, Any]) -> bool:
     """Return whether a dataframe is to be published as rows: by the algorithm, or by the format of the schema."""
     if arguments.get("algorithm") is not None:
         return arguments["algorithm"] in TABLE_ALGORITHMS
     return schema.input.is_flat and not any(arguments.get(name) is not None for name in ("m", "n", "negative"))
-
-
-def table_request_of(
-    *,
-    l: Asked | None = None,  # noqa: E741 - its name in the literature
-    models: Sequence[Model] = (),
-    algorithm: str | None = None,
-    publish: Publish = "generalized",
-    max_suppressed: int | float | str = 0,
-    **arguments: Any,
-) -> TableRequest:
-    """Return the request for the keyword arguments of `treeanon.release.anonymize_table`."""
-    of_models = {name: arguments.pop(name) for name in _OF_MODELS if name in arguments}
-    given = {name: value for name, value in arguments.items() if value is not None}
-    found = (*models_of(l=l, **of_models), *models)
-    name = algorithm or default_search(publish)
-    return TableRequest(found, name, max_suppressed, given, unprotected=unprotected_by(l), publish=publish)
 
 
 def publish_table(job: Job, request: TableRequest, notify: Notifier) -> TableRelease:

@@ -1,0 +1,278 @@
+"""Data in memory that hold trees: lists of dicts, frames with nested columns, and frames that are tied tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+
+import orjson
+
+from treeanon.errors import DataError, UsageError
+from treeanon.forest import Forest, ForestBuilder
+from treeanon.io.columns.arrow_stream import DictSource, FrameSource, arrow_of
+from treeanon.io.columns.column_checks import check_asked
+from treeanon.io.columns.frames import frame_like
+from treeanon.io.columns.python_values import value_text
+from treeanon.io.options import ReadOptions
+from treeanon.io.reading import nothing_found
+from treeanon.io.registry import document_format
+from treeanon.io.relational.reading import read_tables, resolved
+from treeanon.io.relational.source import Place, TableInfo
+from treeanon.io.relational.writing import make_tables
+from treeanon.io.sources import Source
+from treeanon.io.writing import random_orders, shuffled
+from treeanon.schema import Schema, Step
+from treeanon.schema.keys import ForeignKey
+from treeanon.schema.layout import MOVED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from treeanon.io.relational.arrow_tables import TableOut
+
+T = TypeVar("T")
+
+Records = Sequence[Mapping[str, Any]]
+
+_AT_ONCE = 20_000
+
+
+def forest_of_records(
+    records: Iterable[Mapping[str, Any]],
+    schema: Schema,
+    *,
+    name: str = "the records",
+    show_values: bool = False,
+    jobs: int = 1,
+) -> Forest:
+    """Return the forest of dicts that hold dicts and lists, one for each person, as NDJSON would hold them.
+
+    Dates and decimal numbers count as their texts. The schema may be of any format but rows.
+
+    >>> schema = Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "ill"\\npath = "ills[]"')
+    >>> list(forest_of_records([{"ills": ["Flu"]}], schema).records())
+    [[['ill', 'Flu', []]]]
+    """
+    lines = b"\n".join(_line(record, name, number) for number, record in enumerate(records, start=1))
+    return _forest_of_lines(lines, schema, name, show_values=show_values, jobs=jobs)
+
+
+def _forest_of_lines(lines: bytes, schema: Schema, name: str, *, show_values: bool, jobs: int) -> Forest:
+    schema = schema.for_format("ndjson")
+    builder = ForestBuilder(schema)
+    source = Source(name, len(lines), lambda: cast(BinaryIO, BytesIO(lines)))
+    for batch in document_format("ndjson").read([source], schema, ReadOptions(jobs=jobs), builder.report):
+        builder.add(batch)
+    if not builder.records:
+        raise DataError(nothing_found(schema, "ndjson"), source=name)
+    return builder.finish(show_values=show_values, jobs=jobs)
+
+
+def _line(record: object, name: str, number: int) -> bytes:
+    """Return a record as a line of NDJSON; errors name its number, never a value."""
+    try:
+        return orjson.dumps(record, default=_plain)
+    except TypeError:
+        # It knows no whole numbers of more than 64 bits, and no lone surrogates, which the reader refuses by name.
+        try:
+            return json.dumps(record, default=_plain, allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError):
+            words = "holds something that is no text, number, date, truth value, list or dict"
+            raise DataError(words, source=name, place=f"record {number}") from None
+
+
+def _plain(value: Any) -> str:
+    """Return the text of a value for which JSON has no form of its own."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError
+    if type(value).__module__ in ("decimal", "datetime", "uuid"):
+        return value_text(value)
+    raise TypeError
+
+
+def records_of_forest(forest: Forest, seed: int | None = None) -> list[dict[str, Any]]:
+    """Return the records of a forest as dicts, in random order; every value is a text. `seed` is for tests."""
+    return [json.loads(text) for text in _texts(forest, seed)]
+
+
+def _texts(forest: Forest, seed: int | None) -> Iterator[str]:
+    texts = document_format("ndjson").texts(forest, forest.schema.for_format("ndjson"))
+    order = shuffled(len(forest), seed)
+    for start in range(0, len(order), _AT_ONCE):
+        yield from texts.records(forest.take(order[start : start + _AT_ONCE]))
+
+
+def forest_of_nested(
+    frame: Any, schema: Schema, *, name: str = "the frame", show_values: bool = False, jobs: int = 1
+) -> Forest:
+    """Return the forest of a frame whose columns hold structs and lists; a null field is one that is not there."""
+    batches = arrow_of(frame).to_batches(max_chunksize=_AT_ONCE)
+    records = (_without_nulls(row) for batch in batches for row in batch.to_pylist())
+    return forest_of_records(records, schema, name=name, show_values=show_values, jobs=jobs)
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return a value of Arrow as JSON has it; what was moved is a text there, for it has no one type."""
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    if isinstance(value, dict):
+        there = ((key, item) for key, item in value.items() if item is not None)
+        return {key: _opened(item) if key == MOVED else _without_nulls(item) for key, item in there}
+    return value
+
+
+def _opened(text: object) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return text
+
+
+def nested_of_records(records: Sequence[dict[str, Any]], schema: Schema, like: Any) -> Any:
+    """Return records as a frame of the library of another one, with nested columns as the paths of the schema go."""
+    import pyarrow as pa
+
+    moved = any(map(_has_moved, records))
+    text, array = pa.string(), pa.list_
+
+    def struct(fields: Mapping[str, pa.DataType]) -> pa.DataType:
+        return pa.struct({**fields, **({MOVED: text} if moved else {})})
+
+    kind = nested_type(schema.for_format("ndjson"), text, array, struct)
+    rows = pa.array([_closed(record) for record in records], kind)
+    return frame_like(pa.table(rows.flatten(), names=[field.name for field in kind]), like)
+
+
+def _has_moved(value: Any) -> bool:
+    if isinstance(value, dict):
+        return MOVED in value or any(map(_has_moved, value.values()))
+    return isinstance(value, list) and any(map(_has_moved, value))
+
+
+def _closed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_closed(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: json.dumps(item, ensure_ascii=False) if key == MOVED else _closed(item) for key, item in value.items()
+        }
+    return value
+
+
+def nested_type(schema: Schema, text: T, array: Callable[[T], T], struct: Callable[[Mapping[str, T]], T]) -> T:
+    """Return the type of published records: structs and arrays as the paths of the classes go, texts at their ends.
+
+    The types are those of any library: its text, and what makes its arrays and its structs.
+
+    >>> schema = Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "i"\\npath = "a[].b"')
+    >>> print(nested_type(schema, "text", lambda kind: f"[{kind}]", lambda fields: str(dict(fields))))
+    {'a': "[{'b': 'text'}]"}
+    """
+    paths: list[tuple[Step, ...]] = []
+    for published in schema.layout.classes:
+        if published.spec.path is not None:
+            steps = tuple(published.spec.path.steps)
+            paths.append(steps)
+            # Items of mixed arrays are chosen by constants, which stand in them.
+            for place, step in enumerate(steps, start=1):
+                if step.predicate is not None:
+                    paths.append((*steps[:place], *(Step(name) for name in step.predicate.names)))
+    return _nested(list(dict.fromkeys(paths)), text, array, struct)
+
+
+def _nested(
+    paths: Sequence[tuple[Step, ...]], text: T, array: Callable[[T], T], struct: Callable[[Mapping[str, T]], T]
+) -> T:
+    paths = [path for path in paths if path]
+    if not paths:
+        return text
+    if paths[0][0].name is None:
+        return array(_nested([path[1:] for path in paths], text, array, struct))
+    fields: dict[str, T] = {}
+    for name in dict.fromkeys(path[0].name for path in paths):
+        mine = [path for path in paths if path[0].name == name]
+        inner = _nested([path[1:] for path in mine], text, array, struct)
+        repeated = any(path[0].repeated or path[0].predicate is not None for path in mine)
+        fields[str(name)] = array(inner) if repeated else inner
+    return struct(fields)
+
+
+class TablesSource:
+    """Frames or lists of dicts by the names of tables, as a source of tables; `made` are those of a release."""
+
+    files = ""
+    by_column = True
+    left_out: tuple[str, ...] = ()
+
+    def __init__(self, frames: Mapping[str, Any], name: str = "the frames", made: Sequence[TableOut] = ()) -> None:
+        self.name = name
+        self._sources = {table: _table_source(frame, table) for table, frame in frames.items()}
+        primary = {table.name: table.primary for table in made}
+        self._infos = {
+            table: TableInfo(source.tables()[source.table].columns, primary.get(table, ()))
+            for table, source in self._sources.items()
+        }
+        self._keys = [key for table in made for key in table.foreign]
+
+    def tables(self) -> Mapping[str, TableInfo]:
+        """All tables by name."""
+        return self._infos
+
+    def keys(self) -> Sequence[ForeignKey]:
+        """The keys between tables of a release; frames declare none."""
+        return self._keys
+
+    def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
+        """These columns of a table; see `TableSource`."""
+        check_asked(self._infos, table, columns, self.name)
+        source = self._sources[table]
+        return source.read(source.table, columns, most)
+
+    def place(self, table: str, row: int) -> Place:
+        """Where a row of a table is."""
+        return Place(f"table {table}", f"row {row + 1}")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _table_source(frame: Any, table: str) -> FrameSource | DictSource:
+    name = f"table {table}"
+    return DictSource(frame, name) if isinstance(frame, Sequence) else FrameSource(frame, name)
+
+
+def forest_of_tables(
+    frames: Mapping[str, Any],
+    schema: Schema,
+    *,
+    show_values: bool = False,
+    jobs: int = 1,
+    made: Sequence[TableOut] = (),
+) -> Forest:
+    """Return the forest of frames (or lists of dicts) by the names of tables, tied by the keys of the schema."""
+    if not schema.input.is_relational:
+        raise UsageError('several frames are tables tied by keys: the schema must say format = "tables"')
+    source = TablesSource(frames, made=made)
+    schema = resolved(schema, source)
+    builder = ForestBuilder(schema)
+    builder.add(read_tables(source, schema, ReadOptions(jobs=jobs), builder.report))
+    if not builder.records:
+        raise DataError(nothing_found(schema, "tables"), source=source.name)
+    return builder.finish(show_values=show_values, jobs=jobs)
+
+
+def tables_of_forest(forest: Forest, seed: int | None = None) -> list[TableOut]:
+    """Return the tables of a forest that was read from tables: fresh keys, rows in random order."""
+    return make_tables(forest, forest.schema, random_orders(seed))
+
+
+def frames_like(tables: Sequence[TableOut], like: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tables by their names, each as a frame of the library that the frame of that name (or the first) has."""
+    first = next(iter(like.values()))
+    return {table.name: _like(table.data, like.get(table.name, first)) for table in tables}
+
+
+def _like(data: pa.Table, like: Any) -> Any:
+    return data.to_pylist() if isinstance(like, Sequence) else frame_like(data, like)
