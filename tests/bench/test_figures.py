@@ -190,16 +190,16 @@ def test_every_figure_runs_to_its_end(number):
 def test_pictures_are_documents_with_all_lines():
     figure = FIGURES[22]
     lines = {"a < b & c": [0.1, None, 0.3, 0.4], "nothing": [None] * 4, "far": [float("inf"), 0, 0, 0]}
-    root = ET.fromstring(as_svg(bench.Drawn(figure, figure.values, lines)))
+    root = ET.fromstring(as_svg(bench.FigureResult(figure, figure.values, lines)))
     texts = [element.text for element in root.iter() if element.tag.endswith("text")]
     assert set(lines) <= set(texts) and {"10", "20", "50", "100", "k", "GCP"} <= set(texts)
-    ET.fromstring(as_svg(bench.Drawn(figure, figure.values, {}, ["nothing here"])))
-    ET.fromstring(as_svg(bench.Drawn(FIGURES[23], [10], {"one": [0.0]})))
-    ET.fromstring(as_svg(bench.Drawn(FIGURES[25], [5, 10], {"one": [1e-3, 1e3]})))
+    ET.fromstring(as_svg(bench.FigureResult(figure, figure.values, {}, ["nothing here"])))
+    ET.fromstring(as_svg(bench.FigureResult(FIGURES[23], [10], {"one": [0.0]})))
+    ET.fromstring(as_svg(bench.FigureResult(FIGURES[25], [5, 10], {"one": [1e-3, 1e3]})))
 
 
 def test_texts():
-    drawn = bench.Drawn(FIGURES[25], [1000.0, 2000.0], {"x,y": [0.5, None]}, ["n"])
+    drawn = bench.FigureResult(FIGURES[25], [1000.0, 2000.0], {"x,y": [0.5, None]}, ["n"])
     assert as_csv(drawn) == 'rows,"x,y"\n1000.0,0.5\n2000.0,\n'
     assert as_text(drawn).splitlines()[1:] == [" rows  x,y", "1,000  0.5", "2,000    -", "note: n"]
     assert drawn.as_dict()["lines"] == {"x,y": [0.5, None]}

@@ -96,7 +96,7 @@ def test_what_cannot_be_invented():
     with pytest.raises(UsageError, match="occupation, salary_class"):
         census(3, sensitive="age")
     for quasi in (0, 8):
-        with pytest.raises(UsageError, match="1 to 7 quasi columns"):
+        with pytest.raises(UsageError, match="1 to 7 quasi-identifiers"):
             census(3, quasi=quasi)
     with pytest.raises(UsageError, match="from 0 to 1"):
         synthetic(3, correlation=1.5)

@@ -69,9 +69,9 @@ def test_records_before_and_after_and_nothing_is_written(home: Path):
 
 def test_rows_of_a_table_and_documents_seen_as_one(home: Path):
     found = run(f"{ROWS} --records 1")
-    assert found.exit_code == 0 and "row " in found.stdout and "rows that look alike" in found.stdout
+    assert found.exit_code == 0 and "row " in found.stdout and "rows that are alike" in found.stdout
     found = run("p.ndjson -s s.toml -k 5 -a mondrian --reduce ill=mode --worst --records 1")
-    assert found.exit_code == 0 and "rows that look alike" in found.stdout
+    assert found.exit_code == 0 and "rows that are alike" in found.stdout
 
 
 @pytest.mark.parametrize("line", [TREES, ROWS])
@@ -98,10 +98,10 @@ def test_a_sample_says_so(home: Path):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        (f"{TREES} --class sex", "there is no class 'sex'; there is: age, ill"),
-        (f"{ROWS} --class sex", "there is no class 'sex'; there is: age, ill"),
-        (f"{TREES} --record 61", "there is no record 61: there are 60"),
-        (f"{ROWS} --record 61", "there is no record 61: there are 60"),
+        (f"{TREES} --class sex", "unknown class 'sex'; choose from age, ill"),
+        (f"{ROWS} --class sex", "unknown class 'sex'; choose from age, ill"),
+        (f"{TREES} --record 61", "no record 61: the input has 60"),
+        (f"{ROWS} --record 61", "no record 61: the input has 60"),
         (f"{TREES} --style ranges", "'maximal' has no parameter 'style'"),
         ("p.csv -s c.toml", "k"),
     ],

@@ -58,7 +58,7 @@ def small(tmp_path: Path, *lines: str) -> list[str]:
 def test_the_text_fits_a_terminal_and_names_the_dangerous_classes() -> None:
     done = run(*PATIENTS, "-k", "5")
     assert done.exit_code == 0
-    assert done.stdout.startswith("1,000 persons, all looked at\n")
+    assert done.stdout.startswith("1,000 persons, all examined\n")
     assert max(map(len, done.stdout.splitlines())) < 80
     assert "age + diagnosis" in done.stdout and "3 relations" in done.stdout
     assert "@ssn" in done.stderr
@@ -86,7 +86,7 @@ def test_a_release_shows_nobody_in_the_cell_of_its_guarantee(tmp_path: Path) -> 
 
 def test_a_sample_tells_its_bounds() -> None:
     done = run(*PATIENTS, "--sample", "50", "--seed", "3", "-n", "6")
-    assert "of whom 50 were looked at" in done.stdout and "95 % confidence" in done.stdout
+    assert "of whom 50 were examined" in done.stdout and "95 % confidence" in done.stdout
     assert max(map(len, done.stdout.splitlines())) < 80
     one, same = (told(*PATIENTS, "--sample", "50", "--seed", "3") for _ in range(2))
     assert one["below_k"] == same["below_k"] and one["decided"] == 50
@@ -99,7 +99,7 @@ def test_rows_have_columns_and_the_risks_of_three_attackers() -> None:
     found = told(*CENSUS, "--population", CENSUS[0])
     whole = found["all_columns"]
     assert (found["kind"], whole["journalist"], whole["population"], whole["absent"]) == ("table", 1.0, 2000, 0)
-    assert "among 2,000 people" in run(*CENSUS, "--population", CENSUS[0]).stdout
+    assert "population of 2,000" in run(*CENSUS, "--population", CENSUS[0]).stdout
 
 
 def test_a_population_knows_nothing_of_what_is_sensitive(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from tests.support.chromium import chromium
 from tests.support.explorer_pages import complaints, keep, opened, part, said, settled, wait
 from tests.support.explorers import Served, served
 from tests.support.paths import ROOT
-from treeanon.explore.settings import ground_of
+from treeanon.explore.settings import explored_data
 
 
 @pytest.fixture(scope="module")
 def explorer() -> Iterator[Served]:
     forest = ta.read(ROOT / "samples/patients.xml", ta.Schema.load(ROOT / "schemas/hospital-xml.toml"))
-    with served(ground_of(forest, 300, source="patients.xml", schema="hospital-xml.toml")) as found:
+    with served(explored_data(forest, 300, source="patients.xml", schema="hospital-xml.toml")) as found:
         yield found
 
 

@@ -14,17 +14,17 @@ import pytest
 import treeanon as ta
 from tests.support.explorers import hospital, rows_ground, start_of
 from treeanon.explore.server import command_line, output_name
-from treeanon.explore.settings import ExploredData, Settings, ground_of
+from treeanon.explore.settings import ExploredData, Settings, explored_data
 from treeanon.release import SolutionFile
 
 NASTY = ["it's $HOME `x`; echo.ndjson", "-k.ndjson", 'a "b"\n*.ndjson', "ünï çödé.ndjson"]
 
 
-def ground(folder: Path, name: str = "in.ndjson", schema: str = "s.toml", **reading: object) -> ExploredData:
+def explored(folder: Path, name: str = "in.ndjson", schema: str = "s.toml", **reading: object) -> ExploredData:
     hospital(folder)
     (folder / "in.ndjson").rename(folder / name)
     forest = ta.read(folder / name, ta.Schema.load(folder / "s.toml"))
-    return ground_of(forest, 1000, source=name, schema=schema, reading=reading)
+    return explored_data(forest, 1000, source=name, schema=schema, reading=reading)
 
 
 def run(line: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
@@ -35,7 +35,7 @@ def run(line: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]
 
 @pytest.mark.parametrize("name", NASTY)
 def test_any_name_of_the_input(name: str, tmp_path: Path) -> None:
-    here = ground(tmp_path / "place", name)
+    here = explored(tmp_path / "place", name)
     line = command_line(start_of(here, k=3, algorithm="gcs"), here)
     done = run(line, tmp_path / "place")
     assert done.returncode == 0, done.stderr
@@ -45,7 +45,7 @@ def test_any_name_of_the_input(name: str, tmp_path: Path) -> None:
 
 def test_it_publishes_what_was_looked_at(tmp_path: Path) -> None:
     folder = tmp_path / "place"
-    here = ground(folder)
+    here = explored(folder)
     settings = Settings(
         "trees", k=4, m=1, n=0, attacker="joint", weights=(("diagnosis", 5.0), ("sex", 0.5)), max_suppressed="5%",
         effort="1",
@@ -97,7 +97,9 @@ def test_rows(tmp_path: Path) -> None:
 
 
 def test_options_of_reading_go_with_it(tmp_path: Path) -> None:
-    here = ground(tmp_path / "x", format="ndjson", on_error="skip", strict=True, delimiter="", show_values=True, jobs=2)
+    here = explored(
+        tmp_path / "x", format="ndjson", on_error="skip", strict=True, delimiter="", show_values=True, jobs=2
+    )
     line = command_line(start_of(here), here)
     assert "--from ndjson --on-error skip --strict -o" in line
     assert "show-values" not in line and "jobs" not in line and "delimiter" not in line
@@ -106,6 +108,6 @@ def test_options_of_reading_go_with_it(tmp_path: Path) -> None:
 
 
 def test_passwords_stay_out(tmp_path: Path) -> None:
-    here = replace(ground(tmp_path / "x"), source="postgresql://ann:secret@db/clinic")
+    here = replace(explored(tmp_path / "x"), source="postgresql://ann:secret@db/clinic")
     line = command_line(start_of(here), here)
     assert "secret" not in line and line.endswith("-o release")

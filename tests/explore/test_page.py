@@ -18,7 +18,7 @@ from treeanon.errors import UsageError
 from treeanon.explore.page import page
 from treeanon.explore.parts import PARTS, chart, numbers, parts_of
 from treeanon.explore.session import Finished, Point, Problem, ks_around
-from treeanon.explore.settings import Settings, ground_of, searches_of, settings_of
+from treeanon.explore.settings import Settings, explored_data, searches_of, settings_of
 
 HOSTILE = [
     "<script>document.title='run'</script>",
@@ -38,21 +38,21 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def test_the_form_sends_the_settings_that_it_was_made_with(tmp_path: Path) -> None:
-    ground = hospital_ground(tmp_path / "x")
+    explored = hospital_ground(tmp_path / "x")
     given = Settings("trees", k=7, m=3, n=0, attacker="joint", algorithm="maximal", weights=(("hospital", 2.5),))
-    form = html.document_fromstring(page(ground, given)).forms[0]
+    form = html.document_fromstring(page(explored, given)).forms[0]
     fields = {name: str(value) for name, value in form.fields.items() if value is not None}
-    assert settings_of(fields, "trees", ground.of_role("quasi"), sensitive=False) == given
+    assert settings_of(fields, "trees", explored.of_role("quasi"), sensitive=False) == given
     labels = {label.get("for") for label in form.iter("label")}
     for field in form.iter("input", "select", "textarea"):
         assert field.get("id") in labels or field.get("aria-label"), field.get("name")
 
 
 def test_the_page_says_what_it_is(tmp_path: Path) -> None:
-    ground = hospital_ground(tmp_path / "x", 70, 60)
-    shown = html.document_fromstring(page(ground, start_of(ground)))
+    explored = hospital_ground(tmp_path / "x", 70, 60)
+    shown = html.document_fromstring(page(explored, start_of(explored)))
     words = shown.text_content()
-    assert "original data" in words and "60 of 70 persons" in words and "k of a sample is not k of the whole" in words
+    assert "original data" in words and "60 of 70 persons" in words and "to which all numbers refer" in words
     assert {*PARTS} <= {element.get("id") for element in shown.iter()}
     assert WORD not in words  # it has no data yet
     whole = hospital_ground(tmp_path / "y", 20)
@@ -86,7 +86,7 @@ WRONG = [
 @pytest.mark.parametrize("fields", WRONG, ids=lambda fields: json.dumps(fields)[:40])
 def test_wrong_settings_are_told_on_the_page(explorer: Served, fields: dict[str, str]) -> None:
     parts = explorer.look(fields)
-    assert parts["status"] == "There is no release by these settings."
+    assert parts["status"] == "No release with these settings."
     assert 'class="problem"' in parts["guarantee"] and "internal error" not in parts["guarantee"]
     assert parts["records"] == parts["losses"] == ""
 
@@ -96,15 +96,15 @@ def test_a_look_fills_all_parts(explorer: Served) -> None:
     assert {*parts} == {*PARTS}
     assert all(parts[name] for name in PARTS)
     assert "Value loss 0." in parts["status"]
-    assert "at least 3" in parts["guarantee"] and "says nothing of the whole input" in parts["guarantee"]
+    assert "at least 3" in parts["guarantee"] and "not for the whole input" in parts["guarantee"]
     assert parts["records"].count('<svg role="img"') == 6
-    assert "cannot be reached" not in parts["points"]
+    assert "no release" not in parts["points"]
 
 
 def test_one_record_by_number(explorer: Served) -> None:
-    ground = explorer.session.ground
-    assert ground.of is not None
-    number = int(ground.of[5]) + 1
+    explored = explorer.session.explored
+    assert explored.of is not None
+    number = int(explored.of[5]) + 1
     fields = {"k": "3", "algorithm": "gcs", "show": "number", "number": str(number)}
     assert f"Record {number} of the input" in explorer.look(fields)["records"]
 
@@ -125,7 +125,7 @@ def test_the_command_line_follows(explorer: Served) -> None:
     assert status == 200 and "-k 9 -m 3 -n 2 -a maximal --weight hospital=4 -o" in text
     assert explorer.post("command", {"k": "many"})[0] == 422
     # What a quick look finds is not what the line's usual effort finds: the page says so.
-    assert "comes to another release" in explorer.ask()[2]
+    assert "finds another release" in explorer.ask()[2]
 
 
 def test_hostile_values_are_text(tmp_path: Path) -> None:
@@ -135,13 +135,13 @@ def test_hostile_values_are_text(tmp_path: Path) -> None:
     )
     people = [{"at": value, "ill": [value, HOSTILE[0]]} for value in HOSTILE for _ in range(3)]
     (tmp_path / "in.ndjson").write_text("".join(json.dumps(person) + "\n" for person in people))
-    ground = ground_of(ta.read(tmp_path / "in.ndjson", ta.Schema.load(tmp_path / "s.toml")), 1000)
-    assert "<b>at</b>" not in page(ground, start_of(ground))
-    with session_of(ground) as session:
+    explored = explored_data(ta.read(tmp_path / "in.ndjson", ta.Schema.load(tmp_path / "s.toml")), 1000)
+    assert "<b>at</b>" not in page(explored, start_of(explored))
+    with session_of(explored) as session:
         seen = ""
         for first in range(0, len(people), 3):
-            for event in looked(session, start_of(ground, k=3, m=1), (first,)):
-                parts = parts_of(event, ground)
+            for event in looked(session, start_of(explored, k=3, m=1), (first,)):
+                parts = parts_of(event, explored)
                 assert {*parts} <= {*PARTS}
                 for text in parts.values():
                     _harmless(text)
@@ -159,25 +159,25 @@ def _harmless(text: str) -> None:
 
 
 def test_rows_of_a_table() -> None:
-    ground = rows_ground()
-    assert "different values of ill" in page(ground, start_of(ground)) and 'id="m"' not in page(
-        ground, start_of(ground)
+    explored = rows_ground()
+    assert "distinct values of ill" in page(explored, start_of(explored)) and 'id="m"' not in page(
+        explored, start_of(explored)
     )
-    with served(ground) as explorer:
+    with served(explored) as explorer:
         parts = explorer.look({"k": "3", "l": "2", "algorithm": "local"})
         assert "GCP 0." in parts["status"] and "before" in parts["records"] and "svg" in parts["curve"]
         # Diversity may be given up in words alone.
         assert "sensitive" in explorer.look({"k": "3", "l": "1", "algorithm": "local"})["guarantee"]
         # Nobody is singled out by a freeform row that looks like no other.
         risk = explorer.look({"k": "3", "l": "1", "algorithm": "ring"})["risk"]
-        assert "Input: singled out" in risk and "Release: singled out" not in risk and "need not look alike" in risk
+        assert "Input: singled out" in risk and "Release: singled out" not in risk and "need not be alike" in risk
 
 
 def test_events_without_trees() -> None:
-    ground = rows_ground()
-    assert parts_of(Finished(True), ground) == {}
-    assert "Move a setting" in parts_of(Finished(False), ground)["status"]
-    assert parts_of(Problem("a\nb", "risk"), ground) == {"risk": '<p class="problem">a</p><p class="problem">b</p>'}
+    explored = rows_ground()
+    assert parts_of(Finished(True), explored) == {}
+    assert "Change a setting" in parts_of(Finished(False), explored)["status"]
+    assert parts_of(Problem("a\nb", "risk"), explored) == {"risk": '<p class="problem">a</p><p class="problem">b</p>'}
 
 
 def test_every_search_can_be_chosen() -> None:
@@ -197,7 +197,7 @@ def test_the_curve_is_drawn_and_told() -> None:
     )
     told = [[cell.text for cell in row] for row in numbers(points).iter("tr")]
     assert told[0] == ["k", "values lost", "relations lost"]
-    assert told[1] == ["2", "0.100", "0.000"] and told[3] == ["20", "cannot be reached", "cannot be reached"]
+    assert told[1] == ["2", "0.100", "0.000"] and told[3] == ["20", "no release", "no release"]
     assert chart([], 5, 2) is not None and chart([Point(2, 1.0)], 2, 2) is not None
 
 

@@ -15,7 +15,7 @@ import treeanon as ta
 from tests.support.chromium import chromium
 from tests.support.explorer_pages import complaints, keep, opened, part, said, settled, wait
 from tests.support.explorers import hospital_ground, rows_ground, served
-from treeanon.explore.settings import ground_of
+from treeanon.explore.settings import explored_data
 
 HOSTILE = [
     "<script>document.title='run'</script>",
@@ -52,8 +52,8 @@ def test_hostile_values_are_shown_as_text(driver: Any, tmp_path: Path) -> None:
     )
     people = [{"at": value, "ill": [HOSTILE[0], value]} for value in HOSTILE for _ in range(4)]
     (tmp_path / "in.ndjson").write_text("".join(json.dumps(person) + "\n" for person in people))
-    ground = ground_of(ta.read(tmp_path / "in.ndjson", ta.Schema.load(tmp_path / "s.toml")), 1000)
-    with served(ground) as explorer:
+    explored = explored_data(ta.read(tmp_path / "in.ndjson", ta.Schema.load(tmp_path / "s.toml")), 1000)
+    with served(explored) as explorer:
         opened(driver, explorer)
         driver.find_element(By.ID, "k").send_keys(Keys.HOME)
         wait(driver, lambda d: "at least 2." in said(d, "guarantee"))

@@ -96,7 +96,7 @@ def test_scores_are_the_changes_and_columns_count_where_they_changed():
 def test_a_release_of_another_table_is_refused():
     with pytest.raises(UsageError, match="not one of this table"):
         row_changes(table(seed=2), ta.anonymize(table(), k=3, l=2, algorithm="optimal"), [0])
-    with pytest.raises(UsageError, match="there is no row 61: there are 60"):
+    with pytest.raises(UsageError, match="no row 61: the input has 60"):
         row_changes(table(), ta.anonymize(table(), k=3, l=2), [60])
 
 

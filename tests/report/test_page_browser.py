@@ -128,7 +128,7 @@ def test_hostile_rows_are_text(tmp_path: Path, asked_for: tuple[int, list[str]],
         ):
             path = tmp_path / f"{audience}.html"
             path.write_text(text, encoding="utf-8")
-            assert_harmless(browser, path, f"An anonymous release ({audience})", found)
+            assert_harmless(browser, path, f"Anonymized release ({audience})", found)
 
 
 def test_there_is_room_on_a_phone(tmp_path: Path) -> None:

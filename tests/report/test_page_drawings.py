@@ -79,7 +79,7 @@ def test_moved_edges_are_drawn(change: RecordChange) -> None:
 def test_drawings_have_titles(change: RecordChange) -> None:
     drawing = record_svg(change, "after")
     assert drawing.get("role") == "img" and drawing[0].tag == "title"
-    assert drawing.get("aria-label") == drawing[0].text == "The record as it would be published: 3 values"
+    assert drawing.get("aria-label") == drawing[0].text == "Published record: 3 values"
 
 
 def test_a_record_that_is_left_out_is_drawn(change: RecordChange) -> None:
@@ -102,7 +102,7 @@ def test_of_large_records_what_changed_is_drawn() -> None:
     drawing = record_svg(RecordChange(0, record, record, fates, 0.0), "before")
     drawn = nodes_of(drawing)
     assert len(drawn) == MAX_NODES + 1 and "drug|d9998|~" in drawn and "… 9,941 more" in drawn
-    assert "9,941 are not drawn" in (drawing.get("aria-label") or "")
+    assert "9,941 of them not drawn" in (drawing.get("aria-label") or "")
 
 
 def lungs() -> Hierarchy:

@@ -104,7 +104,7 @@ def test_samples_of_trees(source: str, schema: str) -> None:
     assert leaked(shown, labels_of(forest), published) == set()
     assert leaked(shown, forest.classes.texts, published) == set()
     # Numbers of records, and how many there were, are not to be told by accident either.
-    assert "of the input" not in shown.replace("nothing of the input", "")
+    assert "of the input" not in shown
 
 
 @pytest.mark.parametrize("algorithm", ["local", "mondrian", "optimal"])

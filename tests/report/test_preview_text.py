@@ -41,8 +41,8 @@ def test_a_move_is_told_on_both_sides():
         "  ill: flu                             >  (now under the record)",
         "    drug: tea                          >  (now under ward: w1)",
         "  ill: gout                                 ill: gout",
-        "                                       >    drug: tea (from under ill: flu)",
-        "                                       >  ill: flu (from under ward: w1)",
+        "                                       >    drug: tea (moved from ill: flu)",
+        "                                       >  ill: flu (moved from ward: w1)",
     ]
 
 
@@ -51,8 +51,8 @@ def test_what_is_one_with_others_and_what_is_gone_is_told_beside_it():
     assert lines_of(change) == [
         "ward: w1                               ~= ward: *",
         "  ill: flu                             ~=   ill: *",
-        "ward: w2                               ~= (one with ward: *)",
-        "  ill: acne                            ~= (one with ill: *)",
+        "ward: w2                               ~= (merged with ward: *)",
+        "  ill: acne                            ~= (merged with ill: *)",
         "    drug: soap                         x  (not published)",
     ]
 
@@ -65,7 +65,7 @@ def test_a_narrow_terminal_has_one_below_the_other():
         "      ill: flu",
         "    -> (further down)",
         "~=  ward: w2",
-        "    -> (one with ward: *)",
+        "    -> (merged with ward: *)",
         "      ill: acne",
         "x       drug: soap",
         "    -> (not published)",
@@ -188,7 +188,7 @@ def test_a_long_record_is_cut_and_its_summary_is_whole():
     records = [[["c", str(i), []] for i in range(80)] for _ in range(2)]
     found = ta.preview(ta.Forest.from_records(schema, records), k=2, records=1)
     text = preview_text(found, lines=10)
-    assert "… and 70 more lines" in text and "80 as they were" in text
+    assert "… and 70 more lines" in text and "80 unchanged" in text
     assert len(preview_lines(found, lines=None)) > 80
 
 
@@ -200,7 +200,7 @@ def test_it_says_what_it_is_and_what_a_sample_cannot_say():
     assert (
         "Whoever knows up to 2 values of a person" in text and "Verified by counting: 3^(2,1)-anonymity holds" in text
     )
-    assert "~ more general   > moved   = one with others   x not published" in text
+    assert "~ generalized   > moved   = merged   x not published" in text
 
 
 def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path: Path):

@@ -27,8 +27,9 @@ from treeanon.spark.engine import prepared, request_of
 from treeanon.spark.interface import Job, engine_named
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.relational_write import tables as relations
+from treeanon.spark.relational_write.parts import Work
 from treeanon.spark.relational_write.publishing import TablesTarget
-from treeanon.spark.relational_write.tables import Work, distributed_tables
+from treeanon.spark.relational_write.tables import distributed_tables
 
 K = 4
 

@@ -21,7 +21,7 @@ from tests.support.waiting import WAIT, wait_until
 from treeanon.explore.access import Access
 from treeanon.explore.server import listening, server_of
 from treeanon.explore.session import Choice, Event, Finished, Session
-from treeanon.explore.settings import ExploredData, Settings, default_settings, ground_of
+from treeanon.explore.settings import ExploredData, Settings, default_settings, explored_data
 
 
 def hospital(folder: Path, persons: int = 60, *extra: str) -> Path:
@@ -34,7 +34,7 @@ def hospital(folder: Path, persons: int = 60, *extra: str) -> Path:
 def hospital_ground(folder: Path, persons: int = 60, sample: int = 1000) -> ExploredData:
     hospital(folder, persons)
     forest = ta.read(folder / "in.ndjson", ta.Schema.load(folder / "s.toml"))
-    return ground_of(forest, sample, source=str(folder / "in.ndjson"), schema=str(folder / "s.toml"))
+    return explored_data(forest, sample, source=str(folder / "in.ndjson"), schema=str(folder / "s.toml"))
 
 
 def rows_ground(rows: int = 40) -> ExploredData:
@@ -50,12 +50,12 @@ def rows_ground(rows: int = 40) -> ExploredData:
             ta.Hierarchy.flat(["flu", "cold", "acne"]),
         ),
     }
-    return ground_of(ta.Table.of_texts(columns, {"ill": "sensitive"}), 1000)
+    return explored_data(ta.Table.of_texts(columns, {"ill": "sensitive"}), 1000)
 
 
 @contextlib.contextmanager
-def session_of(ground: ExploredData) -> Iterator[Session]:
-    with contextlib.closing(Session(ground)) as session:
+def session_of(explored: ExploredData) -> Iterator[Session]:
+    with contextlib.closing(Session(explored)) as session:
         yield session
 
 
@@ -69,8 +69,8 @@ def looked(session: Session, settings: Settings, choice: Choice = "typical") -> 
     return found
 
 
-def start_of(ground: ExploredData, **given: Any) -> Settings:
-    return default_settings(ground.kind, sensitive=bool(ground.of_role("sensitive")), **given)
+def start_of(explored: ExploredData, **given: Any) -> Settings:
+    return default_settings(explored.kind, sensitive=bool(explored.of_role("sensitive")), **given)
 
 
 @dataclass
@@ -122,10 +122,10 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(ground: ExploredData, start: Settings | None = None) -> Iterator[Served]:
+def served(explored: ExploredData, start: Settings | None = None) -> Iterator[Served]:
     """The explorer of a ground, in a thread."""
-    start = start or start_of(ground)
-    with contextlib.closing(listening()) as found, session_of(ground) as session:
+    start = start or start_of(explored)
+    with contextlib.closing(listening()) as found, session_of(explored) as session:
         session.prepare(start)
         access = Access(found.getsockname()[1])
         server = server_of(session, start, access)

@@ -1,1 +1,1 @@
-"""Experiments that can be run again: invented tables, the figures of a paper as data, and their tables and plots."""
+"""Reproducible experiments: synthetic tables, the figures of a paper as data, and their tables and plots."""

@@ -1,4 +1,4 @@
-"""The experiments of 1D §7 as data: what varies, what stays, which algorithms, and what is measured.
+"""The experiments of 1D §7 as data: what varies, what is fixed, which algorithms, and what is measured.
 
 Ghinita, Karras, Kalnis, Mamoulis: A framework for efficient data anonymization under privacy and accuracy constraints,
 TODS 34(2), 2009. Numbers follow the order of its experiments, one measure each: k-anonymity (22-25), ℓ-diversity
@@ -18,16 +18,16 @@ Measure = Literal[
     "gcp", "gcp_set", "il1", "ilmax", "average_ncp", "maximum_ncp", "volume", "seconds", "privacy", "divergence"
 ]
 LOSSES: tuple[Measure, ...] = ("gcp", "gcp_set", "il1", "ilmax", "average_ncp", "maximum_ncp", "volume")
-"""What figures of loss can show."""
+"""The losses that figures can show."""
 
 LABELS: Mapping[str, str] = {
     "k": "k",
     "l": "ℓ",
-    "quasi": "quasi columns",
+    "quasi": "quasi-identifiers",
     "rows": "rows",
     "correlation": "correlation α",
-    "max_loss": "largest GCP allowed",
-    "level": "columns of the group-by, beside the sensitive one",
+    "max_loss": "maximum GCP",
+    "level": "columns of the group-by, besides the sensitive one",
     "gcp": "GCP",
     "gcp_set": "GCP, by sets",
     "il1": "IL₁: mean extent",
@@ -39,12 +39,12 @@ LABELS: Mapping[str, str] = {
     "privacy": "ℓ reached",
     "divergence": "KL divergence",
 }
-"""What axes are called."""
+"""Labels of the axes."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a figure: an algorithm with its options, what it has to guarantee, and how it publishes."""
+    """One line of a figure: an algorithm with its options, the guarantee, and the kind of release."""
 
     name: str
     algorithm: str
@@ -55,7 +55,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run is done with. `rows` is a share of those asked for; `quasi` takes the first columns."""
+    """The parameters of a run. `rows` is a share of the requested rows; `quasi` takes the first columns."""
 
     data: Literal["census", "synthetic"] = "census"
     rows: float = 1.0
@@ -69,7 +69,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: `vary` takes the `values` one after the other, `setting` has what stays."""
+    """One figure: `vary` takes the `values` in turn, `setting` holds the fixed parameters."""
 
     number: int
     title: str

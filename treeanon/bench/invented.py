@@ -1,12 +1,12 @@
-"""The synthetic table of 1D §7.2: even numbers, and a sensitive value that follows them as closely as asked.
+"""Synthetic tables: a census, and the table of 1D §7.2 with a given correlation.
 
-Invented columns: values drawn at random, each row's from the shares that hold for its kind.
+Values are drawn at random, for each row from the distribution of its kind.
 
-An invented census: the columns of Table II of 1D, with their numbers of values and heights of taxonomies.
+The census has the columns of Table II of 1D, with their numbers of values and heights of taxonomies.
 
 Age 79 and education 17 values, both numbers; gender 2, marital status 6 (in 2 groups), race 9, work class 10 (in two
-levels of groups), country 83 (in 8 regions); occupation 50 and salary class 50, which are sensitive. The values are not
-those of any census. They hang together as such values do: marital status and education by age, race by country, work
+levels of groups), country 83 (in 8 regions); occupation 50 and salary class 50, which are sensitive. The values are
+synthetic, but depend on each other as real ones do: marital status and education by age, race by country, work
 class by age and schooling, occupation by gender and schooling, salary by all of these. No occupation and no salary
 class is frequent enough to rule out a diversity of 13.
 """
@@ -27,7 +27,7 @@ from treeanon.table import Column, Table
 
 
 def drawn(rng: np.random.Generator, kind: Longs, weights: Floats) -> Longs:
-    """Return a value for every row: of kind i, value v comes with a chance that is proportional to weights[i, v].
+    """Return a value for every row: for kind i, the probability of value v is proportional to weights[i, v].
 
     >>> drawn(np.random.default_rng(1), np.array([0, 1, 1]), np.array([[0, 1, 0], [3.0, 0, 0]])).tolist()
     [1, 0, 0]
@@ -43,7 +43,7 @@ def drawn(rng: np.random.Generator, kind: Longs, weights: Floats) -> Longs:
 
 
 def bell(center: npt.ArrayLike, width: float, values: int, floor: float = 0.0) -> Floats:
-    """For each center the weights of the values 0, 1, …: high near it, and nowhere less than the floor.
+    """Return for each center the weights of the values 0, 1, …: high near it, and nowhere below the floor.
 
     >>> bell([0, 2], 1.0, 3, 0.1).round(2).tolist()
     [[1.1, 0.71, 0.24], [0.24, 0.71, 1.1]]
@@ -53,7 +53,7 @@ def bell(center: npt.ArrayLike, width: float, values: int, floor: float = 0.0) -
 
 
 def number_column(name: str, first: int, values: Longs, size: int, widths: Sequence[int]) -> Column:
-    """Return a quasi column of the whole numbers from `first` on, `size` of them; `values` counts from 0.
+    """Return a quasi-identifier with `size` integers from `first`; `values` counts from 0.
 
     >>> column = number_column("age", 17, np.array([0, 2]), 4, (2,))
     >>> column.texts(), column.hierarchy.leaf_count[0].item()
@@ -68,7 +68,7 @@ def number_column(name: str, first: int, values: Longs, size: int, widths: Seque
 
 
 def word_column(name: str, paths: Mapping[str, Sequence[str]], values: Longs, role: Role = "quasi") -> Column:
-    """Return a column of words, which `paths` has in the order of `values`, each with what lies above it up to the top.
+    """Return a column of words, given by `paths` in the order of `values`, each with its ancestors up to the root.
 
     >>> column = word_column("sex", {"f": ["*"], "m": ["*"]}, np.array([1, 1]))
     >>> column.texts(), column.spec.hierarchy_source
@@ -110,10 +110,10 @@ _WORK = {
 
 
 def census(rows: int, seed: int = 0, *, sensitive: str | None = SENSITIVE[0], quasi: int = 7) -> Table:
-    """Return an invented census of so many persons: the first `quasi` of its seven quasi columns, and one sensitive
+    """Return a synthetic census with a number of persons, the first `quasi` of seven quasi-identifiers, and a sensitive
     column.
 
-    With sensitive=None there are both sensitive columns. The same seed makes the same table.
+    sensitive=None includes both sensitive columns. The same seed returns the same table.
 
     >>> table = census(1000, seed=1)
     >>> [column.name for column in table.columns]
@@ -122,16 +122,16 @@ def census(rows: int, seed: int = 0, *, sensitive: str | None = SENSITIVE[0], qu
     [79, 2, 17, 6, 9, 10, 83, 50]
     """
     if sensitive is not None and sensitive not in SENSITIVE:
-        raise UsageError(f"the census has no sensitive column {sensitive!r}; it has: {', '.join(SENSITIVE)}")
+        raise UsageError(f"unknown sensitive column {sensitive!r}; choose from {', '.join(SENSITIVE)}")
     columns = _columns(_values(rows, np.random.default_rng(seed)))
     if not 1 <= quasi <= len(columns) - len(SENSITIVE):
-        raise UsageError(f"the census has 1 to {len(columns) - len(SENSITIVE)} quasi columns")
+        raise UsageError(f"the census has 1 to {len(columns) - len(SENSITIVE)} quasi-identifiers")
     secret = [column for column in columns[-len(SENSITIVE) :] if sensitive in (None, column.name)]
     return Table((*columns[:quasi], *secret))
 
 
 def _values(rows: int, rng: np.random.Generator) -> dict[str, Longs]:
-    """Return the values of every column, counted from 0. A generator is asked in a fixed order."""
+    """Return the values of every column, counted from 0, drawn in a fixed order."""
     nobody = np.zeros(rows, np.int64)
     ages = np.minimum(1.0, np.exp((45 - np.arange(_AGES)) / 14))[None, :]
     age = drawn(rng, nobody, ages)
@@ -175,14 +175,14 @@ def _columns(values: Mapping[str, Longs]) -> list[Column]:
 
 
 def _countries() -> Floats:
-    """Return one country that nine of ten persons come from, and others that are the rarer the later they come."""
+    """Return the weights of countries: one with nine of ten persons, the others increasingly rare."""
     shares = 1 / np.arange(1, _COUNTRIES + 1)
     shares[_HOME] = 9 * (shares.sum() - shares[_HOME])
     return shares[None, :]
 
 
 def _races() -> Floats:
-    """In every region one race is frequent, another one is not rare."""
+    """Return the weights of races by region: one is frequent, another one not rare."""
     shares = np.full((_REGIONS, 9), 0.01)
     shares[np.arange(_REGIONS), np.arange(_REGIONS)] = 1.0
     shares[np.arange(_REGIONS), (np.arange(_REGIONS) + 3) % 9] = 0.1
@@ -190,14 +190,14 @@ def _races() -> Floats:
 
 
 def _educations_by_decade() -> Floats:
-    """Around fewer years of school the older; most leave after 9, 10 or 13 of the 17."""
+    """Return the weights of education by decade of age: less for older persons, peaks at 9, 10 and 13 of 17 years."""
     exits = np.full(_EDUCATIONS, 0.25)
     exits[[8, 9, 12]] = 2.0, 1.5, 2.0
     return np.asarray(bell(11.0 - 0.4 * np.arange(10), 2.5, _EDUCATIONS, 0.02) * exits)
 
 
 def _marital_by_decade() -> Floats:
-    """From never married by married to widowed."""
+    """Return the weights of marital status by decade of age: from never married to widowed."""
     shares = [
         bell([4.0], 2.5, 10)[0] * 6,
         np.full(10, 0.3),
@@ -209,7 +209,7 @@ def _marital_by_decade() -> Floats:
 
 
 def _work_by_decade_and_school() -> Floats:
-    """For each decade of life and each third of the years of school."""
+    """Return the weights of work classes by decade of age and third of education."""
     decade, school = np.repeat(np.arange(10), 3), np.tile([0, 1, 2], 10)
     works = np.exp(-(((decade - 3.5) / 3.0) ** 2))
     shares = [9 * works, 0.4 * works, 0.1 + 0.1 * school, 0.1 + 0.2 * school, 0.2 + 0.3 * school, 0.2 * works]
@@ -221,12 +221,11 @@ _NUMBERS = 100
 
 
 def synthetic(rows: int, seed: int = 0, *, correlation: float = 0.5, quasi: int = 3, values: int = 20) -> Table:
-    """Return a table of `quasi` columns of even random numbers from 0 to 99, and a sensitive column of as frequent
-    values.
+    """Return a table of `quasi` columns with uniform integers from 0 to 99, and a uniform sensitive column.
 
-    With a chance of `correlation` a row's sensitive value is the one that its first number stands for, of neighboring
-    numbers the same or the next; otherwise it is any. So 0 is independence, and 1 leaves no diversity among neighbors.
-    The distribution of every column is the same for all correlations.
+    With probability `correlation`, a row's sensitive value is determined by its first number; otherwise it is uniform.
+    So 0 is independence, and 1 leaves no diversity among neighboring numbers. The distribution of every column is the
+    same for all correlations.
 
     >>> table = synthetic(500, correlation=1)
     >>> [column.name for column in table.columns]
@@ -235,7 +234,7 @@ def synthetic(rows: int, seed: int = 0, *, correlation: float = 0.5, quasi: int 
     True
     """
     if not 0 <= correlation <= 1:
-        raise UsageError("a correlation must be from 0 to 1")
+        raise UsageError("correlation must be from 0 to 1")
     if not 2 <= values <= _NUMBERS:
         raise UsageError(f"there must be 2 to {_NUMBERS} sensitive values")
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""One search of a figure: done, its release checked, and all asked of it measured."""
+"""One search of a figure: run it, check its release, and measure it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from treeanon.table import Column, Table
 from treeanon.verifier.models import check
 
 MeasureKey = tuple[Measure, int]
-"""A measure, and the level of its queries (0: it has none)."""
+"""A measure, and the level of its queries (0: none)."""
 Numbers = Mapping[MeasureKey, float]
 
 _SMALL = 300
@@ -47,7 +47,7 @@ _LOSSES: Mapping[Measure, Callable[[Table], float]] = {
 
 
 class Measuring:
-    """Searches and measures in this process, on tables of up to so many rows."""
+    """Runs and measures searches in this process, on tables of up to `rows` rows."""
 
     def __init__(self, rows: int, seed: int) -> None:
         self.rows, self.seed = rows, seed
@@ -55,15 +55,15 @@ class Measuring:
         self._warm: set[Line] = set()
 
     def warm_up(self, line: Line, setting: Setting) -> None:
-        """Searches few rows, once a line: the first search of a kind waits for kernels to be compiled or loaded."""
+        """Search few rows once for each line, as the first search compiles or loads kernels."""
         if line not in self._warm:
-            # Few rows may not do for it.
+            # Few rows may be too few for the guarantee.
             with suppress(TreeanonError):
                 _searched(line, setting, _table(setting, min(_SMALL, self.rows), self.seed))
             self._warm.add(line)
 
-    def numbers(self, line: Line, setting: Setting, asked: Iterable[MeasureKey]) -> Numbers:
-        """What a search is asked for; an error tells why there is nothing."""
+    def numbers(self, line: Line, setting: Setting, wanted: Iterable[MeasureKey]) -> Numbers:
+        """Run a search and return the requested measures; an error says why there are none."""
         self.warm_up(line, setting)
         table = self._table(setting)
         best, found = _searched(line, setting, table)
@@ -71,7 +71,7 @@ class Measuring:
             best = min(best, _searched(line, setting, table)[0])
         release = _Release(line, setting, table, found)
         release.check()
-        return {(how, level): best if how == "seconds" else release.number(how, level) for how, level in asked}
+        return {(how, level): best if how == "seconds" else release.number(how, level) for how, level in wanted}
 
     def _table(self, setting: Setting) -> Table:
         only = Setting(setting.data, setting.rows, setting.quasi, correlation=setting.correlation)
@@ -91,7 +91,7 @@ def _table(setting: Setting, rows: int, seed: int) -> Table:
 def _models(line: Line, setting: Setting) -> tuple[Model, ...]:
     if line.privacy == "k":
         return (KAnonymity(setting.k),)
-    # Accuracy first: the least ℓ that will do.
+    # Accuracy first: the smallest ℓ is enough.
     return (FrequencyDiversity(setting.l if line.privacy == "l" else 1),)
 
 
@@ -112,30 +112,30 @@ def _searched(line: Line, setting: Setting, table: Table) -> tuple[float, Result
 
 
 class _Release:
-    """What a search publishes, and what is measured of it."""
+    """The release of a search, and its measures."""
 
     def __init__(self, line: Line, setting: Setting, table: Table, found: Result) -> None:
         self.line, self.setting, self.table = line, setting, table
-        # Accuracy first: what was reached, not what was asked for.
+        # Accuracy first: the ℓ reached, not the ℓ requested.
         self.models = found.models if line.privacy == "loss" else _models(line, setting)
         self.group: Longs | None = None
         if line.publish == "permuted":
             self.group = getattr(found, "group", None)
             if self.group is None:
-                raise UsageError("its result has no groups, so nothing can be permuted")
+                raise UsageError("the result has no groups, so nothing can be permuted")
             rows = np.flatnonzero(self.group >= 0)
             self.released = _by_group(table.take(rows), self.group[rows])
         else:
             self.released, _rows = found.recoded(table)
 
     def check(self) -> None:
-        """GuaranteeError if the release lacks what it was to have."""
+        """Raise GuaranteeError unless the release keeps its guarantee."""
         for checked in check(self.released, self.models):
             if not checked.holds:
                 raise GuaranteeError(f"the release fails its check: {checked.sentence}")
 
     def number(self, measure: Measure, level: int) -> float:
-        """What a measure says of the release."""
+        """Return the value of a measure."""
         if measure == "privacy":
             return diversity(self.released)
         if measure == "divergence" and self.group is not None:
@@ -149,7 +149,9 @@ class _Release:
 
 
 def _by_group(table: Table, group: Longs) -> Table:
-    """What an attacker knows of a permuted release: which group a row is in, and the sensitive values of the group."""
+    """Return what an attacker knows of a permuted release: the group of each row, and the sensitive values of each
+    group.
+    """
     numbers = np.unique(group, return_inverse=True)[1]
     hierarchy = Hierarchy.flat(map(str, range(int(numbers.max(initial=-1)) + 1)))
     column = Column(ClassSpec("group", hierarchy=hierarchy), hierarchy, (numbers + 1).astype(np.int32))
@@ -157,8 +159,7 @@ def _by_group(table: Table, group: Longs) -> Table:
 
 
 def diversity(table: Table) -> float:
-    """Return the ℓ that a table has: how many times the most frequent sensitive value of a group fits into it, at the
-    least.
+    """Return the ℓ of a table: the least ratio of a group's size to the count of its most frequent sensitive value.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> columns = {"sex": ("ffmm", Hierarchy.flat("fm")), "ill": ("aabc", Hierarchy.flat("abc"))}

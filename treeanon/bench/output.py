@@ -1,8 +1,8 @@
-"""Figures and invented tables as files.
+"""Writes figures as text, CSV and SVG files, and synthetic tables with a schema.
 
-Figures as text and as CSV.
+Text and CSV show a row for every value and a column for every line.
 
-Line plots as SVG that stands for itself: no scripts, no fonts of its own, readable on light and dark ground.
+Plots are self-contained SVG: no scripts, no embedded fonts, readable on light and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from treeanon.table import Table
 
 
 def as_text(drawn: FigureResult) -> str:
-    """Return the figure as a table for people: a row for every value, a column for every line.
+    """Return the figure as a text table: a row for every value, a column for every line.
 
     >>> from treeanon.bench.figures import FIGURES
     >>> print(as_text(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.0123456, None]}, ["Mondrian: left out"])))
@@ -51,7 +51,7 @@ def as_text(drawn: FigureResult) -> str:
 
 
 def as_csv(drawn: FigureResult) -> str:
-    """Return the figure as CSV, all digits kept; an empty cell is a number that there is not.
+    """Return the figure as CSV with all digits; a missing number is an empty cell.
 
     >>> from treeanon.bench.figures import FIGURES
     >>> print(as_csv(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.5, None]})), end="")
@@ -67,7 +67,7 @@ def as_csv(drawn: FigureResult) -> str:
 
 
 def shown(value: float | None) -> str:
-    """Return a number in three digits or as the whole number it is.
+    """Return a number as an integer or with three digits.
 
     >>> shown(20000.0), shown(0.012345), shown(1234.5), shown(None)
     ('20,000', '0.0123', '1,234', '-')
@@ -81,10 +81,10 @@ def shown(value: float | None) -> str:
 
 _WIDTH, _HEIGHT = 800, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 220, 46, 56
-# Of middling brightness: each is seen on white and on black.
+# Colors of medium brightness are visible on white and on black.
 _COLORS = ("#d1495b", "#2e86ab", "#3a9d5d", "#c97b12", "#8f5fbf", "#7a7f87", "#b0538a", "#1f9e9e")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "", "7 3", "2 3", "9 3 2 3")
-# Attributes, which all readers of SVG follow; only a dark ground needs a style sheet.
+# Attributes work in all SVG viewers; only a dark background needs a style sheet.
 _FONT = 'font-family="system-ui, sans-serif" font-size="13" fill="#333"'
 _GRID, _AXIS = 'fill="none" stroke="#ccc" stroke-opacity="0.6"', 'fill="none" stroke="#888"'
 _TITLE = ' font-size="15" font-weight="600"'
@@ -93,7 +93,7 @@ _STYLE = "@media (prefers-color-scheme: dark) { text { fill: #ddd } }"
 
 @dataclass(frozen=True)
 class Scale:
-    """Where numbers lie on an axis: from `low` to `high`, evenly or by their logarithms, in pixels."""
+    """A linear or logarithmic axis from `low` to `high`, in pixels."""
 
     low: float
     high: float
@@ -102,7 +102,7 @@ class Scale:
     logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
-        """Return the place of a number.
+        """Return the position of a number.
 
         >>> Scale(0, 10, 100, 200)(2.5), Scale(1, 100, 0, 200, True)(10)
         (125.0, 100.0)
@@ -112,7 +112,7 @@ class Scale:
         return self.start + share * (self.stop - self.start)
 
     def ticks(self) -> list[float]:
-        """Round numbers along the axis: powers of ten where it is logarithmic.
+        """Return round numbers along the axis; powers of ten if it is logarithmic.
 
         >>> Scale(0, 0.23, 0, 1).ticks()
         [0.0, 0.05, 0.1, 0.15, 0.2]
@@ -131,7 +131,7 @@ class Scale:
 
 
 def round_step(width: float) -> float:
-    """1, 2 or 5 times a power of ten, near a width.
+    """Return 1, 2 or 5 times a power of ten, near a width.
 
     >>> round_step(0.046), round_step(3), round_step(0)
     (0.05, 2.0, 1.0)
@@ -201,7 +201,9 @@ def _legend(names: Sequence[str]) -> list[str]:
 
 
 def _line(i: int, points: Sequence[tuple[float, float] | None], marked: Sequence[int] | None = None) -> list[str]:
-    """Return a line through the points there are, broken where one is not, with a mark at each, or at those told."""
+    """Return a line through the points, interrupted where one is missing, with marks at all points or those in
+    `marked`.
+    """
     color = _COLORS[i % len(_COLORS)]
     path, pen_down = "", False
     for point in points:
@@ -230,9 +232,9 @@ _OURS = re.compile(r"figure-[0-9]+\.(csv|svg)|figures\.txt")
 
 
 def write_figures(figures: Iterable[FigureResult], target: str, *, force: bool = False) -> None:
-    """Write a folder of the figures: figure-22.csv and figure-22.svg for each, and figures.txt of all.
+    """Write the figures to a folder: figure-22.csv and figure-22.svg for each, and figures.txt for all.
 
-    An existing folder is replaced only with `force`, and only if it holds nothing else.
+    An existing folder is replaced only with `force`, and only if it holds nothing but figures.
     """
     figures = list(figures)
     with open_folder(target, force=force, is_ours=_holds_figures) as folder:
@@ -249,15 +251,15 @@ def _holds_figures(folder: Path) -> bool:
 def write_table_and_schema(
     table: Table, target: Path, *, sensitive: str, force: bool = False, seed: int | None = None
 ) -> list[str]:
-    """Write an invented table, a schema that reads it, and the hierarchies that this names; the paths of all.
+    """Write a synthetic table, its schema and hierarchy files; return the paths of all.
 
-    The schema publishes no other sensitive column than the one told.
+    The schema publishes only the sensitive column `sensitive`.
     """
     if str(target) == "-":
         raise UsageError("several files cannot go to standard output; name a file")
     form = table_format(target)
     schema_path = target.with_name(target.name.partition(".")[0] + ".toml")
-    # Files of a schema are named from its folder.
+    # Paths in a schema are relative to its folder.
     trees = {
         schema_path.parent / str(c.spec.hierarchy_source): c.hierarchy
         for c in table.columns

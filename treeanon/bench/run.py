@@ -1,6 +1,6 @@
-"""Figures run: every search that they need is done once, its release is checked, and all asked of it is measured.
+"""Runs figures: each search that they need is run once, and its release is checked and measured.
 
-Searches in a process of their own, which is ended when one takes too long: kernels cannot be interrupted.
+With a time limit, searches run in a separate process, as compiled kernels cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from treeanon.errors import TreeanonError, UsageError
 from treeanon.progress import Progress
 
 Answer = tuple[Literal["warm", "failed", "done"], Any, float]
-"""What there is to say, with what content, after how many seconds."""
+"""The kind of answer, its content, and the seconds that it took."""
 _START = 300.0
-"""Seconds for a process to start and for kernels to be compiled."""
+"""Seconds for the process to start and to compile kernels."""
 
 
 class SeparateProcess:
-    """Measures as `Measuring` does, but in another process. A search, with what is measured of it, has so many seconds.
+    """Measures as `Measuring` does, but in a separate process and with a time limit for each search and its measures.
 
-    The time for kernels to be compiled or loaded does not count.
+    Compiling or loading kernels does not count.
     """
 
     def __init__(self, rows: int, seed: int, seconds: float) -> None:
@@ -39,10 +39,10 @@ class SeparateProcess:
         self.rows, self.seed, self.seconds = rows, seed, seconds
         self._running: tuple[BaseProcess, Connection] | None = None
 
-    def numbers(self, line: Line, setting: Setting, asked: Iterable[MeasureKey]) -> Numbers:
-        """What a search is asked for; an error tells why there is nothing."""
+    def numbers(self, line: Line, setting: Setting, wanted: Iterable[MeasureKey]) -> Numbers:
+        """Run a search and return the requested measures; an error says why there are none."""
         connection = self._connection()
-        connection.send((line, setting, set(asked)))
+        connection.send((line, setting, set(wanted)))
         self._answer(connection, max(_START, self.seconds))
         kind, content, took = self._answer(connection, self.seconds)
         if took > self.seconds:
@@ -71,14 +71,14 @@ class SeparateProcess:
         return self._running[1]
 
     def _answer(self, connection: Connection, seconds: float) -> Answer:
-        """What the process says next; an error if it says nothing for so long, or is gone."""
+        """Return the next answer of the process; raise an error after the time limit, or if the process has ended."""
         try:
             if connection.poll(seconds):
-                told: Answer = connection.recv()
-                return told
+                answer: Answer = connection.recv()
+                return answer
         except EOFError:
             self._end()
-            raise TreeanonError("its process ended before it was done") from None
+            raise TreeanonError("its process ended unexpectedly") from None
         self._end()
         raise self._late(seconds)
 
@@ -95,13 +95,13 @@ class SeparateProcess:
 
 
 def _serve(connection: Connection, rows: int, seed: int) -> None:
-    """What the other process does: answers each search twice, when its kernels are there and when it is done."""
-    # An interrupt is for the process that waits: it ends this one.
+    """Serve searches in the separate process: answer each when its kernels are ready and when it is done."""
+    # Ctrl-C is handled by the parent process, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     measuring = Measuring(rows, seed)
     while True:
         try:
-            line, setting, asked = connection.recv()
+            line, setting, wanted = connection.recv()
         except EOFError:
             return
         measuring.warm_up(line, setting)
@@ -110,7 +110,7 @@ def _serve(connection: Connection, rows: int, seed: int) -> None:
         kind: Literal["failed", "done"] = "done"
         content: Any
         try:
-            content = measuring.numbers(line, setting, asked)
+            content = measuring.numbers(line, setting, wanted)
         except TreeanonError as problem:
             kind, content = "failed", str(problem)
         connection.send((kind, content, time.perf_counter() - begun))
@@ -121,7 +121,7 @@ _SPAN = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 @dataclass(frozen=True)
 class FigureResult:
-    """A figure that was run: a number (None: there is none) for every line and value, and what is to be said of it."""
+    """The result of a figure: a number (None: missing) for every line and value, and notes."""
 
     figure: Figure
     values: Sequence[float]
@@ -129,7 +129,7 @@ class FigureResult:
     notes: Sequence[str] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the same as plain data, as `--json` has it."""
+        """Return the result as plain data for `--json`."""
         figure = self.figure
         return {
             "figure": figure.number,
@@ -143,7 +143,7 @@ class FigureResult:
 
 
 def chosen(text: str) -> list[Figure]:
-    """Return the figures that a text such as `22-24,30` names.
+    """Return the figures that a text such as `22-24,30` selects.
 
     >>> [figure.number for figure in chosen("22-24,30")]
     [22, 23, 24, 30]
@@ -152,10 +152,10 @@ def chosen(text: str) -> list[Figure]:
     for part in text.split(","):
         span = _SPAN.fullmatch(part.strip())
         if span is None:
-            raise UsageError("figures are named by their numbers, such as 22-24,30")
+            raise UsageError("select figures by number, such as 22-24,30")
         first, last = int(span[1]), int(span[2] or span[1])
         if first > last or not {first, last} <= set(FIGURES):
-            raise UsageError(f"there are the figures {min(FIGURES)} to {max(FIGURES)}")
+            raise UsageError(f"choose figures from {min(FIGURES)} to {max(FIGURES)}")
         numbers |= set(range(first, last + 1))
     return [FIGURES[number] for number in sorted(numbers)]
 
@@ -169,14 +169,14 @@ def run(
     limit: float | None = None,
     progress: Progress | None = None,
 ) -> list[FigureResult]:
-    """Return the figures, measured on tables of up to so many rows; what cannot be run is left out, with a note.
+    """Run figures on tables of up to `rows` rows; what cannot be run is left out, with a note.
 
-    Figures of loss show the `loss` told. A search that takes longer than `limit` seconds is ended, and has no number;
-    then all are done in a process of their own.
+    Figures of loss show the measure `loss`. A search that takes longer than `limit` seconds is ended and has no number;
+    all searches then run in a separate process.
     """
     figures = [replace(figure, measure=loss) if figure.measure == "gcp" else figure for figure in figures]
     if rows < 1:
-        raise UsageError("there must be at least one row")
+        raise UsageError("rows must be at least 1")
     bench = _Bench()
     for figure in figures:
         for line, setting in _points(figure):
@@ -213,44 +213,44 @@ _Key = tuple[Line, Setting]
 
 
 class _Measurer(Protocol):
-    def numbers(self, line: Line, setting: Setting, asked: Iterable[MeasureKey]) -> Numbers: ...
+    def numbers(self, line: Line, setting: Setting, wanted: Iterable[MeasureKey]) -> Numbers: ...
 
 
 @dataclass
 class _Bench:
-    """What is to be measured of which searches, and what came out."""
+    """The measures needed of each search, and their results."""
 
     wanted: dict[_Key, set[MeasureKey]] = field(default_factory=dict)
     numbers: dict[_Key, Numbers] = field(default_factory=dict)
     notes: dict[_Key, str] = field(default_factory=dict)
 
     def want(self, line: Line, setting: Setting, measure: Measure) -> None:
-        """Notes that a measure of a search is needed."""
-        self.wanted.setdefault(_key(line, setting), set()).add(_asked(setting, measure))
+        """Register a measure of a search."""
+        self.wanted.setdefault(_key(line, setting), set()).add(_measure_key(setting, measure))
 
     def found(self, line: Line, setting: Setting, measure: Measure) -> tuple[float | None, str]:
-        """What came out, and what is to be said of it."""
+        """Return the number, if there is one, and the note."""
         key = _key(line, setting)
-        return self.numbers.get(key, {}).get(_asked(setting, measure)), self.notes.get(key, "")
+        return self.numbers.get(key, {}).get(_measure_key(setting, measure)), self.notes.get(key, "")
 
     def measure(self, measurer: _Measurer, progress: Progress | None) -> None:
-        """Do all searches, and measures what is needed."""
-        for done, (key, asked) in enumerate(self.wanted.items()):
+        """Run all searches and measure what is needed."""
+        for done, (key, wanted) in enumerate(self.wanted.items()):
             try:
-                self.numbers[key] = measurer.numbers(*key, asked)
+                self.numbers[key] = measurer.numbers(*key, wanted)
             except TreeanonError as problem:
-                # The tables are invented: a message tells nothing of anybody.
+                # The tables are synthetic, so that messages reveal nothing.
                 self.notes[key] = str(problem)
             if progress is not None:
                 progress(done + 1, len(self.wanted))
 
 
 def _key(line: Line, setting: Setting) -> _Key:
-    """Return a search: what it is not asked for is left out, so that figures share it."""
+    """Return the key of a search, without irrelevant parameters, so that figures share searches."""
     unasked: dict[str, Any] = {"k": 1, "l": 1, "max_loss": 0.0, "level": 1}
-    asked = {"k": "k", "l": "l", "loss": "max_loss"}[line.privacy]
-    return line, replace(setting, **{name: value for name, value in unasked.items() if name != asked})
+    wanted = {"k": "k", "l": "l", "loss": "max_loss"}[line.privacy]
+    return line, replace(setting, **{name: value for name, value in unasked.items() if name != wanted})
 
 
-def _asked(setting: Setting, measure: Measure) -> MeasureKey:
+def _measure_key(setting: Setting, measure: Measure) -> MeasureKey:
     return measure, setting.level if measure == "divergence" else 0

@@ -71,16 +71,16 @@ def command(
     """
     _need_extra()
     from treeanon.explore.server import listening
-    from treeanon.explore.settings import ground_of
+    from treeanon.explore.settings import explored_data
     from treeanon.schema import Schema
 
     with contextlib.closing(listening(port)) as found:
         loaded = Schema.load(schema)
         announce_compilation(quiet=quiet)
         data = _read(source, loaded, algorithm, reductions_of(reduced), reading, quiet, trees=(start["m"], start["n"]))
-        ground = ground_of(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))
+        explored = explored_data(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))
         del data
-        _serve(ground, {"algorithm": algorithm, **start}, found, no_browser=no_browser, quiet=quiet)
+        _serve(explored, {"algorithm": algorithm, **start}, found, no_browser=no_browser, quiet=quiet)
 
 
 def _need_extra() -> None:
@@ -111,18 +111,18 @@ def _read(
     return read_records(source, schema, reading, quiet=quiet)
 
 
-def _serve(ground: ExploredData, start: dict[str, Any], found: socket, *, no_browser: bool, quiet: bool) -> None:
+def _serve(explored: ExploredData, start: dict[str, Any], found: socket, *, no_browser: bool, quiet: bool) -> None:
     """Serve the page until Ctrl-C."""
     from treeanon.explore.access import Access
     from treeanon.explore.server import server_of
     from treeanon.explore.session import Session
     from treeanon.explore.settings import default_settings
 
-    settings = default_settings(ground.kind, sensitive=bool(ground.of_role("sensitive")), **start)
+    settings = default_settings(explored.kind, sensitive=bool(explored.of_role("sensitive")), **start)
     access = Access(found.getsockname()[1])
-    with contextlib.closing(Session(ground)) as session:
+    with contextlib.closing(Session(explored)) as session:
         session.prepare(settings)
-        say(_about(ground), quiet=quiet)
+        say(_about(explored), quiet=quiet)
         click.echo(f"open {access.address(access.token)}", err=True)
         if not no_browser and access.once is not None:
             webbrowser.open(access.address(access.once))
@@ -132,7 +132,9 @@ def _serve(ground: ExploredData, start: dict[str, Any], found: socket, *, no_bro
         say("stopped", quiet=quiet)
 
 
-def _about(ground: ExploredData) -> str:
-    things = "persons" if ground.kind == "trees" else "rows"
-    part = f"all {ground.total:,} {things}" if ground.whole else f"{ground.persons:,} of {ground.total:,} {things}"
+def _about(explored: ExploredData) -> str:
+    things = "persons" if explored.kind == "trees" else "rows"
+    part = (
+        f"all {explored.total:,} {things}" if explored.whole else f"{explored.persons:,} of {explored.total:,} {things}"
+    )
     return f"Exploring {part}. The page shows original data. Press Ctrl-C to stop."

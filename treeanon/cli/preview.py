@@ -161,12 +161,12 @@ def _write_page(request: CommandRequest, target: str, found: Preview, data: Fore
     from treeanon.cli.html_page import risks_of
     from treeanon.forest import Forest
     from treeanon.report.page.page import write_page
-    from treeanon.report.preview_text import told_sample
+    from treeanon.report.preview_text import sample_sentences
 
     before, after = risks_of(found.release, data, request.reading["jobs"], quiet=request.quiet)
     write_page(
         found.release, target, force=request.force, audience="internal", title="A preview of a release",
         before=data if isinstance(data, Forest) else None, changes=found.changes, risk_before=before,
-        risk_after=after, notes=["Nothing has been published: this is a preview.", *told_sample(found)],
+        risk_after=after, notes=["Nothing has been published: this is a preview.", *sample_sentences(found)],
     )  # fmt: skip
     say(f"Page with ORIGINAL data written to {printable(target)}; not for publishing", quiet=request.quiet)

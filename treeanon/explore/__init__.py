@@ -1,1 +1,1 @@
-"""A local page on which settings are moved and a release of a sample follows: data in, nothing out of the machine."""
+"""A local page that shows the release of a sample while settings are changed; no data leaves the machine."""

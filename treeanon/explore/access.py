@@ -1,13 +1,13 @@
-"""Who may see the page: only a browser that was given the token, on this machine, and by a request of the page itself.
+"""Access control: only a browser with the token, on this machine, and only requests of the page itself.
 
-A page of data that listens on a port can be reached by every other user and program of the machine, and by every web
-page that the browser has open. So that none of these sees a value:
+A server on a local port can be reached by every user and program of the machine, and by every web page that is open in
+the browser. To keep the data from them:
 
-- the Host header must name this machine and port (a foreign name that resolves to 127.0.0.1 is refused);
-- the token of the first address is changed for a cookie that scripts cannot read, and leaves the address bar. The
-  cookie is bound to a path that nobody can guess, as cookies of 127.0.0.1 are sent to the servers of all its ports;
-- requests that do something must have the page's own origin, and browsers must not say that they are of another site;
-- what is sent may not be framed, stored, or load anything from elsewhere.
+- the Host header must name this machine and port (DNS rebinding is refused);
+- the token of the first address is exchanged for a cookie that scripts cannot read, and disappears from the address
+bar. The cookie is bound to a secret path, as cookies of 127.0.0.1 are sent to the servers of all its ports;
+- requests with an effect must have the page's own origin, and must not be marked as cross-site by the browser;
+- responses may not be framed or stored, and may not load external resources.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
-"""Sent with every answer: only the page's own script and style run, nothing is loaded from or sent to elsewhere."""
+"""Headers of every response: only the page's own script and style are allowed, and no external connections."""
 
 
 def _secret() -> str:
@@ -54,8 +54,8 @@ def _secret() -> str:
 class Access:
     """The secrets of one explorer on one port.
 
-    `token` opens the page again and again. `once` does so one time: it is what a browser is started with, whose command
-    line other users of the machine can see.
+    `token` opens the page any number of times. `once` works once: it is passed to the browser, whose command line other
+    users of the machine can see.
     """
 
     port: int
@@ -66,7 +66,7 @@ class Access:
 
     @property
     def path(self) -> str:
-        """The path under which everything lies."""
+        """The secret path of the page and its resources."""
         return f"/{self.room}/"
 
     @property
@@ -79,14 +79,14 @@ class Access:
         return f"http://{ADDRESS}:{self.port}{self.path}?token={token}"
 
     def lets_in(self, token: str) -> bool:
-        """Return whether a token opens the page; the one for one time is used up by that."""
+        """Return whether a token opens the page; `once` is used up."""
         if self.once is not None and _same(token, self.once):
             self.once = None
             return True
         return _same(token, self.token)
 
     def knows(self, cookies: str) -> bool:
-        """Return whether the cookies of a request have the pass."""
+        """Return whether the cookies of a request hold the pass."""
         try:
             found = SimpleCookie(cookies).get(self.cookie)
         except CookieError:
@@ -95,28 +95,28 @@ class Access:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """What a request may call this server."""
+        """The valid values of the Host header."""
         return tuple(f"{name}:{self.port}" for name in (ADDRESS, "localhost"))
 
 
 def _same(one: str, other: str) -> bool:
-    """Return whether two secrets are the same, found in a time that does not tell how much of them is."""
+    """Return whether two secrets are equal, compared in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "surrogateescape"), other.encode())
 
 
 class Guard:
-    """An ASGI application around another one: it answers 403 to all that may not see that."""
+    """An ASGI application that protects another one: unauthorized requests get 403."""
 
     def __init__(self, app: App, access: Access) -> None:
         self.app, self.access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, opens the page for a token, or refuses."""
+        """Pass a request on, open the page for a token, or refuse."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
-            # There are no websockets here; closed before it is accepted, one is answered with 403.
+            # There are no websockets here; one that is closed before it is accepted gets 403.
             await send({"type": "websocket.close", "code": 1008})
             return
 
@@ -143,7 +143,7 @@ class Guard:
         try:
             query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=10)
         except ValueError:
-            # The page itself has never so many fields: no token opens it by such a request.
+            # More fields than a request of the page has: no token is accepted.
             return ""
         return query["token"][0] if "token" in query else None
 
@@ -159,7 +159,7 @@ class Guard:
 
 
 class _Headers:
-    """The headers of a request; one that comes twice counts as wrong."""
+    """The headers of a request; a duplicate counts as invalid."""
 
     def __init__(self, scope: Scope) -> None:
         self.all = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]

@@ -1,4 +1,4 @@
-"""The page: a form with the settings, and a place for each part that follows."""
+"""The page: a form with the settings, and an element for each part of the results."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from treeanon.explore.settings import (
 from treeanon.report.page.elements import Element, el, text_of
 
 SUPPRESSED = {"0": "nobody", "0.5%": "0.5 %", "1%": "1 %", "2%": "2 %", "5%": "5 %"}
-_NUMBER = "number of the record in the input"
-SHOWS = {"typical": "typical ones", "worst": "the most changed", "number": "this one:"}
+_NUMBER = "record number in the input"
+SHOWS = {"typical": "typical", "worst": "most changed", "number": "by number:"}
 
 
-def page(ground: ExploredData, start: Settings) -> str:
-    """Return the whole page, as HTML, with the form at these settings."""
+def page(explored: ExploredData, start: Settings) -> str:
+    """Return the page as HTML, with these settings in the form."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -37,52 +37,52 @@ def page(ground: ExploredData, start: Settings) -> str:
     )
     body = el(
         "body",
-        el("a", "To the results", href="#results", class_="skip"),
-        el("header", el("h1", "treeanon explore"), el("p", _about(ground), class_="about")),
-        el("main", _form(ground, start), _results(ground)),
+        el("a", "Skip to results", href="#results", class_="skip"),
+        el("header", el("h1", "treeanon explore"), el("p", _about(explored), class_="about")),
+        el("main", _form(explored, start), _results(explored)),
     )
     return "<!doctype html>\n" + text_of(el("html", head, body, lang="en"))
 
 
-def _about(ground: ExploredData) -> list[str | Element]:
-    things = "persons" if ground.kind == "trees" else "rows"
+def _about(explored: ExploredData) -> list[str | Element]:
+    things = "persons" if explored.kind == "trees" else "rows"
     shown: list[str | Element] = [el("strong", "This page shows original data."), " Nothing leaves this machine. "]
-    if ground.whole:
-        return [*shown, f"It works on all {ground.total:,} {things} of the input."]
+    if explored.whole:
+        return [*shown, f"It uses all {explored.total:,} {things} of the input."]
     return [
         *shown,
-        f"It works on {ground.persons:,} of {ground.total:,} {things}, chosen at random, and all numbers are of these:"
-        " k of a sample is not k of the whole, where usually less is lost at the same k. The command line is for the"
+        f"It uses a random sample of {explored.persons:,} of {explored.total:,} {things}, to which all numbers refer."
+        " At the same k, the release of the whole input usually loses less. The command line is for the"
         " whole input.",
     ]
 
 
-def _form(ground: ExploredData, start: Settings) -> Element:
-    trees = ground.kind == "trees"
-    most = max(min(LARGEST_K, ground.persons), start.k, 2)
+def _form(explored: ExploredData, start: Settings) -> Element:
+    trees = explored.kind == "trees"
+    most = max(min(LARGEST_K, explored.persons), start.k, 2)
     guarantee = el(
         "fieldset",
-        el("legend", "What must hold"),
-        _slider("k", "k", "nobody can be told from fewer persons", 2, most, start.k),
+        el("legend", "Guarantee"),
+        _slider("k", "k", "minimum group size", 2, most, start.k),
         _slider("m", "m", "values an attacker may know", 1, LARGEST_M, start.m) if trees else None,
         _slider("n", "n", "relations between them", 0, LARGEST_N, start.n) if trees else None,
-        _sensitive(ground, start),
+        _sensitive(explored, start),
         _choice("attacker", "attacker", _ATTACKERS, start.attacker) if trees else None,
     )
     search = el(
         "fieldset",
-        el("legend", "The search"),
-        _algorithms(ground.kind, start.algorithm),
-        _choice("max_suppressed", "may be left out", SUPPRESSED, start.max_suppressed, "max_suppressed"),
+        el("legend", "Search"),
+        _algorithms(explored.kind, start.algorithm),
+        _choice("max_suppressed", "max. suppressed", SUPPRESSED, start.max_suppressed, "max_suppressed"),
         _choice("effort", "effort", EFFORTS, start.effort, "effort") if trees else None,
     )
     return el(
-        "form", guarantee, search, _weights(ground, start), _records(ground), _command(ground), id="settings",
+        "form", guarantee, search, _weights(explored, start), _records(explored), _command(explored), id="settings",
         autocomplete="off", aria_label="Settings",
     )  # fmt: skip
 
 
-_ATTACKERS = {"independent": "knows relations one by one", "joint": "and that they are of the same nodes"}
+_ATTACKERS = {"independent": "knows relations independently", "joint": "knows that they share nodes"}
 
 
 def _slider(name: str, title: str, hint: str, least: int, most: int, now: int) -> Element:
@@ -95,15 +95,15 @@ def _slider(name: str, title: str, hint: str, least: int, most: int, now: int) -
     )
 
 
-def _sensitive(ground: ExploredData, start: Settings) -> list[Element] | None:
-    names = ground.of_role("sensitive")
+def _sensitive(explored: ExploredData, start: Settings) -> list[Element] | None:
+    names = explored.of_role("sensitive")
     if not names:
         return None
-    return [_slider("l", "l", f"different values of {', '.join(names)} in every group", 1, 10, start.l or 1)]
+    return [_slider("l", "l", f"distinct values of {', '.join(names)} in every group", 1, 10, start.l or 1)]
 
 
 def _choice(name: str, title: str, options: Mapping[str, str], now: str, needs: str | None = None) -> Element:
-    """Return a list to choose from; `needs` is the option that a search must take for it to mean anything."""
+    """Return a select element; `needs` is the option that the algorithm must support."""
     known = options if now in options else {now: now, **options}
     return el(
         "p",
@@ -134,7 +134,7 @@ def _takes(kind: Kind, name: str, option: str) -> bool:
     return Settings(kind, algorithm=name).takes(option) and name in {**TREE_ALGORITHMS, **TABLE_ALGORITHMS}
 
 
-def _weights(ground: ExploredData, start: Settings) -> Element:
+def _weights(explored: ExploredData, start: Settings) -> Element:
     given = dict(start.weights)
     rows = [
         el(
@@ -147,41 +147,41 @@ def _weights(ground: ExploredData, start: Settings) -> Element:
             ),
             class_="slider",
         )
-        for index, name in enumerate(ground.of_role("quasi"))
+        for index, name in enumerate(explored.of_role("quasi"))
     ]  # fmt: skip
     return el(
         "details",
-        el("summary", "Weights of classes"),
-        el("fieldset", el("legend", "What is dearer than the rest (1)"), rows, data_needs="weights"),
-        el("p", "This search takes no weights.", class_="hint", data_without="weights", hidden="hidden"),
+        el("summary", "Class weights"),
+        el("fieldset", el("legend", "Relative weight of a class (default 1)"), rows, data_needs="weights"),
+        el("p", "This algorithm does not support weights.", class_="hint", data_without="weights", hidden="hidden"),
     )
 
 
-def _records(ground: ExploredData) -> Element:
-    first = "1" if ground.of is None else str(int(ground.of[0]) + 1)
+def _records(explored: ExploredData) -> Element:
+    first = "1" if explored.of is None else str(int(explored.of[0]) + 1)
     number = el("input", type="number", id="number", name="number", min="1", value=first, aria_label=_NUMBER)
     return el(
         "fieldset",
-        el("legend", "What is shown"),
+        el("legend", "Records shown"),
         _choice("show", "records", SHOWS, "typical"),
         el("p", number, data_show="number"),
     )
 
 
 _LINE = {
-    "trees": "For the whole input. Where this page took a quick look, the line asks for the usual effort, and comes to"
-    " another release:",
+    "trees": "For the whole input. If effort is set to quick here, the command uses the default effort and"
+    " finds another release:",
     "table": "For the whole input:",
 }
 
 
-def _command(ground: ExploredData) -> Element:
+def _command(explored: ExploredData) -> Element:
     return el(
         "div",
-        el("button", "Write the command line", type="button", id="write"),
+        el("button", "Show command line", type="button", id="write"),
         el(
             "div",
-            el("label", _LINE[ground.kind], for_="command"),
+            el("label", _LINE[explored.kind], for_="command"),
             el("textarea", id="command", rows="6", readonly="readonly", spellcheck="false"),
             el("button", "Copy", type="button", id="copy"),
             id="command-box",
@@ -191,18 +191,18 @@ def _command(ground: ExploredData) -> Element:
     )
 
 
-def _results(ground: ExploredData) -> Element:
-    trees = ground.kind == "trees"
+def _results(explored: ExploredData) -> Element:
+    trees = explored.kind == "trees"
     curve = _section("Loss against k", "curve", _folded("Numbers", "points"))
     return el(
         "div",
         el("p", "Searching …", id="status", role="status"),
-        el("div", _section("What holds", "guarantee"), curve, class_="first"),
+        el("div", _section("Guarantee", "guarantee"), curve, class_="first"),
         _section("Before and after", "records"),
-        _section("What is lost", "losses"),
+        _section("Losses", "losses"),
         _section("Relations", "relations") if trees else None,
-        _section("Who can be singled out", "risk"),
-        el("section", _folded("Hierarchies, and what of them is published", "hierarchies")),
+        _section("Risk", "risk"),
+        el("section", _folded("Hierarchies and published values", "hierarchies")),
         id="results",
         tabindex="-1",
     )
@@ -214,5 +214,5 @@ def _section(title: str, name: str, more: Element | None = None) -> Element:
 
 
 def _folded(title: str, name: str) -> Element:
-    """Return a part that is closed until somebody opens it."""
+    """Return a collapsed part."""
     return el("details", el("summary", title), el("div", id=name), class_="plain")

@@ -1,6 +1,6 @@
-"""What a look finds, as HTML for the parts of the page. Every text goes through `el`, which makes text of it.
+"""The results as HTML for the parts of the page. Every text goes through `el`, which escapes it.
 
-The curve of loss against k as a drawing, and as a table for those who do not see it.
+The curve of loss against k is drawn, and given as a table for accessibility.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40
 
 
 def chart(points: Sequence[Point], k: int, largest: int) -> Element:
-    """Return the curve up to the largest k, the k of the settings marked; what cannot be reached is a cross."""
+    """Return the curve up to the largest k, with the k of the settings marked; a k without a release is a cross."""
     reached = [point for point in points if point.loss is not None]
     return el(
         "svg",
@@ -46,16 +46,16 @@ def numbers(points: Sequence[Point]) -> Element:
         el("thead", el("tr", el("th", "k", scope="col"), el("th", "values lost", scope="col"),
                        el("th", "relations lost", scope="col") if trees else None)),
         el("tbody", [
-            el("tr", el("th", str(point.k), scope="row"), el("td", _told(point.loss)),
-               el("td", _told(point.relations)) if trees else None)
+            el("tr", el("th", str(point.k), scope="row"), el("td", _number_text(point.loss)),
+               el("td", _number_text(point.relations)) if trees else None)
             for point in points
         ]),
         class_="numbers",
     )  # fmt: skip
 
 
-def _told(loss: float | None) -> str:
-    return "cannot be reached" if loss is None else f"{loss:.3f}"
+def _number_text(loss: float | None) -> str:
+    return "no release" if loss is None else f"{loss:.3f}"
 
 
 def _title(reached: Sequence[Point], k: int) -> str:
@@ -65,7 +65,7 @@ def _title(reached: Sequence[Point], k: int) -> str:
 
 
 def _x(k: int, largest: int) -> float:
-    """Return where a k lies: twice as large is always the same way further."""
+    """Return the position of a k on a logarithmic axis."""
     share = math.log(k / 2) / math.log(max(largest, 3) / 2)
     return _LEFT + min(max(share, 0.0), 1.0) * (WIDE - _LEFT - _RIGHT)
 
@@ -94,7 +94,7 @@ def _line(points: Sequence[tuple[int, float | None]], largest: int, css: str) ->
 
 
 def _names(*, trees: bool) -> list[Element]:
-    """What the lines are, each beside a piece of it."""
+    """Return the legend of the lines."""
     out = []
     for at, (css, name) in enumerate((("loss", "values lost"), *([("relations", "relations lost")] if trees else []))):
         y = _TOP + 14 + 18 * at
@@ -106,7 +106,7 @@ def _names(*, trees: bool) -> list[Element]:
 def _mark(point: Point, k: int, largest: int) -> list[Element]:
     x = _x(point.k, largest)
     if point.loss is None:
-        hint = el("title", f"k = {point.k}: cannot be reached")
+        hint = el("title", f"k = {point.k}: no release")
         return [el("path", hint, d=f"M{x - 5:.1f} {_TOP - 5}l10 10m0 -10l-10 10", class_="unreached")]
     own = point.k == k
     hint = el("title", f"k = {point.k}: {point.loss:.3f} of values lost")
@@ -120,46 +120,46 @@ Contents = Sequence[Content]
 
 SECTIONS = ("records", "losses", "relations", "hierarchies")
 PARTS = ("status", "guarantee", "curve", "points", "risk", *SECTIONS)
-"""The names of the parts, which are ids of the page."""
+"""The names of the parts, which are ids of elements."""
 
-_TAKEN = "Another look has taken the place of this one, perhaps in another window. Move a setting to go on here."
+_TAKEN = "Another window uses this explorer now. Change a setting to continue here."
 
 
-def parts_of(event: Event, ground: ExploredData) -> dict[str, str]:
-    """Return the HTML of the parts that an event changes, by their names."""
-    return {name: _html(content) for name, content in _parts(event, ground).items()}
+def parts_of(event: Event, explored: ExploredData) -> dict[str, str]:
+    """Return the HTML of the parts that an event changes, by name."""
+    return {name: _html(content) for name, content in _parts(event, explored).items()}
 
 
 def _html(content: Contents) -> str:
-    """Return the HTML of what an element would hold."""
+    """Return the HTML of the content of an element."""
     return text_of(el("div", *content))[len("<div>") : -len("</div>")]
 
 
-def _parts(event: Event, ground: ExploredData) -> Mapping[str, Contents]:
+def _parts(event: Event, explored: ExploredData) -> Mapping[str, Contents]:
     if isinstance(event, OutcomeReady):
-        return _looked(event.outcome, ground)
+        return _outcome_parts(event.outcome, explored)
     if isinstance(event, RiskReady):
         section = risks(event.before, event.after, NOT_ALIKE if event.after is None else "")
         return {"risk": section.content if section else ()}
     if isinstance(event, CurveReady):
-        return _curved(event, ground)
+        return _curve_parts(event, explored)
     if isinstance(event, Problem):
         problem = [el("p", line, class_="problem") for line in event.message.splitlines()]
         if event.part == "risk":
             return {"risk": problem}
         none: dict[str, Contents] = dict.fromkeys(PARTS, ())
-        return {**none, "status": ["There is no release by these settings."], "guarantee": problem}
+        return {**none, "status": ["No release with these settings."], "guarantee": problem}
     return {} if event.complete else {"status": [_TAKEN]}
 
 
-def _looked(found: Outcome, ground: ExploredData) -> Mapping[str, Contents]:
+def _outcome_parts(found: Outcome, explored: ExploredData) -> Mapping[str, Contents]:
     release = found.preview.release
     assert not isinstance(release, PermutedRelease)
-    before = ground.data if isinstance(ground.data, Forest) else None
+    before = explored.data if isinstance(explored.data, Forest) else None
     sections = [one for one in internal_sections(release, before, found.preview.changes) if one is not None]
     return {
         "status": [f"{_summary(release.loss)}; found in {found.seconds:.2f} s."],
-        "guarantee": _guarantee(release, ground),
+        "guarantee": _guarantee(release, explored),
         **dict.fromkeys(SECTIONS, ()),
         **{section.key: section.content for section in sections},
     }
@@ -168,27 +168,27 @@ def _looked(found: Outcome, ground: ExploredData) -> Mapping[str, Contents]:
 def _summary(loss: Losses | FlatLosses) -> str:
     if isinstance(loss, Losses):
         return f"Value loss {loss.value_loss:.3f}, relations kept {percent(loss.relations_kept)}"
-    return f"GCP {loss.gcp_taxonomy:.3f}, from 0 (as held) to 1 (lost)"
+    return f"GCP {loss.gcp_taxonomy:.3f}, from 0 (unchanged) to 1 (lost)"
 
 
-def _guarantee(release: Release | TableRelease, ground: ExploredData) -> Contents:
-    """What holds, and what gave way beside details of values."""
+def _guarantee(release: Release | TableRelease, explored: ExploredData) -> Contents:
+    """Return the guarantee, the verdict, and what was withheld or suppressed."""
     found = [(release.verdict.holds, release.verdict.sentence)]
-    whole = None if ground.whole else el("p", "This is true of the sample, and says nothing of the whole input.")
-    told = release.as_dict()
-    withheld = ", ".join(told.get("withheld", ()))
+    whole = None if explored.whole else el("p", "This holds for the sample only, not for the whole input.")
+    data = release.as_dict()
+    withheld = ", ".join(data.get("withheld", ()))
     return [
         statement(guarantees(release), found),
         whole,
         el("p", f"Withheld, as too rare to be published safely: {withheld}.") if withheld else None,
-        el("p", f"Persons left out as outliers: {told['suppressed']:,}.") if told.get("suppressed") else None,
+        el("p", f"Persons suppressed: {data['suppressed']:,}.") if data.get("suppressed") else None,
         as_they_are(release.unprotected()),
     ]
 
 
-def _curved(found: CurveReady, ground: ExploredData) -> Mapping[str, Contents]:
-    """Return the curve so far, and its numbers."""
-    largest = min(LARGEST_K, max(ground.persons, found.k))
-    left = f"{found.left} more to come." if found.left else "Each point is a search of its own, by the same settings."
+def _curve_parts(found: CurveReady, explored: ExploredData) -> Mapping[str, Contents]:
+    """Return the curve so far and its numbers."""
+    largest = min(LARGEST_K, max(explored.persons, found.k))
+    left = f"{found.left} more to come." if found.left else "Each point is a separate search with the same settings."
     drawing = scrolled("Loss against k", chart(found.points, found.k, largest))
     return {"curve": [drawing, el("p", left, class_="hint")], "points": [numbers(found.points)]}

@@ -1,12 +1,12 @@
-"""The server of the page: Starlette and uvicorn, on 127.0.0.1 alone.
+"""The server of the page: Starlette and uvicorn, on 127.0.0.1 only.
 
-Why these, and no larger kit with a front end of its own: measured, NiceGUI takes 107 MB and 49 packages, and its pages
-need inline scripts and styles, which a strict content security policy refuses. Starlette and uvicorn take 6 MB and 7
-packages. The page is HTML that is made here, moved by the browser's own form elements, with one short script that
-sends the form and puts the answers into their places: nothing is built at install, nothing comes from a network, and
-the policy allows no script but that one. Answers stream over plain HTTP; there are no websockets to guard.
+Why not a larger framework: NiceGUI takes 107 MB and 49 packages, and its pages need inline scripts and styles, which a
+strict content security policy refuses. Starlette and uvicorn take 6 MB and 7 packages. The page is plain HTML with the
+browser's own form elements and one short script, which sends the form and inserts the responses. Nothing is built at
+install or loaded from a network, and the policy allows only that script. Responses stream over plain HTTP; there are no
+websockets to protect.
 
-Settings as the command line that publishes the whole input by them.
+Also the command line that anonymizes the whole input with the settings.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ from treeanon.report.page.elements import style
 _READING = {"format": "--from", "delimiter": "--delimiter", "on_error": "--on-error", "strict": "--strict"}
 
 
-def command_line(settings: Settings, ground: ExploredData) -> str:
-    """Return the command line, quoted for a shell. A quick look is left to the page: it asks for the usual effort.
+def command_line(settings: Settings, explored: ExploredData) -> str:
+    """Return the command line, quoted for a shell, with the default effort instead of the quick one.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
     >>> table = Table.of_texts({"age": (["34"], Hierarchy.flat(["34"]))})
-    >>> ground = ExploredData(table, 1, 1, 1, source="my census.csv", schema="s.toml")
-    >>> command_line(Settings("table", k=7, algorithm="local"), ground)
+    >>> explored = ExploredData(table, 1, 1, 1, source="my census.csv", schema="s.toml")
+    >>> command_line(Settings("table", k=7, algorithm="local"), explored)
     "treeanon anonymize 'my census.csv' -s s.toml -k 7 -a local -o 'my census-release.csv'"
     """
-    source = shown(ground.source)
-    # After `--` nothing is an option, whatever the input is called.
+    source = shown(explored.source)
+    # After `--` nothing is an option, whatever the name of the input.
     named = ["--", source] if source.startswith("-") and source != "-" else [source]
-    words = [f"-s={ground.schema}"] if ground.schema.startswith("-") else ["-s", ground.schema]
-    options = [*words, *_asked(settings), *_reading(ground), "-o", output_name(ground.source)]
+    words = [f"-s={explored.schema}"] if explored.schema.startswith("-") else ["-s", explored.schema]
+    options = [*words, *_asked(settings), *_reading(explored), "-o", output_name(explored.source)]
     words = [*options, *named] if named[0] == "--" else [*named, *options]
     return shlex.join(["treeanon", "anonymize", *words])
 
@@ -76,11 +76,11 @@ def _asked(settings: Settings) -> Iterator[str]:
         yield from ("--max-suppressed", settings.suppressed)
 
 
-def _reading(ground: ExploredData) -> Iterator[str]:
-    for reduction in ground.reading.get("reduced", ()):
+def _reading(explored: ExploredData) -> Iterator[str]:
+    for reduction in explored.reading.get("reduced", ()):
         yield from ("--reduce", reduction)
     for name, flag in _READING.items():
-        given = ground.reading.get(name)
+        given = explored.reading.get(name)
         if given is True:
             yield flag
         elif given and given != "error":
@@ -88,7 +88,7 @@ def _reading(ground: ExploredData) -> Iterator[str]:
 
 
 def output_name(source: str) -> str:
-    """Return a name for the release beside that of its input, of the same format.
+    """Return a file name for the release, next to its input and in the same format.
 
     >>> output_name("data/patients.xml.gz"), output_name("clinic/"), output_name("-"), output_name("postgresql://u@h/d")
     ('patients-release.xml.gz', 'clinic-release', 'release', 'release')
@@ -105,11 +105,11 @@ _MOST_BYTES = 64 * 1024
 _MOST_FIELDS = 1000
 
 _PATIENCE = 0.5
-_COMPILING = "Compiling, which is needed once and takes some seconds …"
+_COMPILING = "Compiling (only the first time; takes some seconds) …"
 
 
 def listening(port: int | None = None) -> socket.socket:
-    """Return a socket on 127.0.0.1 that listens on a port, or on any that is free; FileError if it is taken."""
+    """Return a socket on 127.0.0.1 that listens on a port, or on any free one; FileError if it is in use."""
     found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         if port:
@@ -123,7 +123,7 @@ def listening(port: int | None = None) -> socket.socket:
 
 
 def server_of(session: Session, start: Settings, access: Access) -> uvicorn.Server:
-    """Return a server of the page of a session, which nobody else can see; `run(sockets=[…])` serves."""
+    """Return the protected server of a session's page; `run(sockets=[…])` serves."""
     app = Guard(application(session, start, access), access)
     config = uvicorn.Config(
         app,
@@ -139,11 +139,11 @@ def server_of(session: Session, start: Settings, access: Access) -> uvicorn.Serv
 
 
 def application(session: Session, start: Settings, access: Access) -> Starlette:
-    """Return the pages and answers, unguarded."""
-    ground = session.ground
+    """Return the application without access control."""
+    explored = session.explored
 
     def home(request: Request) -> Response:
-        return Response(page(ground, start), media_type="text/html; charset=utf-8")
+        return Response(page(explored, start), media_type="text/html; charset=utf-8")
 
     def script(request: Request) -> Response:
         return Response(_static("explore.js"), media_type="text/javascript; charset=utf-8")
@@ -156,7 +156,7 @@ def application(session: Session, start: Settings, access: Access) -> Starlette:
 
     async def command(request: Request) -> Response:
         try:
-            text = command_line(_settings(session, await _fields(request)), ground)
+            text = command_line(_settings(session, await _fields(request)), explored)
         except UsageError as problem:
             return Response(str(problem), status_code=422, media_type="text/plain; charset=utf-8")
         return Response(text, media_type="text/plain; charset=utf-8")
@@ -178,7 +178,7 @@ def _static(name: str) -> str:
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """Return the fields of the form that was sent."""
+    """Return the fields of the form."""
     body = b""
     async for chunk in request.stream():
         body += chunk
@@ -191,23 +191,23 @@ async def _fields(request: Request) -> dict[str, str]:
 
 
 def _settings(session: Session, fields: dict[str, str]) -> Settings:
-    ground = session.ground
-    return settings_of(fields, ground.kind, ground.of_role("quasi"), sensitive=bool(ground.of_role("sensitive")))
+    explored = session.explored
+    return settings_of(fields, explored.kind, explored.of_role("quasi"), sensitive=bool(explored.of_role("sensitive")))
 
 
 def _choice(session: Session, fields: dict[str, str]) -> Choice:
-    """Return which records are wanted; the form counts from 1, and by the numbers of the whole input."""
+    """Return the choice of records; the form counts from 1, with the numbers of the whole input."""
     if fields.get("show") != "number":
         return "worst" if fields.get("show") == "worst" else "typical"
     number = fields.get("number", "")
-    place = session.ground.place(int(number) - 1) if number.isdecimal() and len(number) < 16 else None
+    place = session.explored.place(int(number) - 1) if number.isdecimal() and len(number) < 16 else None
     if place is None:
-        raise UsageError("there is no record of that number in the sample")
+        raise UsageError("no record with that number in the sample")
     return (place,)
 
 
 async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]:
-    """What a look finds, as lines of JSON: the HTML of parts of the page by their names."""
+    """Yield the results as lines of JSON: the HTML of parts of the page by name."""
     try:
         settings, choice = _settings(session, fields), _choice(session, fields)
     except UsageError as problem:
@@ -217,25 +217,25 @@ async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]
     loop = asyncio.get_running_loop()
     events: asyncio.Queue[Event] = asyncio.Queue()
 
-    def tell(event: Event) -> None:
-        # The loop may have ended with the server, while a search was still at work.
+    def notify(event: Event) -> None:
+        # The loop may have ended with the server while a search was still running.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(events.put_nowait, event)
 
-    end = session.look(settings, choice, tell)
+    end = session.look(settings, choice, notify)
     try:
-        told: Event | None = None
-        while not isinstance(told, Finished):
+        event: Event | None = None
+        while not isinstance(event, Finished):
             try:
-                told = await asyncio.wait_for(events.get(), _PATIENCE)
-                yield _line(told, session)
+                event = await asyncio.wait_for(events.get(), _PATIENCE)
+                yield _line(event, session)
             except TimeoutError:
-                # Where there is something to see already, it stays.
-                if told is None and session.worker.compiling:
+                # Results that are already shown remain.
+                if event is None and session.worker.compiling:
                     yield json.dumps({"status": _COMPILING}) + "\n"
     finally:
         end()
 
 
 def _line(event: Event, session: Session) -> str:
-    return json.dumps(parts_of(event, session.ground)) + "\n"
+    return json.dumps(parts_of(event, session.explored)) + "\n"

@@ -1,10 +1,7 @@
-"""One explorer's state: what was worked out so far, and the one look that is being worked at.
+"""The state of an explorer: the results so far, and the settings being evaluated.
 
-What is looked at for one setting: the release of the sample, some records before and after, the loss, the risk.
-
-The functions here run in the process of a `Worker`, which keeps the last releases.
-
-Loss against k: where the curve is asked for, and in which order its points come.
+For each setting: the release of the sample, some records before and after, the loss, the risk, and the curve of loss
+against k. The tasks run in the process of a `Worker`, which caches the last releases.
 """
 
 from __future__ import annotations
@@ -36,9 +33,9 @@ KS = (2, 3, 5, 8, 12, 20, 35, 60, 100)
 
 @dataclass(frozen=True)
 class Point:
-    """What is lost at a k: the loss of values from 0 to 1, and of trees the share of relations lost.
+    """The loss at a k: the loss of values from 0 to 1, and for trees the share of relations lost.
 
-    `loss` is None where the guarantee cannot be reached.
+    `loss` is None if there is no release.
     """
 
     k: int
@@ -47,14 +44,14 @@ class Point:
 
     @classmethod
     def of(cls, k: int, losses: Losses | FlatLosses) -> Point:
-        """Return the point that losses make at a k."""
+        """Return the point for the losses at a k."""
         if isinstance(losses, Losses):
             return cls(k, losses.value_loss, 1 - losses.relations_kept)
         return cls(k, losses.gcp_taxonomy)
 
 
 def ks_around(k: int, persons: int) -> list[int]:
-    """Return the k for which the loss is worked out, that of the settings first and then the nearest ones.
+    """Return the values of k on the curve: that of the settings first, then the nearest ones.
 
     >>> ks_around(5, 30)
     [5, 8, 3, 12, 2, 20]
@@ -64,7 +61,7 @@ def ks_around(k: int, persons: int) -> list[int]:
 
 
 Choice = Literal["typical", "worst"] | tuple[int, ...]
-"""Which records of the sample are shown: chosen by the release, or those of these numbers."""
+"""The records of the sample to show: chosen by the release, or by number."""
 
 RISK_SECONDS = 0.5
 _MAX_RELEASES = 40
@@ -72,17 +69,17 @@ _MAX_RELEASES = 40
 
 @dataclass
 class ReleaseCache:
-    """What the worker has before it: the ground, and the releases made of it last."""
+    """The state of the worker: the explored data, and a cache of the last releases."""
 
-    ground: ExploredData
+    explored: ExploredData
     releases: OrderedDict[Settings, tuple[Release | TableRelease, float]] = field(default_factory=OrderedDict)
 
     def release(self, settings: Settings, check: Check) -> tuple[Release | TableRelease, float]:
-        """Return the release that settings ask for, made if it was not kept, and the seconds that making it took."""
+        """Return the release for settings, from the cache or computed, and the seconds that it took."""
         if settings in self.releases:
             self.releases.move_to_end(settings)
             return self.releases[settings]
-        data, begun = self.ground.data, time.perf_counter()
+        data, begun = self.explored.data, time.perf_counter()
         if isinstance(data, Forest):
             made: Release | TableRelease = fulfill(settings.request(), data, check)
         else:
@@ -95,9 +92,9 @@ class ReleaseCache:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What settings come to on the sample; `numbers` are those of the records shown, in the sample.
+    """The result of settings on the sample; `numbers` are the sample's numbers of the records shown.
 
-    The search took so many `seconds`, its checks included.
+    `seconds` is the time of the search and the check.
     """
 
     settings: Settings
@@ -106,26 +103,26 @@ class Outcome:
     seconds: float
 
 
-def outcome(desk: ReleaseCache, check: Check, settings: Settings, choice: Choice) -> Outcome:
-    """Return the outcome of settings, with the records that the choice says, numbered as in the input."""
-    release, seconds = desk.release(settings, check)
+def outcome(cache: ReleaseCache, check: Check, settings: Settings, choice: Choice) -> Outcome:
+    """Return the outcome of settings, with the chosen records, numbered as in the input."""
+    release, seconds = cache.release(settings, check)
     check()
-    ground = desk.ground
+    explored = cache.explored
     wanted = choice if isinstance(choice, tuple) else ()
-    found = preview_of(ground.data, release, worst=choice == "worst", numbers=wanted)
+    found = preview_of(explored.data, release, worst=choice == "worst", numbers=wanted)
     numbers = tuple(change.number for change in found.changes)
-    told = found if ground.of is None else in_terms_of(found, ground.records, ground.of)
-    return Outcome(settings, told, numbers, seconds)
+    preview = found if explored.of is None else in_terms_of(found, explored.records, explored.of)
+    return Outcome(settings, preview, numbers, seconds)
 
 
-def risk_before(desk: ReleaseCache, check: Check, k: int) -> Risk:
-    """Who can be singled out in the sample as it is."""
-    return _risk(desk.ground.data, k, check)
+def risk_before(cache: ReleaseCache, check: Check, k: int) -> Risk:
+    """Return the risk of the sample."""
+    return _risk(cache.explored.data, k, check)
 
 
-def risk_after(desk: ReleaseCache, check: Check, settings: Settings) -> Risk | None:
-    """Who can be singled out in the release of the sample; None where rows need not look alike for it to hold."""
-    release, _ = desk.release(settings, check)
+def risk_after(cache: ReleaseCache, check: Check, settings: Settings) -> Risk | None:
+    """Return the risk of the sample's release; None for freeform releases, whose rows need not be alike."""
+    release, _ = cache.release(settings, check)
     if isinstance(release.verdict, FreeformVerdict):
         return None
     return _risk(release.forest if isinstance(release, Release) else release.table, settings.k, check)
@@ -137,9 +134,9 @@ def _risk(data: Forest | Table, k: int, check: Check) -> Risk:
     return risk_of_table(data, k=k, m=LARGEST_M, seconds=RISK_SECONDS, progress=check)
 
 
-def point(desk: ReleaseCache, check: Check, settings: Settings) -> Point:
+def point(cache: ReleaseCache, check: Check, settings: Settings) -> Point:
     """Return the point of the curve at the k of the settings."""
-    return Point.of(settings.k, desk.release(settings, check)[0].loss)
+    return Point.of(settings.k, cache.release(settings, check)[0].loss)
 
 
 _MAX_RESULTS = 400
@@ -147,14 +144,14 @@ _MAX_RESULTS = 400
 
 @dataclass(frozen=True)
 class OutcomeReady:
-    """The release of the settings is there."""
+    """The release for the settings is ready."""
 
     outcome: Outcome
 
 
 @dataclass(frozen=True)
 class RiskReady:
-    """Who can be singled out in the sample as it is, and in its release (None: of that nothing can be said so)."""
+    """The risks of the sample and of its release (None: not defined for it)."""
 
     before: Risk
     after: Risk | None
@@ -162,7 +159,7 @@ class RiskReady:
 
 @dataclass(frozen=True)
 class CurveReady:
-    """Points of the curve so far, in the order of k; `left` are still to come."""
+    """The points of the curve so far, in the order of k; `left` points are missing."""
 
     k: int
     points: tuple[Point, ...]
@@ -171,7 +168,7 @@ class CurveReady:
 
 @dataclass(frozen=True)
 class Problem:
-    """The settings, or a part of what is looked at, come to nothing, and why; no message holds a value of the data."""
+    """The settings, or one part of the results, failed; the message holds no value of the data."""
 
     message: str
     part: Literal["all", "risk"] = "all"
@@ -179,7 +176,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Finished:
-    """No more will come of this look: it is complete, or a newer one has taken its place."""
+    """The evaluation has ended: it is complete, or a newer one has replaced it."""
 
     complete: bool
 
@@ -188,14 +185,14 @@ Event = OutcomeReady | RiskReady | CurveReady | Problem | Finished
 
 
 class Session:
-    """Looks at settings, one at a time: a newer look ends the older one. Results are kept.
+    """Evaluates settings, one at a time: a newer evaluation cancels the older one. Results are cached.
 
-    `look` returns at once; what is found is told to `tell`, from another thread.
+    `look` returns at once; events are passed to `notify` from another thread.
     """
 
-    def __init__(self, ground: ExploredData) -> None:
-        self.ground = ground
-        self.worker = Worker(ReleaseCache, ground)
+    def __init__(self, explored: ExploredData) -> None:
+        self.explored = explored
+        self.worker = Worker(ReleaseCache, explored)
         self.worked = 0
         self._turn = 0
         self._aim: Hashable = None
@@ -203,8 +200,10 @@ class Session:
         self._found: OrderedDict[Hashable, Any] = OrderedDict()
         self._typical: tuple[int, ...] | None = None
 
-    def look(self, settings: Settings, choice: Choice, tell: Callable[[Event], None]) -> Callable[[], None]:
-        """Begin a look, which ends the one before, unless that is for the same; returns what ends this one."""
+    def look(self, settings: Settings, choice: Choice, notify: Callable[[Event], None]) -> Callable[[], None]:
+        """Start an evaluation, which cancels the previous one unless it is the same; return a function that cancels
+        this one.
+        """
         turn, wanted = self._begin((settings, choice))
 
         def end() -> None:
@@ -212,16 +211,16 @@ class Session:
                 if self._turn == turn:
                     self._aim = None
 
-        threading.Thread(target=self._look, args=(settings, choice, tell, wanted), daemon=True).start()
+        threading.Thread(target=self._look, args=(settings, choice, notify, wanted), daemon=True).start()
         return end
 
     @property
     def busy(self) -> bool:
-        """Whether somebody waits for a look."""
+        """Whether an evaluation is awaited."""
         return self._aim is not None
 
     def prepare(self, settings: Settings) -> None:
-        """Begin to work at the first look before anybody has asked for it."""
+        """Start the first evaluation before it is requested."""
         _, wanted = self._begin((settings, "typical"))
 
         def work() -> None:
@@ -231,37 +230,37 @@ class Session:
         threading.Thread(target=work, daemon=True).start()
 
     def _begin(self, aim: Hashable) -> tuple[int, Callable[[], bool]]:
-        """Return the number of a new look, and what tells whether it is still wanted."""
+        """Return the number of a new evaluation, and a function that says whether it is still wanted."""
         with self._lock:
             self._turn += 1
             self._aim = aim
             return self._turn, lambda: self._aim == aim
 
     def close(self) -> None:
-        """End everything."""
+        """Cancel everything and end the worker."""
         with self._lock:
             self._aim = None
         self.worker.close()
 
     def _look(
-        self, settings: Settings, choice: Choice, tell: Callable[[Event], None], wanted: Callable[[], bool]
+        self, settings: Settings, choice: Choice, notify: Callable[[Event], None], wanted: Callable[[], bool]
     ) -> None:
         complete = False
         try:
-            tell(OutcomeReady(self._outcome(settings, choice, wanted)))
-            self._curve(settings, tell, wanted, missing=False)
-            self._risk(settings, tell, wanted)
-            self._curve(settings, tell, wanted, missing=True)
+            notify(OutcomeReady(self._outcome(settings, choice, wanted)))
+            self._curve(settings, notify, wanted, missing=False)
+            self._risk(settings, notify, wanted)
+            self._curve(settings, notify, wanted, missing=True)
             complete = True
         except Failed as problem:
-            tell(Problem(str(problem)))
+            notify(Problem(str(problem)))
             complete = True
         except Superseded:
             pass
-        tell(Finished(complete))
+        notify(Finished(complete))
 
     def _outcome(self, settings: Settings, choice: Choice, wanted: Callable[[], bool]) -> Outcome:
-        # Typical records stay the same ones, so that it can be seen what a setting does to them.
+        # Typical records stay the same, to show the effect of settings on them.
         if choice == "typical" and self._typical is not None:
             choice = self._typical
         found: Outcome = self._kept((settings, choice), wanted, outcome, settings, choice)
@@ -269,24 +268,24 @@ class Session:
             self._typical = found.numbers
         return found
 
-    def _risk(self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
+    def _risk(self, settings: Settings, notify: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
         try:
             before = self._kept(("risk", settings.k), wanted, risk_before, settings.k)
-            tell(RiskReady(before, self._kept(("risk", settings), wanted, risk_after, settings)))
+            notify(RiskReady(before, self._kept(("risk", settings), wanted, risk_after, settings)))
         except Failed as problem:
-            tell(Problem(str(problem), "risk"))
+            notify(Problem(str(problem), "risk"))
 
     def _curve(
-        self, settings: Settings, tell: Callable[[Event], None], wanted: Callable[[], bool], *, missing: bool
+        self, settings: Settings, notify: Callable[[Event], None], wanted: Callable[[], bool], *, missing: bool
     ) -> None:
-        """Report of the points of the curve that are known, or works out those that are missing, one by one."""
-        ks = ks_around(settings.k, self.ground.persons)
+        """Report the points of the curve that are known, or compute the missing ones, one by one."""
+        ks = ks_around(settings.k, self.explored.persons)
         with self._lock:
             known = [k for k in ks if (settings.at(k), "point") in self._found]
         points = {k: self._point(settings.at(k), wanted) for k in known}
         for k in [k for k in ks if k not in points] if missing else [settings.k]:
             points[k] = self._point(settings.at(k), wanted)
-            tell(CurveReady(settings.k, tuple(points[k] for k in sorted(points)), len(ks) - len(points)))
+            notify(CurveReady(settings.k, tuple(points[k] for k in sorted(points)), len(ks) - len(points)))
 
     def _point(self, settings: Settings, wanted: Callable[[], bool]) -> Point:
         try:
@@ -296,7 +295,7 @@ class Session:
         return found
 
     def _kept(self, key: Hashable, wanted: Callable[[], bool], task: Task, *arguments: Any) -> Any:
-        """What a task comes to, worked out once; that it comes to nothing is kept as well."""
+        """Return the result of a task, computed once; failures are cached as well."""
         with self._lock:
             if key in self._found:
                 self._found.move_to_end(key)

@@ -1,6 +1,6 @@
-"""What can be moved on the page, as one value that results are kept by.
+"""The settings of the page as one value, which is also the key of cached results.
 
-What is explored: a sample of the persons of an input, and where it comes from.
+Also the explored data: a sample of the persons of an input, and its source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treeanon.table import Table
 Kind = Literal["trees", "table"]
 
 QUICK = "0.1"
-"""The effort of a first look: a tenth of the usual one, which on a sample is a matter of a moment."""
+"""The effort of a quick search: a tenth of the default one, which takes a moment on a sample."""
 
 LARGEST_K, LARGEST_M, LARGEST_N = 100, 4, 3
 LARGEST_WEIGHT = 10.0
@@ -34,10 +34,10 @@ LARGEST_WEIGHT = 10.0
 
 @dataclass(frozen=True)
 class Settings:
-    """The guarantee and the search that are looked at; `l` is None where the schema has no sensitive class.
+    """The guarantee and the search; `l` is None if the schema has no sensitive class.
 
-    `weights` has only the classes that do not count for 1. What a search does not take is left out of its request, and
-    so of the command line.
+    `weights` has only the classes with a weight other than 1. Options that a search does not support are omitted from
+    its request and from the command line.
 
     >>> Settings("trees", k=7).request().guarantee.k
     7
@@ -57,15 +57,15 @@ class Settings:
     def __post_init__(self) -> None:
         if self.algorithm not in searches_of(self.kind):
             names = ", ".join(searches_of(self.kind))
-            raise UsageError(f"there is no such search of {_NAMED[self.kind]}; there is: {names}")
+            raise UsageError(f"unknown algorithm for {_NAMED[self.kind]}; choose from {names}")
         if any(not 0 <= weight <= LARGEST_WEIGHT for _, weight in self.weights):
             raise UsageError(f"weights must be numbers from 0 to {LARGEST_WEIGHT:g}")
         persons(self.max_suppressed, 10**9)
 
     def takes(self, option: str) -> bool:
-        """Return whether the search has a use for an option."""
+        """Return whether the search supports an option."""
         if self.kind == "table":
-            # Its number of walks is another thing than the effort of trees, and is quick as it is.
+            # Its number of walks is unrelated to the effort of trees, and small enough.
             return option == "max_suppressed" or (option == "weights" and self._flat.takes(option))
         return tree_algorithm_named(self.algorithm).takes(option)
 
@@ -85,18 +85,18 @@ class Settings:
 
     @property
     def suppressed(self) -> str:
-        """How many may be left out, as far as the search can."""
+        """The maximum to suppress; 0 if the search does not support it."""
         return self.max_suppressed if self.takes("max_suppressed") else "0"
 
     def request(self) -> Request:
-        """Return the release of trees that is asked for."""
+        """Return the request for trees."""
         return Request(
             self.k, self.m, self.n, self.attacker, self.l,
             algorithm=self.algorithm, max_suppressed=self.suppressed, options=self.options,
         )  # fmt: skip
 
     def table_request(self) -> TableRequest:
-        """Return the release of rows that is asked for."""
+        """Return the request for rows."""
         models = models_of(self.k, l=self.l)
         return TableRequest(models, self.algorithm, self.suppressed, self.options, unprotected=unprotected_by(self.l))
 
@@ -109,7 +109,7 @@ _NAMED = {"trees": "trees", "table": "tables"}
 
 
 def searches_of(kind: Kind) -> dict[str, str]:
-    """Return the searches that can be chosen, by name, each with what it does.
+    """Return the available searches by name, each with a description.
 
     >>> next(iter(searches_of("trees")))
     'maximal'
@@ -120,7 +120,7 @@ def searches_of(kind: Kind) -> dict[str, str]:
 
 
 def default_settings(kind: Kind, *, sensitive: bool, **given: Any) -> Settings:
-    """Return the settings to begin with: those given, else the library's own; 2-diversity where classes are sensitive.
+    """Return the initial settings: those given, else the defaults of the library; 2-diversity if classes are sensitive.
 
     >>> default_settings("table", sensitive=True, k=None).l
     2
@@ -133,9 +133,9 @@ def default_settings(kind: Kind, *, sensitive: bool, **given: Any) -> Settings:
 
 
 def settings_of(fields: Mapping[str, str], kind: Kind, classes: tuple[str, ...], *, sensitive: bool) -> Settings:
-    """Return the settings that the fields of the form mean; UsageError if they are not what the form can send.
+    """Return the settings for the fields of the form; UsageError for values that the form cannot send.
 
-    The weight of classes[i] is in the field `weight-i`: names of classes are free.
+    The weight of classes[i] is in the field `weight-i`, as names of classes are arbitrary.
 
     >>> settings_of({"k": "9", "weight-0": "2.5"}, "trees", ("age",), sensitive=False).weights
     (('age', 2.5),)
@@ -164,14 +164,14 @@ def settings_of(fields: Mapping[str, str], kind: Kind, classes: tuple[str, ...],
     )
 
 
-EFFORTS = {QUICK: "a quick look", "1": "usual", "4": "four times the usual"}
+EFFORTS = {QUICK: "quick", "1": "default", "4": "four times the default"}
 
 
 def _whole(fields: Mapping[str, str], name: str, default: str) -> int:
     try:
         return int(fields.get(name, default))
     except ValueError:
-        raise UsageError(f"{name} must be a whole number") from None
+        raise UsageError(f"{name} must be an integer") from None
 
 
 def _number(fields: Mapping[str, str], name: str, default: str) -> float:
@@ -183,10 +183,10 @@ def _number(fields: Mapping[str, str], name: str, default: str) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExploredData:
-    """The records of `persons` sampled persons, of `total` in the input.
+    """The records of `persons` sampled persons out of `total` in the input.
 
-    Record i is record of[i] of the `records` in the input; `of` is None where all are there. `source` and `schema` are
-    the names by which the command line knows them, `reading` the options of reading that were given.
+    Record i is record of[i] of the `records` in the input; `of` is None if all are included. `source` and `schema` are
+    their names on the command line, `reading` the given options of reading.
     """
 
     data: Forest | Table
@@ -209,7 +209,7 @@ class ExploredData:
         return self.of is None
 
     def place(self, number: int) -> int | None:
-        """Return where a record of the input is in the sample, if it is."""
+        """Return the number in the sample of a record of the input, or None."""
         if self.of is None:
             return number if 0 <= number < self.records else None
         found = np.flatnonzero(self.of == number)
@@ -222,13 +222,13 @@ class ExploredData:
         return tuple(spec.name for spec in self.data.schema.classes if spec.published and spec.role == role)
 
 
-def ground_of(data: Forest | Table, sample: int, **named: Any) -> ExploredData:
-    """Return the ground of at most so many persons of an input, always the same ones.
+def explored_data(data: Forest | Table, sample: int, **named: Any) -> ExploredData:
+    """Return a deterministic sample of at most `sample` persons of an input.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"age": (["34", "41"], Hierarchy.flat(["34", "41"]))})
-    >>> ground = ground_of(table, 1)
-    >>> len(ground.data), ground.persons, ground.total, ground.whole
+    >>> explored = explored_data(table, 1)
+    >>> len(explored.data), explored.persons, explored.total, explored.whole
     (1, 1, 2, False)
     """
     part, of = sampled(data, sample)

@@ -1,4 +1,4 @@
-"""A process of its own for searches: the page stays quick, and a search that nobody waits for any more is ended."""
+"""A separate process for searches: the page stays responsive, and abandoned searches are ended."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from treeanon.errors import TreeanonError
 from treeanon.kernels.jit import watch
 
 PATIENCE = 0.4
-"""Seconds that a canceled search has to end by itself, before its process is ended and another one begun."""
+"""Seconds that a canceled search is given to end, before its process is replaced."""
 
 _WAKE = 0.02
 
 Check = Callable[..., None]
-"""Called now and then by work, it ends the work that nobody wants any more; what it is given is not looked at."""
+"""Called regularly by work, it ends abandoned work; its arguments are ignored."""
 
 Task = Callable[..., Any]
-"""A function of a module: called with the worker's own state, a `Check`, and arguments."""
+"""A module-level function, called with the worker's state, a `Check`, and arguments."""
 
 
 class Superseded(Exception):
-    """The result is not wanted any more."""
+    """The result is no longer wanted."""
 
 
 class Failed(Exception):
-    """The work ended in an error; its message holds no value of the data. If `lasting`, it would do so again."""
+    """The work failed; the message holds no value of the data. If `lasting`, it would fail again."""
 
     def __init__(self, message: str, lasting: bool = False) -> None:
         super().__init__(message, lasting)
@@ -44,7 +44,7 @@ class Failed(Exception):
 
 
 class Worker:
-    """One process that works at one task at a time; `state` is made there by `make(*arguments)`, once."""
+    """A process that runs one task at a time; its state is created there once, by `make(*arguments)`."""
 
     def __init__(self, make: Callable[..., Any], *arguments: Any) -> None:
         self._make, self._arguments = make, arguments
@@ -75,7 +75,7 @@ class Worker:
         self._process.join()
 
     def run(self, task: Task, *arguments: Any, wanted: Callable[[], bool] = lambda: True) -> Any:
-        """What the task returns or raises; Superseded as soon as it is not wanted any more."""
+        """Run a task and return its result or raise its error; Superseded as soon as it is no longer wanted."""
         with self._lock:
             if self._closed or not wanted():
                 raise Superseded
@@ -84,12 +84,12 @@ class Worker:
                 self._pipe.send((task, arguments))
                 return self._answer(wanted)
             except (EOFError, OSError):
-                # The process is gone: killed by the system for want of memory, or by hand.
+                # The process was killed, by the system for lack of memory or by the user.
                 if self._closed:
                     raise Superseded from None
                 self._end()
                 self._begin()
-                raise Failed("the search was ended by the system; perhaps there was not enough memory") from None
+                raise Failed("the search was killed; there may not be enough memory") from None
 
     def _answer(self, wanted: Callable[[], bool]) -> Any:
         assert self._pipe is not None
@@ -104,11 +104,13 @@ class Worker:
 
     @property
     def compiling(self) -> bool:
-        """Whether kernels are being compiled, which takes long the first time."""
+        """Whether kernels are being compiled, which takes some time."""
         return bool(self._compiling.value > 0)
 
     def _cancel(self) -> None:
-        """Asks the work to end, and ends its process if it does not: but not amid what had to be compiled again."""
+        """Ask the work to end, and kill its process if it does not; not while it compiles, as that would have to be
+        repeated.
+        """
         assert self._pipe is not None
         self._pipe.send(None)
         until = time.monotonic() + PATIENCE
@@ -123,15 +125,15 @@ class Worker:
             self._begin()
 
     def close(self) -> None:
-        """End the process, whatever it is at."""
+        """End the process, whatever it is doing."""
         self._closed = True
         with self._lock:
             self._end()
 
 
 def _work(pipe: Connection, compiling: Any, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    """The life of the process: tasks come by the pipe, and None, which cancels the one that is worked at."""
-    # Ctrl-C reaches all processes of a terminal; it is the first one that ends this one, by closing the pipe.
+    """Run in the process: receive tasks through the pipe, and None, which cancels the current task."""
+    # Ctrl-C reaches all processes of a terminal; the parent process ends this one by closing the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     canceled = threading.Event()
@@ -145,7 +147,7 @@ def _work(pipe: Connection, compiling: Any, make: Callable[..., Any], arguments:
                 else:
                     canceled.clear()
                     tasks.put(message)
-        # Whoever wanted the results is gone.
+        # The parent process has ended.
         os._exit(0)
 
     def check(*_: object) -> None:
@@ -176,5 +178,5 @@ def _done(state: Any, check: Check, task: Task, arguments: tuple[Any, ...]) -> t
     except MemoryError:
         return False, Failed("out of memory")
     except Exception as problem:
-        # Its message may hold a value of the data; its kind does not.
-        return False, Failed(f"internal error: {type(problem).__name__}; please report it")
+        # The message may hold a value of the data; the type of the error does not.
+        return False, Failed(f"internal error: {type(problem).__name__}; please report this bug")

@@ -310,7 +310,7 @@ class _Tracing:
             return RecordChange(number, nodes, None, gone, 1.0)
         published = Record.of(self.after, place)
         became = self._became(record, published)
-        fates = tuple(fates_of(record, published, became))
+        fates = tuple(node_changes(record, published, became))
         change = change_of(record, published, fates, self.losses)
         return RecordChange(number, nodes, published.nodes(self.after.classes), fates, change)
 
@@ -322,7 +322,7 @@ class _Tracing:
         return matched(record, published, self.label_parents)
 
 
-def fates_of(before: Record, after: Record, became: list[int | None]) -> Iterable[NodeChange]:
+def node_changes(before: Record, after: Record, became: list[int | None]) -> Iterable[NodeChange]:
     """Yield the change of every node, given where it went."""
     shares = Counter(became)
     for node, place in enumerate(became):

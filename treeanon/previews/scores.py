@@ -85,9 +85,9 @@ def _local(before: Forest, after: Forest, released: Longs) -> tuple[Floats, npt.
     there = np.append(detail[1], 0.0)[released]
     change = np.clip(1 - there / np.maximum(detail[0], 1e-9), 0.0, 1.0)
     change[detail[0] == 0] = 0.0
-    told = [_told(side) for side in (before, after)]
+    fingerprints = [_fingerprints(side) for side in (before, after)]
     none = np.zeros((1, len(before.classes.names)), np.uint64)
-    return change, (told[0] != np.concatenate([told[1], none])[released]).astype(np.int32)
+    return change, (fingerprints[0] != np.concatenate([fingerprints[1], none])[released]).astype(np.int32)
 
 
 def _records(forest: Forest) -> Longs:
@@ -103,7 +103,7 @@ def _by_class(forest: Forest, counted: Flags) -> npt.NDArray[np.int32]:
     return np.bincount(keys, minlength=len(forest) * kinds).reshape(len(forest), kinds).astype(np.int32)
 
 
-def _told(forest: Forest) -> npt.NDArray[np.uint64]:
+def _fingerprints(forest: Forest) -> npt.NDArray[np.uint64]:
     """Return a fingerprint of each record's values of each class and their depths."""
     kinds = len(forest.classes.names)
     depth: Ints = depths(forest.offsets, forest.parent)

@@ -1,4 +1,4 @@
-"""Results for people and for programs: plain text, and plain data for JSON."""
+"""Results as plain text for people, and as plain data for JSON."""
 
 from treeanon.report.text import flat_losses_text, losses_data, losses_text, permuted_losses_text
 

@@ -1,9 +1,9 @@
-"""Which node of a record as it was stands beside which of the record as it is published, line by line.
+"""Pairs the nodes of an original record with those of the published one, line by line, and fits texts to cells.
 
-Texts in cells of a terminal: as wide as they are said to be, whatever a value holds.
+Cells have an exact width in a terminal, whatever characters a value holds.
 
-Every character that could steer a terminal, hide, or be wider or narrower than a program can know is written as its
-escape: control characters, bidirectional and zero-width ones, variation selectors, joined letters and flags.
+Characters that could control a terminal, be invisible or have an unknown width are escaped: control, bidirectional and
+zero-width characters, variation selectors, joined letters and flags.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Style = Literal["", "title", "faint", "generalized", "moved", "merged", "dropped
 
 DOTS = "…"
 _MARKS = 2
-"""How many accents may stand on one letter: more would climb over other lines."""
+"""Maximum number of combining marks on a letter: more would cover other lines."""
 _KEEP_ORDER = "\u200e"
-"""Begins and ends a cell with letters that run from right to left, so that the cell beside it stays beside it."""
+"""Encloses right-to-left text, so that it does not reorder the neighboring cells."""
 _UNSURE = (
     (0x115F, 0x11FF), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164), (0xD7B0, 0xD7FF),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-"""Characters that are printable by name, but blank, or drawn together with their neighbors by some terminals."""
+"""Characters that count as printable but are blank, or that some terminals join with their neighbors."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A piece of a line: printable text of a known width, and how it is shown where there are colors."""
+    """A piece of a line: printable text of a known width, and its style if colors are used."""
 
     text: str
     style: Style = ""
@@ -42,14 +42,14 @@ Line = tuple[Span, ...]
 
 
 def width_of(character: str) -> int:
-    """Return how many columns a character takes: 0 for an accent, 2 for wide East Asian ones and emoji."""
+    """Return the width of a character in columns: 0 for combining marks, 2 for wide East Asian characters and emoji."""
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def cut(text: str, width: int) -> str:
-    """Return the text in at most so many columns, safe to show; what is too long ends with dots.
+    """Return the text, safe to print, in at most `width` columns; a text that is cut ends with dots.
 
     >>> cut("café", 4), cut("a long value", 6), cut("\\x1b[31m", 20), cut("東京都庁", 5), cut("line\\nbreak", 20)
     ('café', 'a lon…', '\\\\x1b[31m', '東京…', 'line\\\\nbreak')
@@ -63,7 +63,7 @@ def cut(text: str, width: int) -> str:
 
 
 def fits(text: str, width: int) -> bool:
-    """Return whether `cut` leaves the text whole.
+    """Return whether `cut` would keep the whole text.
 
     >>> fits("東京", 4), fits("東京", 3)
     (True, False)
@@ -75,7 +75,7 @@ def _begin(text: str, width: int) -> tuple[list[tuple[str, int]], int]:
     """Return the first pieces of a text, until they exceed the width, and the columns that they take."""
     pieces: list[tuple[str, int]] = []
     used = 0
-    # A character takes a column at least, but for a few accents.
+    # Every character takes at least one column, except for combining marks.
     for piece, taken in _pieces(text[: (width + 1) * (_MARKS + 1)]):
         pieces.append((piece, taken))
         used += taken
@@ -85,7 +85,7 @@ def _begin(text: str, width: int) -> tuple[list[tuple[str, int]], int]:
 
 
 def _pieces(text: str) -> list[tuple[str, int]]:
-    """Return the text in pieces that are shown whole: letters with their accents, and escapes; and their widths."""
+    """Return the indivisible pieces of a text (letters with combining marks, escapes) with their widths."""
     out: list[tuple[str, int]] = []
     marks = _MARKS
     for character in text:
@@ -105,12 +105,12 @@ def _pieces(text: str) -> list[tuple[str, int]]:
 
 
 def columns(text: str) -> int:
-    """Return how many columns a text takes that `cut` has made."""
+    """Return the width of a text returned by `cut`."""
     return sum(map(width_of, text))
 
 
 def cell(text: str, width: int) -> str:
-    """Return the text in exactly so many columns.
+    """Return the text in exactly `width` columns.
 
     >>> cell("ab", 4) + "|", cell("abcdef", 4) + "|"
     ('ab  |', 'abc…|')
@@ -122,7 +122,7 @@ def cell(text: str, width: int) -> str:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a sentence as lines of at most so many columns, cut between words where that can be.
+    """Return a sentence as lines of at most `width` columns, wrapped between words if possible.
 
     >>> folded("one two three", 8)
     ['one two', 'three']
@@ -140,8 +140,8 @@ MAX_LINES = 4
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return a value as a few lines of at most so many columns, cut between words; as one line where some word has no
-    room.
+    """Return a value as a few lines of at most `width` columns, wrapped between words, or as one line if a word is too
+    long.
 
     >>> wrapped("a long value", 8), wrapped("incomprehensibilities", 8), wrapped("a b", 8)
     (['a long', 'value'], ['incompr…'], ['a b'])
@@ -168,7 +168,7 @@ _CODES: dict[Style, str] = {
 
 
 def in_colors(line: Line) -> str:
-    """Return the line with the codes that color a terminal.
+    """Return the line with ANSI color codes.
 
     >>> in_colors((Span("a "), Span("b", "title")))
     'a \\x1b[1mb\\x1b[0m'
@@ -177,12 +177,12 @@ def in_colors(line: Line) -> str:
 
 
 def plain(line: Line) -> str:
-    """Return the line without colors, and without blanks at its end."""
+    """Return the line without colors and trailing blanks."""
     return "".join(span.text for span in line).rstrip(" ")
 
 
 def first(lines: list[Line], most: int, width: int) -> list[Line]:
-    """Return the first lines, and a line that tells how many more there are."""
+    """Return the first lines, and a line with the number of further ones."""
     if len(lines) <= most:
         return lines
     return [*lines[:most], (Span(cut(f"{DOTS} and {len(lines) - most:,} more lines", width), "faint"),)]
@@ -198,7 +198,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Remark:
-    """What is said of a published node, or in its place; `short` says less, where there is no room for more."""
+    """A remark on a published node or in its place; `short` is used if there is no room for `text`."""
 
     text: str
     short: str = ""
@@ -206,7 +206,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Pair:
-    """What stands on one line: a node of the record as it was, one of the record as published, or both."""
+    """The content of one line: an original node, a published node, or both."""
 
     before: Side | None
     after: Side | None
@@ -223,7 +223,7 @@ def pairs_of(change: RecordChange | RowChange) -> list[Pair]:
 
 
 def counts_of(change: RecordChange | RowChange) -> dict[Change | None, int]:
-    """Return how many nodes (or values) of the record each change happened to; None for none of them."""
+    """Return the number of nodes (or values) with each change; None counts the unchanged ones."""
     happened = [pair.changes for pair in pairs_of(change)] if isinstance(change, RowChange) else []
     if isinstance(change, RecordChange):
         happened = [fate.changes for fate in change.fates]
@@ -247,9 +247,7 @@ def _value(name: str, text: str | None) -> Side:
 
 
 def _of_record(change: RecordChange) -> Iterator[Pair]:
-    """Yield the pairs of a record: both trees in their order, a node beside the one it became wherever the orders
-    allow.
-    """
+    """Yield the pairs of a record: both trees in order, nodes beside what they became wherever the orders allow."""
     drawing = _Drawing(change)
     after = 0
     for fate in change.fates:
@@ -261,7 +259,7 @@ def _of_record(change: RecordChange) -> Iterator[Pair]:
 
 
 class _Drawing:
-    """A change with its nodes by number, and which of both sides stand beside each other."""
+    """A change with its nodes by number, and the nodes of both sides that are on one line."""
 
     def __init__(self, change: RecordChange) -> None:
         self.fates = change.fates
@@ -279,7 +277,7 @@ class _Drawing:
         return sorted(self.firsts.items(), key=lambda item: item[1].before)
 
     def pair(self, fate: NodeChange, told: int) -> Pair:
-        """Return the pair of an original node, when the published nodes before number `told` have been told."""
+        """Return the pair of an original node, after the published nodes before number `told`."""
         own = Side(_label(self.before[fate.before]), self.depth_before[fate.before])
         place = self.beside.get(fate.before)
         if place is None:
@@ -287,13 +285,13 @@ class _Drawing:
         return Pair(own, self._side(place), fate.changes, self._origin(fate))
 
     def arrived(self, places: Iterable[int]) -> Iterator[Pair]:
-        """Yield the published nodes that stand where no original one stood."""
+        """Yield the published nodes without an original node on their line."""
         for place in places:
             fate = self.firsts.get(place)
             if fate is None:
                 yield Pair(None, self._side(place))
                 continue
-            # The original value stands on another line, or on none that can be told from others.
+            # The original value is on another line, or cannot be distinguished from others.
             was = (_remark("was", self.before[fate.before]),) if "generalized" in fate.changes else ()
             yield Pair(None, self._side(place), fate.changes, was + self._origin(fate))
 
@@ -301,15 +299,15 @@ class _Drawing:
         return Side(_label(self.after[place]), self.depth_after[place])
 
     def _origin(self, fate: NodeChange) -> tuple[Remark, ...]:
-        """From where a node came, if it moved."""
-        return () if fate.moved_from is None else (_remark("from under", self.before[fate.moved_from]),)
+        """Return a remark on where a moved node came from."""
+        return () if fate.moved_from is None else (_remark("moved from", self.before[fate.moved_from]),)
 
     def _elsewhere(self, fate: NodeChange, told: int) -> Remark:
-        """Return where to look for what became of a node."""
+        """Return a remark on what became of a node."""
         if fate.after is None:
             return _GONE
         if self.firsts[fate.after] is not fate:
-            return _remark("one with", self.after[fate.after])
+            return _remark("merged with", self.after[fate.after])
         if fate.moved_from is None:
             return Remark("further up" if fate.after < told else "further down")
         above = self.parent_after.get(fate.after)
@@ -325,7 +323,7 @@ def _label(node: Node) -> str:
 
 
 def _listed(nodes: tuple[Node, ...]) -> tuple[dict[int, Node], dict[int, int]]:
-    """Return all nodes by number, and their depths."""
+    """Return all nodes and their depths by number."""
     found: dict[int, Node] = {}
     depths: dict[int, int] = {}
     stack = [(node, 0) for node in reversed(nodes)]
@@ -341,7 +339,7 @@ def _parents(nodes: tuple[Node, ...]) -> dict[int, int]:
 
 
 def _in_both_orders(pairs: list[tuple[int, int]]) -> dict[int, int]:
-    """Return the most of these pairs, which ascend on the left, that ascend on the right too.
+    """Return the longest subsequence of these pairs, which ascend on the left, that ascends on the right too.
 
     >>> _in_both_orders([(0, 0), (1, 3), (2, 1), (3, 2)])
     {0: 0, 2: 1, 3: 2}

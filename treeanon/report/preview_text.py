@@ -1,6 +1,6 @@
-"""A preview as text for a terminal, with original data in it, which it says.
+"""Previews as text for a terminal, marked as original data.
 
-A record before and after as lines of a terminal: side by side, or one below the other where that is too narrow.
+Records before and after are shown side by side, or one below the other if the terminal is narrow.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from treeanon.verifier.freeform import FreeformVerdict
 
 SIGNS: dict[Change, str] = {"generalized": "~", "moved": ">", "merged": "=", "dropped": "x"}
 WORDS: dict[Change, str] = {
-    "generalized": "more general", "moved": "moved", "merged": "one with others", "dropped": "not published",
+    "generalized": "generalized", "moved": "moved", "merged": "merged", "dropped": "not published",
 }  # fmt: skip
 
 STACKED = 64
-"""Below so many columns before and after stand one below the other."""
+"""Minimum width for before and after side by side."""
 _MIDDLE = 5
 _INDENT = 2
 
 
 def record_lines(change: RecordChange | RowChange, width: int) -> list[Line]:
-    """Return the lines of a record before and after, each at most so many columns wide."""
+    """Return the lines of a record before and after, of at most `width` columns."""
     drawn = _stacked if width < STACKED else _beside
     return [line for pair in pairs_of(change) for line in drawn(pair, width)]
 
 
 def heading(width: int) -> list[Line]:
-    """Return the line that says which side is which."""
+    """Return the heading of the two sides."""
     if width < STACKED:
         return [(Span(cut("before, -> after", width), "title"),)]
     return [(Span(cell("before", (width - _MIDDLE) // 2 + _MIDDLE), "title"), Span("after", "title"))]
 
 
 def _style(changes: frozenset[Change]) -> Style:
-    """Return the color of a line: of what weighs most of all that happened."""
+    """Return the style of a line: that of its most important change."""
     order: tuple[Change, ...] = ("dropped", "moved", "generalized", "merged")
     return next((kind for kind in order if kind in changes), "")
 
@@ -65,13 +65,13 @@ def _signs(changes: frozenset[Change]) -> str:
 
 
 def _shown(side: Side, width: int) -> list[str]:
-    """Return the lines of a side: more than one where its text has no room in that."""
+    """Return the lines of a side, wrapped to the width."""
     lead, text = " " * _indent(side, width), _text(side, width)
     whole = lead + text
     lines = [] if fits(whole, width) else wrapped(text, width - len(lead) - _INDENT)
     if len(lines) < 2:
         return [cut(whole, width)]
-    # What goes on stands further in: it is no value of its own.
+    # Continuation lines are indented: they are not separate values.
     return [lead + lines[0], *(lead + " " * _INDENT + line for line in lines[1:])]
 
 
@@ -80,12 +80,12 @@ def _indent(side: Side, width: int) -> int:
 
 
 def _text(side: Side, width: int) -> str:
-    """Return the text, with its depth where it would have to stand further in than there is room."""
+    """Return the text, prefixed by its depth if there is no room for the indentation."""
     return side.text if _INDENT * side.depth <= width // 3 else f"[{side.depth + 1}] {side.text}"
 
 
-def _told(remark: Remark, width: int) -> str:
-    """Return a remark in so many columns, shorter where it has to be."""
+def _remark_text(remark: Remark, width: int) -> str:
+    """Return a remark in at most `width` columns, in its short form if necessary."""
     text = f"({remark.text})"
     return cut(text if fits(text, width) or not remark.short else f"({remark.short})", width)
 
@@ -93,7 +93,7 @@ def _told(remark: Remark, width: int) -> str:
 def _published(pair: Pair, width: int) -> Iterator[tuple[str, bool]]:
     """Yield the lines of the published side, and whether each is a remark."""
     if pair.after is None:
-        yield from ((_told(remark, width), True) for remark in pair.remarks)
+        yield from ((_remark_text(remark, width), True) for remark in pair.remarks)
         return
     whole = (
         f"{' ' * _indent(pair.after, width)}{_text(pair.after, width)} ({', '.join(one.text for one in pair.remarks)})"
@@ -103,7 +103,7 @@ def _published(pair: Pair, width: int) -> Iterator[tuple[str, bool]]:
         return
     yield from ((line, False) for line in _shown(pair.after, width))
     lead = " " * (_indent(pair.after, width) + _INDENT)
-    yield from ((lead + _told(remark, width - len(lead)), True) for remark in pair.remarks)
+    yield from ((lead + _remark_text(remark, width - len(lead)), True) for remark in pair.remarks)
 
 
 def _beside(pair: Pair, width: int) -> Iterator[Line]:
@@ -138,34 +138,34 @@ LINES = 60
 
 
 def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, lines: int | None = LINES) -> str:
-    """Return the preview as text of at most so many columns, at most so many lines a record (None: all).
+    """Return the preview as text of at most `width` columns and at most `lines` lines for each record (None: all).
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
     >>> forest = ta.Forest.from_records(schema, [[["age", "34", []]], [["age", "34", []]], [["age", "35", []]]])
     >>> print(preview_text(ta.preview(forest, k=2, records=1)))
-    PREVIEW: nothing is written. It shows ORIGINAL data: keep it to yourself.
+    PREVIEW: nothing is written. It shows ORIGINAL data: do not publish it.
     Whoever knows up to 2 values of a person and up to 1 relation between them finds
     no person, or at least 2.
     Verified by counting: 2^(2,1)-anonymity holds. The largest k that holds is 3.
     Value loss 1.000, relations kept 100.0 %.
     <BLANKLINE>
-    ~ more general   > moved   = one with others   x not published
+    ~ generalized   > moved   = merged   x not published
     <BLANKLINE>
     record 1 of 3, changed by 100 %
     before                                    after
     age: 34                                ~  age: *
-    1 more general, 0 as they were
+    1 generalized, 0 unchanged
     """
     show = in_colors if color else plain
     return "\n".join(show(line) for line in preview_lines(preview, width=width, lines=lines))
 
 
 def preview_lines(preview: Preview, *, width: int = WIDTH, lines: int | None = LINES) -> list[Line]:
-    """Return the preview as lines of spans, for whatever draws them."""
+    """Return the preview as lines of spans, for any renderer."""
     width = max(NARROWEST, min(width, WIDEST))
     out: list[Line] = [(Span(text, "title"),) for text in folded(_BANNER, width)]
-    out += [(Span(text),) for sentence in told_guarantee(preview) for text in folded(sentence, width)]
+    out += [(Span(text),) for sentence in guarantee_sentences(preview) for text in folded(sentence, width)]
     out += [(), *_legend(width)]
     for change in preview.changes:
         body = record_lines(change, width)
@@ -177,48 +177,50 @@ def preview_lines(preview: Preview, *, width: int = WIDTH, lines: int | None = L
     return out
 
 
-_BANNER = "PREVIEW: nothing is written. It shows ORIGINAL data: keep it to yourself."
-_NONE = "There is no record to show: what was asked for changed in none."
+_BANNER = "PREVIEW: nothing is written. It shows ORIGINAL data: do not publish it."
+_NONE = "No record to show: the selected classes changed in none."
 
 
-def told_guarantee(preview: Preview) -> list[str]:
-    """Return sentences on what the release would guarantee, of what it is, and what it loses; without a value of the
-    data.
-    """
+def guarantee_sentences(preview: Preview) -> list[str]:
+    """Return sentences on the guarantee, the verdict, the losses and the sample, without values of the data."""
     release = preview.release
     if isinstance(release, Release):
-        told = [release.solution.guarantee.sentence, f"Verified by counting: {release.verdict.sentence}"]
+        sentences = [release.solution.guarantee.sentence, f"Verified by counting: {release.verdict.sentence}"]
         loss = release.loss
-        told.append(f"Value loss {loss.value_loss:.3f}, relations kept {100 * loss.relations_kept:.1f} %.")
+        sentences.append(f"Value loss {loss.value_loss:.3f}, relations kept {100 * loss.relations_kept:.1f} %.")
     else:
-        asked = f"Asked for: {', '.join(model.name for model in release.models)}."
-        told = [asked if isinstance(release, PermutedRelease) else release.sentence]
-        told.append(f"Verified by counting: {release.verdict.sentence}")
+        requested = f"Requested: {', '.join(model.name for model in release.models)}."
+        sentences = [requested if isinstance(release, PermutedRelease) else release.sentence]
+        sentences.append(f"Verified by counting: {release.verdict.sentence}")
         if isinstance(release, PermutedRelease):
             hidden = release.made.sensitive.name
-            told.append(f"Only {hidden} is hidden, among the values of a group; all else is published as it is.")
+            sentences.append(
+                f"Only {hidden} is protected, among the values of each group; all else is published unchanged."
+            )
         else:
-            left_out = f"{release.loss.suppressed:,} of {release.loss.rows:,} rows left out"
-            told.append(f"GCP (taxonomy) {release.loss.gcp_taxonomy:.3f}, from 0 (as held) to 1 (lost); {left_out}.")
-    return [*told, *told_sample(preview)]
+            left_out = f"{release.loss.suppressed:,} of {release.loss.rows:,} rows suppressed"
+            sentences.append(
+                f"GCP (taxonomy) {release.loss.gcp_taxonomy:.3f}, from 0 (unchanged) to 1 (lost); {left_out}."
+            )
+    return [*sentences, *sample_sentences(preview)]
 
 
-def told_sample(preview: Preview) -> list[str]:
-    """What to know of a preview that is of a sample; nothing for one of all records.
+def sample_sentences(preview: Preview) -> list[str]:
+    """Return a caution if the preview is of a sample.
 
-    >>> told_sample(Preview(None, (), 1000, 50))[0][:41]
-    'This is of a SAMPLE of 50 of 1,000 record'
+    >>> sample_sentences(Preview(None, (), 1000, 50))[0][:42]
+    'This preview is of a SAMPLE of 50 of 1,000'
     """
     if preview.sampled is None:
         return []
     return [
-        f"This is of a SAMPLE of {preview.sampled:,} of {preview.records:,} records: the release of all will be"
-        " another, and what holds in the sample need not hold for all."
+        f"This preview is of a SAMPLE of {preview.sampled:,} of {preview.records:,} records: the release of all records"
+        " will differ, and what holds for the sample may not hold for all."
     ]
 
 
 def _legend(width: int) -> list[Line]:
-    """What the signs mean; colors say nothing more."""
+    """Return the legend of the signs; colors add no information."""
     marks = [Span(f"{SIGNS[kind]} {WORDS[kind]}", kind) for kind in SIGNS]
     lines: list[list[Span]] = [[]]
     for mark in marks:
@@ -232,7 +234,7 @@ def _title(preview: Preview, change: RecordChange | RowChange, width: int) -> li
     name = "row" if isinstance(change, RowChange) else "record"
     text = f"{name} {change.number + 1:,} of {preview.records:,}"
     if change.after is None:
-        text += ", left out as an outlier"
+        text += ", suppressed"
     else:
         text += f", changed by {100 * change.change:.0f} %"
         if isinstance(change, RowChange):
@@ -241,17 +243,17 @@ def _title(preview: Preview, change: RecordChange | RowChange, width: int) -> li
 
 
 def _alike(preview: Preview, change: RowChange) -> str:
-    """Return how many rows a published one hides among; of a freeform release that is not to be seen."""
+    """Return the group size of a published row; a freeform release does not show it."""
     release = preview.release
     if isinstance(release, Release) or isinstance(release.verdict, FreeformVerdict):
         return ""
     what = "in a group of" if isinstance(release, PermutedRelease) else "one of"
     rows = f"{change.alike:,} published rows"
-    return f", {what} {rows}" if isinstance(release, PermutedRelease) else f", {what} {rows} that look alike"
+    return f", {what} {rows}" if isinstance(release, PermutedRelease) else f", {what} {rows} that are alike"
 
 
 def _summary(change: RecordChange | RowChange) -> str:
     counts = counts_of(change)
     kinds: list[Change] = list(SIGNS)
-    told = [f"{counts[kind]:,} {WORDS[kind]}" for kind in kinds if counts[kind]]
-    return ", ".join([*told, f"{counts[None]:,} as {'it was' if counts[None] == 1 else 'they were'}"])
+    sentences = [f"{counts[kind]:,} {WORDS[kind]}" for kind in kinds if counts[kind]]
+    return ", ".join([*sentences, f"{counts[None]:,} unchanged"])

@@ -1,8 +1,6 @@
-"""Results as plain text of at most 80 columns, for terminals.
+"""Losses and risks as plain text of at most 80 columns, and losses as plain data for JSON.
 
-Results as plain data, for JSON.
-
-Who can be singled out, as plain text of at most 80 columns.
+Shares are never rounded to nothing or to all.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ _MOST_PAIRS = 20
 def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bool = True) -> str:
     """Return the losses of a release as tables: totals, then classes, then the pairs of classes that lost relations.
 
-    dML² is left out where records were not `matched` with those that they came from.
+    dML² is omitted unless published records are `matched` with their original ones.
 
     >>> from treeanon.metrics import Counts
     >>> held, left = Counts(2, 4, 2, {"sex": 2}), Counts(2, 4, 1, {"sex": 1})
@@ -32,9 +30,9 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bo
                                            input       release
     persons                                    2             2
     nodes                                      4             4
-    different trees                            2             1
+    distinct trees                             2             1
     <BLANKLINE>
-    value loss                             0.500  0 as held, 1 class root
+    value loss                             0.500  0 unchanged, 1 class root
     relations kept                        75.0 %
     RPD                                  0.25000  lower is better
     <BLANKLINE>
@@ -53,9 +51,9 @@ def _totals(losses: Losses) -> Iterator[str]:
     yield f"{'':{_NAME}}{'input':>14}{'release':>14}"
     yield f"{'persons':{_NAME}}{before.records:>14,}{after.records:>14,}"
     yield f"{'nodes':{_NAME}}{before.nodes:>14,}{after.nodes:>14,}"
-    yield f"{'different trees':{_NAME}}{before.trees:>14,}{after.trees:>14,}"
+    yield f"{'distinct trees':{_NAME}}{before.trees:>14,}{after.trees:>14,}"
     yield ""
-    yield f"{'value loss':{_NAME}}{losses.value_loss:>14.3f}  0 as held, 1 class root"
+    yield f"{'value loss':{_NAME}}{losses.value_loss:>14.3f}  0 unchanged, 1 class root"
     yield f"{'relations kept':{_NAME}}{_percent(losses.relations_kept):>14}"
     yield f"{'RPD':{_NAME}}{losses.rpd:>14.5f}  lower is better"
 
@@ -88,7 +86,7 @@ def _pairs(losses: Losses) -> Iterator[str]:
         text, number = _cell(pair.replace(">", " > "), 79), _percent(kept)
         if len(text) < _NAME + 14 - len(number):
             yield f"{text:{_NAME}}{number:>{14 - max(len(text) - _NAME, 0)}}"
-        else:  # a line of its own, so that the numbers keep their column
+        else:  # A separate line keeps the numbers aligned.
             yield text
             yield f"{number:>{_NAME + 14}}"
     if len(lost) > _MOST_PAIRS:
@@ -100,20 +98,21 @@ def _percent(share: float) -> str:
 
 
 def _cell(text: str, most: int) -> str:
-    """Return the text in at most so many printable characters."""
+    """Return the text in at most `most` printable characters."""
     clean = "".join(letter if letter.isprintable() else "?" for letter in text)
     return clean if len(clean) <= most else clean[: most - 1] + "~"
 
 
 def flat_losses_text(losses: FlatLosses, *, alike: bool = True) -> str:
-    """Return the losses of a release of a table: totals, then columns; what counts groups only where rows are `alike`.
+    """Return the losses of a release of a table: totals, then columns. Measures of groups are shown if rows are
+    `alike`.
 
     >>> print(flat_losses_text(FlatLosses(0.5, 0.5, {"sex": 0.5}, {"sex": 0.5}, 8, None, 2.0, 0.5, 1, 2, 4, 0)))
     rows left out                          0  of 4
     groups                                 2
-    GCP (taxonomy)                   0.50000  0 as held, 1 lost
+    GCP (taxonomy)                   0.50000  0 unchanged, 1 lost
     GCP (set)                        0.50000
-    precision                        0.50000  1 as held
+    precision                        0.50000  1 unchanged
     discernibility                         8
     rows in a group / k              2.00000
     height                                 1
@@ -128,9 +127,9 @@ def _flat_totals(losses: FlatLosses, *, alike: bool) -> Iterator[str]:
     yield f"{'rows left out':{_NAME}}{losses.suppressed:>10,}  of {losses.rows:,}"
     if alike:
         yield f"{'groups':{_NAME}}{losses.groups:>10,}"
-    yield f"{'GCP (taxonomy)':{_NAME}}{losses.gcp_taxonomy:>10.5f}  0 as held, 1 lost"
+    yield f"{'GCP (taxonomy)':{_NAME}}{losses.gcp_taxonomy:>10.5f}  0 unchanged, 1 lost"
     yield f"{'GCP (set)':{_NAME}}{losses.gcp_set:>10.5f}"
-    yield f"{'precision':{_NAME}}{losses.precision:>10.5f}  1 as held"
+    yield f"{'precision':{_NAME}}{losses.precision:>10.5f}  1 unchanged"
     if alike:
         yield f"{'discernibility':{_NAME}}{losses.discernibility:>10,}"
     if losses.classification is not None:
@@ -187,23 +186,23 @@ _WIDTH = 79
 
 
 def risk_text(risk: Risk, most: int = 10) -> str:
-    """Return the shares by what is known, the risks of rows, and the `most` dangerous combinations.
+    """Return the shares by attacker knowledge, the risks of rows, and the `most` dangerous combinations.
 
     >>> from treeanon.risks.model import Combination
     >>> cell = Share(3, 4, 0.75, 0.75)
     >>> print(risk_text(Risk("trees", 5, 1, 0, 4, 4, "exact", ((cell,),), ((Share(1, 4, 0.25, 0.25),),),
     ...     (Combination(("age",), (), 3, 0.75),))))
-    4 persons, all looked at
+    4 persons, all examined
     <BLANKLINE>
-    singled out among fewer than 5 persons by whoever knows up to
+    singled out among fewer than 5 persons by knowledge of up to
                      no relation
     1 value               75.0 %
     <BLANKLINE>
-    singled out alone by whoever knows up to
+    singled out uniquely by knowledge of up to
                      no relation
     1 value               25.0 %
     <BLANKLINE>
-    singled out among fewer than 5 by this, by no part of it
+    minimal combinations that single out persons among fewer than 5
               3   75.0 %  age
     """
     parts = [[_people(risk)], *(_of_trees(risk) if risk.kind == "trees" else _of_table(risk))]
@@ -214,18 +213,18 @@ def risk_text(risk: Risk, most: int = 10) -> str:
 
 def _people(risk: Risk) -> str:
     if risk.exactness == "exact":
-        return f"{_counted(risk.persons, 'person')}, all looked at"
-    return f"{_counted(risk.persons, 'person')}, of whom {risk.decided:,} were looked at, drawn at random"
+        return f"{_counted(risk.persons, 'person')}, all examined"
+    return f"{_counted(risk.persons, 'person')}, of whom {risk.decided:,} were examined, drawn at random"
 
 
 def _of_trees(risk: Risk) -> Iterator[list[str]]:
-    few = f"singled out among fewer than {risk.k:,} persons by whoever knows up to"
+    few = f"singled out among fewer than {risk.k:,} persons by knowledge of up to"
     yield [few, *_matrix(risk.below_k)]
-    yield ["singled out alone by whoever knows up to", *_matrix(risk.unique), *_bounds(risk)]
+    yield ["singled out uniquely by knowledge of up to", *_matrix(risk.unique), *_bounds(risk)]
 
 
 def _matrix(rows: Sequence[Sequence[Share]]) -> Iterator[str]:
-    """Yield a line for every number of values, a column for every number of relations."""
+    """Yield a line for every number of values, with a column for every number of relations."""
     many = len(rows[0])
     width = (_WIDTH - _RISK_NAME) // max(many, _LEAST)
     heads = ["no relation", *(_counted(n, "relation") if many <= _LEAST else str(n) for n in range(1, many))]
@@ -237,24 +236,24 @@ def _matrix(rows: Sequence[Sequence[Share]]) -> Iterator[str]:
 
 
 def _bounds(risk: Risk) -> Iterator[str]:
-    """Yield how far the shares may be from what is shown."""
+    """Yield the error bounds of the shares."""
     cells = [share for rows in (risk.below_k, risk.unique) for row in rows for share in row]
     off = max((max(cell.share - cell.low, cell.high - cell.share) for cell in cells), default=0.0)
     if risk.exactness == "sampled":
         yield f"each within {100 * off:.1f} points of the share of all persons, with 95 % confidence"
     elif off:
-        yield f"each may be up to {100 * off:.1f} points more: of some, not all was looked at"
+        yield f"each may be up to {100 * off:.1f} points higher: some persons were not fully examined"
 
 
 def _of_table(risk: Risk) -> Iterator[list[str]]:
-    lines = [f"{'singled out by whoever knows up to':{_TABLE_NAME}}{f'among fewer than {risk.k:,}':>21}{'alone':>12}"]
+    lines = [f"{'singled out by knowledge of up to':{_TABLE_NAME}}{f'among fewer than {risk.k:,}':>21}{'alone':>12}"]
     for m, (below, alone) in enumerate(zip(risk.below_k, risk.unique, strict=True), start=1):
         lines.append(_line(_counted(m, "column"), below[0], alone[0]))
     whole = risk.whole
     if whole is None:
         yield lines
         return
-    yield [*lines, _line("all quasi columns", whole.below_k, whole.unique)]
+    yield [*lines, _line("all quasi-identifiers", whole.below_k, whole.unique)]
     yield list(_whole(whole))
 
 
@@ -263,23 +262,23 @@ def _line(name: str, below: Share, alone: Share) -> str:
 
 
 def _whole(whole: RowRisk) -> Iterator[str]:
-    yield f"{'groups of persons alike in all of them':{_TABLE_NAME}}{whole.groups:>11,}"
-    yield f"{'the smallest group: k of the file':{_TABLE_NAME}}{whole.smallest:>11,}"
-    known = f"{_risk_percent(whole.prosecutor):>11}  knows who is in it"
-    yield f"{'prosecutor risk: the largest chance':{_TABLE_NAME}}{known}"
+    yield f"{'groups with equal quasi-identifiers':{_TABLE_NAME}}{whole.groups:>11,}"
+    yield f"{'smallest group: k of the file':{_TABLE_NAME}}{whole.smallest:>11,}"
+    known = f"{_risk_percent(whole.prosecutor):>11}  knows who is in the file"
+    yield f"{'prosecutor risk: highest probability':{_TABLE_NAME}}{known}"
     if whole.journalist is None:
-        yield f"{'journalist risk':{_TABLE_NAME}}{'no more':>11}  without --population"
+        yield f"{'journalist risk':{_TABLE_NAME}}{'not higher':>11}  without --population"
     else:
-        of = f"among {whole.population or 0:,} people"
-        yield f"{'journalist risk: the largest chance':{_TABLE_NAME}}{_risk_percent(whole.journalist):>11}  {of}"
-    yield f"{'marketer risk: the mean chance':{_TABLE_NAME}}{_risk_percent(whole.marketer):>11}"
+        of = f"population of {whole.population or 0:,}"
+        yield f"{'journalist risk: highest probability':{_TABLE_NAME}}{_risk_percent(whole.journalist):>11}  {of}"
+    yield f"{'marketer risk: mean probability':{_TABLE_NAME}}{_risk_percent(whole.marketer):>11}"
     if whole.absent:
-        yield f"{_counted(whole.absent, 'person')}: fewer alike in the population than in the file, which counts there"
+        yield f"{_counted(whole.absent, 'person')}: fewer matches in the population than in the file; the latter count"
 
 
 def _combinations(risk: Risk, most: int) -> Iterator[str]:
-    of = "" if risk.exactness == "exact" else ", of those looked at"
-    yield f"singled out among fewer than {risk.k:,} by this, by no part of it{of}"
+    of = "" if risk.exactness == "exact" else ", of those examined"
+    yield f"minimal combinations that single out persons among fewer than {risk.k:,}{of}"
     for one in risk.combinations[:most]:
         head = f"{one.persons:>11,}{_risk_percent(one.share):>9}  "
         yield from wrap(_clean(one.text), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
@@ -294,7 +293,7 @@ def _counted(number: int, thing: str) -> str:
 
 
 def _risk_percent(share: float) -> str:
-    """Return the share in percent; one that is not nothing, and not all, never looks so."""
+    """Return the share in percent, never rounded to 0 or 100."""
     text = f"{100 * share:.1f}"
     if text == "0.0" and share > 0:
         return "< 0.1 %"

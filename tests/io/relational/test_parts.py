@@ -29,7 +29,8 @@ from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import without_hierarchies
 from treeanon.spark.records import batch_of
-from treeanon.spark.relational_write.tables import PARTS, PartSummary, Work, made_part, overview, shapes
+from treeanon.spark.relational_write.parts import PARTS, PartSummary, Work, overview
+from treeanon.spark.relational_write.tables import made_part, shapes
 
 
 def with_hierarchies(forest: Forest) -> Schema:

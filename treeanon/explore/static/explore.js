@@ -1,5 +1,5 @@
 "use strict";
-// Sends the form whenever a setting moves, and puts the parts that come back into their places. A newer setting ends
+// Sends the form whenever a setting moves, and inserts the parts that come back. A newer setting ends
 // the older request; the server then ends its search.
 
 const form = document.getElementById("settings");
@@ -30,7 +30,7 @@ async function look() {
     await eachLine(answer.body, (line) => own === request && put(JSON.parse(line)));
     if (own === request) results.removeAttribute("aria-busy");
   } catch (problem) {
-    if (own === request) place("status").textContent = "The explorer does not answer: it may have been ended. Start it again.";
+    if (own === request) place("status").textContent = "The explorer does not answer; it may have been closed. Start it again.";
   }
 }
 

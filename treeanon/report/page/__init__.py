@@ -1,1 +1,1 @@
-"""A release as one HTML page that stands for itself: for those who hold the data, or for the public."""
+"""A release as one self-contained HTML page, internal (for those who hold the data) or public."""

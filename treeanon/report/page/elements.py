@@ -1,8 +1,6 @@
-"""Elements of a page: whatever text goes in comes out as visible text, never as markup or as something unseen.
+"""Elements of a page. Any text becomes visible text, never markup or invisible characters.
 
-The style of pages, and of drawings wherever they are shown.
-
-Parts of pages: sections, tables, bars and matrices, in one form everywhere.
+Also the style sheet of pages and drawings, and the common parts of pages: sections, tables, bars and matrices.
 """
 
 from __future__ import annotations
@@ -22,12 +20,11 @@ Element = etree._Element
 Content: TypeAlias = "str | Element | Iterable[Content] | None"
 
 MOST = 300
-"""A longer text is cut: nobody reads on, and a page of megabytes helps nobody."""
+"""Longer texts are cut, to limit the size of pages."""
 
 
 def el(tag: str, *content: Content, **attributes: str | float | None) -> Element:
-    """Return an element with its content and attributes; None is left out, `class_` is class, `stroke_width` stroke-
-    width.
+    """Return an element; content and attributes of None are omitted, `class_` is class, `stroke_width` stroke-width.
 
     >>> text_of(el("p", "a < b", el("b", "\\x1b[1m"), class_="x"))
     '<p class="x">a &lt; b<b>\\\\x1b[1m</b></p>'
@@ -49,7 +46,7 @@ def _flat(content: Iterable[Content]) -> Iterable[str | Element]:
     for part in content:
         if part is None:
             continue
-        # An element can be iterated over as well, but is one thing here.
+        # An element is iterable as well, but counts as one item here.
         if isinstance(part, str) or etree.iselement(part):
             yield part
         else:
@@ -64,8 +61,7 @@ def _append_text(made: Element, text: str) -> None:
 
 
 def shown(text: str, most: int = 4 * MOST) -> str:
-    """Return the text in at most so many characters, with control characters, marks of direction and the like made
-    visible.
+    """Return the text in at most `most` characters, with control and other invisible characters escaped.
 
     >>> shown("a" * 10, 5), shown("\\u202eabc")
     ('aaaa…', '\\\\u202eabc')
@@ -74,8 +70,7 @@ def shown(text: str, most: int = 4 * MOST) -> str:
 
 
 def value(text: str | None, most: int = MOST) -> Element:
-    """Return a value of the data as an element of its own, whose direction does not touch the text around; None is
-    missing.
+    """Return a value of the data as an element with its own text direction; None is a missing value.
 
     >>> text_of(value("<script>")), text_of(value(None))
     ('<bdi class="value">&lt;script&gt;</bdi>', '<i class="missing">missing</i>')
@@ -90,7 +85,7 @@ def text_of(element: Element) -> str:
 
 @cache
 def style() -> str:
-    """Return the style sheet: it loads nothing from anywhere.
+    """Return the style sheet, which loads no external resources.
 
     >>> "url(" in style() or "@import" in style()
     False
@@ -103,7 +98,7 @@ Cell = str | Element | int | float | None
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with its heading; `key` is its name in links."""
+    """A section of the page with its heading; `key` is the target of links."""
 
     key: str
     title: str
@@ -116,7 +111,7 @@ class Section:
 
 
 def counted(number: int, thing: str) -> str:
-    """Return a number of things, in words.
+    """Return a number with a noun in singular or plural.
 
     >>> counted(1, "person"), counted(2000, "person")
     ('1 person', '2,000 persons')
@@ -125,7 +120,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent: never 0 or 100 for what is not.
+    """Return a share in percent, never rounded to 0 or 100.
 
     >>> percent(0.9999), percent(0.5), percent(0.0001), percent(0)
     ('>99.9 %', '50.0 %', '<0.1 %', '0.0 %')
@@ -139,39 +134,39 @@ _NUMBER = re.compile("[<>]?[0-9][0-9.,]*( %)?( of [0-9,]+)?")
 
 
 def _is_number(content: Cell) -> bool:
-    """Return whether a cell holds a number, which stands to the right."""
+    """Return whether a cell holds a number, which is right-aligned."""
     return isinstance(content, (int, float)) or (isinstance(content, str) and bool(_NUMBER.fullmatch(content)))
 
 
-def _told(content: Cell) -> str | Element | None:
+def _content(content: Cell) -> str | Element | None:
     if isinstance(content, (int, float)):
         return f"{content:,}" if isinstance(content, int) else f"{content:.3f}"
     return content
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Element:
-    """Return a table whose first column names the rows, in a region that scrolls where there is no room."""
+    """Return a table whose first column names the rows, in a region that scrolls if necessary."""
     found = list(rows)
-    # A head stands over its numbers, also where a word stands in place of one.
+    # A heading is aligned with its numbers, even if a word replaces one.
     numbers = [at > 0 and 2 * sum(_is_number(row[at]) for row in found) > len(found) for at in range(len(heads))]
     head = [
         el("th", one, scope="col", class_="number" if wide else None) for one, wide in zip(heads, numbers, strict=True)
     ]
-    body = [el("tr", el("th", _told(row[0]), scope="row"), [_cell(one) for one in row[1:]]) for row in found]
+    body = [el("tr", el("th", _content(row[0]), scope="row"), [_cell(one) for one in row[1:]]) for row in found]
     return scrolled(caption, el("table", el("caption", caption), el("thead", el("tr", head)), el("tbody", body)))
 
 
 def _cell(content: Cell) -> Element:
-    return el("td", _told(content), class_="number" if _is_number(content) else None)
+    return el("td", _content(content), class_="number" if _is_number(content) else None)
 
 
 def scrolled(name: str, content: Element, kind: str = "scroll") -> Element:
-    """Return the content in a region of its own that scrolls, also by keyboard."""
+    """Return the content in a region that scrolls, also by keyboard."""
     return el("div", content, class_=kind, role="region", aria_label=name, tabindex=0)
 
 
 def bar(share: float) -> Element:
-    """Return a share as a bar; the number must stand beside it."""
+    """Return a share as a bar, to be shown beside the number."""
     wide = round(100 * min(max(share, 0.0), 1.0))
     return el(
         "svg",
@@ -184,7 +179,7 @@ def bar(share: float) -> Element:
 def matrix(
     caption: str, corner: str, rows: Sequence[str], columns: Sequence[str], cells: Mapping[tuple[int, int], Shaded]
 ) -> Element:
-    """Return numbers by row and column, each shaded as much as it asks for; where there is none the cell is empty."""
+    """Return a table of shaded numbers by row and column; missing cells are empty."""
     head = el("tr", el("th", corner, scope="col"), [el("th", name, scope="col", class_="number") for name in columns])
     body = []
     for i, name in enumerate(rows):
@@ -196,7 +191,7 @@ def matrix(
 
 @dataclass(frozen=True)
 class Shaded:
-    """A text for a cell of a matrix, and how dark the cell is, from 0 to 1."""
+    """The text of a matrix cell, and its darkness from 0 to 1."""
 
     text: str
     shade: float
@@ -211,10 +206,10 @@ def _shaded(one: Shaded | None) -> Element:
 
 
 def tiles(facts: Iterable[tuple[str, str]]) -> Element:
-    """Return a few numbers to see first, each with what it is."""
+    """Return tiles with key numbers and their names."""
     return el("dl", [el("div", el("dt", name), el("dd", number)) for name, number in facts], class_="tiles")
 
 
 def more(summary: str, *content: Content, opened: bool = False) -> Element:
-    """What can be folded away."""
+    """Return content that can be collapsed."""
     return el("details", el("summary", summary), content, open="open" if opened else None)

@@ -1,4 +1,4 @@
-"""A hierarchy as a drawing with the cut through it; what is alike is counted, not drawn."""
+"""Drawings of hierarchies with the cut; similar nodes are counted instead of drawn."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ MAX_DEPTH = 12
 STEP, HIGH = 32, 26
 
 _UNKNOWN = -2
-"""The key of a box behind which the cut goes on unseen."""
+"""The key of a box that hides a part of the cut."""
 
 _PUBLISHED = -3
-"""The key of a box for several published nodes."""
+"""The key of a box that stands for several published nodes."""
 
 
 @dataclass(frozen=True)
 class DrawnHierarchy:
-    """A hierarchy with its published nodes, and how many persons, or other `things`, have each of them."""
+    """A hierarchy with its published nodes, and the number of persons (or other `things`) with each of them."""
 
     name: str
     hierarchy: Hierarchy
@@ -39,7 +39,7 @@ class DrawnHierarchy:
 
 
 def held_by_class(forest: Forest) -> Iterator[tuple[str, Hierarchy, dict[int, int]]]:
-    """Yield every class with its hierarchy, and how many persons have each of the nodes that anybody has."""
+    """Yield every class with its hierarchy, and the number of persons for each occurring node."""
     classes = forest.classes
     support = count_records_with(forest.offsets, forest.label, len(classes))
     for index, name in enumerate(classes.names):
@@ -49,14 +49,13 @@ def held_by_class(forest: Forest) -> Iterator[tuple[str, Hierarchy, dict[int, in
 
 
 def held_in(column: Column) -> dict[int, int]:
-    """Return how many rows have each of the values that any row has."""
+    """Return the number of rows for each occurring value."""
     codes, counts = np.unique(column.codes[column.codes >= 0], return_counts=True)
     return dict(zip(codes.tolist(), counts.tolist(), strict=True))
 
 
 def standing(hierarchy: Hierarchy, cut: Iterable[int | None]) -> list[int]:
-    """Return the nodes of a cut that some leaf is published as: not those that others of the cut lie below for every
-    leaf.
+    """Return the nodes of a cut that some leaf is published as; other nodes of the cut replace the rest for all leaves.
 
     >>> lung = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"], ["acne", "*"]])
     >>> [lung.texts[node] for node in standing(lung, [0, 1, 2, 3])]
@@ -77,7 +76,7 @@ def standing(hierarchy: Hierarchy, cut: Iterable[int | None]) -> list[int]:
 def published_alone(
     name: str, hierarchy: Hierarchy, persons: Mapping[int, int], things: str = "persons"
 ) -> DrawnHierarchy:
-    """Return the hierarchy of the nodes that persons have, and no others; its root is the class itself.
+    """Return the hierarchy restricted to occurring nodes; its root is the class itself.
 
     >>> lung = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"], ["acne", "*"]])
     >>> alone = published_alone("disease", lung, {1: 5, 2: 7})
@@ -88,7 +87,7 @@ def published_alone(
     texts, parents, counts = [root], [-1], {}
     if 0 in persons:
         counts[0] = persons[0]
-    # Preorder: the nearest node above comes before, and is the last one whose descendants are not over.
+    # In preorder, the nearest ancestor is the last earlier node whose subtree has not ended.
     open_nodes = [(len(hierarchy), 0)]
     for node in sorted(node for node in persons if node > 0):
         while open_nodes[-1][0] <= node:
@@ -103,7 +102,7 @@ def published_alone(
 
 
 def hierarchy_svg(drawn_one: DrawnHierarchy, *, line: bool = True) -> Element:
-    """Return the hierarchy as an SVG element: published nodes are filled, and behind them goes the line of the cut."""
+    """Return the hierarchy as an SVG element: published nodes are filled, and the cut is a line behind them."""
     placed = place([_Folding(drawn_one).root()], step=STEP)
     count = len(drawn_one.published)
     title = f"Hierarchy of {drawn_one.name}: {count:,} {'node is' if count == 1 else 'nodes are'} published"
@@ -112,7 +111,7 @@ def hierarchy_svg(drawn_one: DrawnHierarchy, *, line: bool = True) -> Element:
 
 
 class _Folding:
-    """Chooses what is drawn of a hierarchy: what lies above the cut, then its nodes; what lies below is counted."""
+    """Selects the nodes to draw: those above the cut, then those of the cut; nodes below are counted."""
 
     def __init__(self, of: DrawnHierarchy) -> None:
         self.of, self.hierarchy = of, of.hierarchy
@@ -122,11 +121,11 @@ class _Folding:
         self.rows = 1
 
     def within(self, node: int) -> int:
-        """Return how many nodes below a node are published."""
+        """Return the number of published nodes below a node."""
         return int(self.sums[self.hierarchy.end[node]] - self.sums[node + 1])
 
     def root(self) -> Box:
-        """Return the box of the root, with all that is drawn below it."""
+        """Return the box of the root, with all boxes below it."""
         root = self._box(0, covered=False)
         queue = deque([(0, root, 0, 0 in self.of.published)])
         while queue:
@@ -149,7 +148,7 @@ class _Folding:
             box.children = [Box(hint, css="below", hint=hint, bare=True, edge="below")]
 
     def _open(self, node: int, box: Box, covered: bool) -> Iterable[tuple[int, Box, bool]]:
-        """Return the children that are drawn, with their boxes; the others become counts."""
+        """Return the children to draw with their boxes; the others are counted."""
         children = self.hierarchy.children(node)
         first = sorted(children, key=lambda c: (not self.within(c), c not in self.of.published, -self._count(c)))
         chosen = set(first[:MAX_CHILDREN])
@@ -166,7 +165,7 @@ class _Folding:
         return self.of.persons.get(node, 0)
 
     def _folded(self, rest: Sequence[int], covered: bool) -> list[Box]:
-        """Return a box for each kind of children that are not drawn."""
+        """Return a box for each kind of children that is not drawn."""
         parts = [node for node in rest if self.within(node)]
         whole = [node for node in rest if not self.within(node) and node in self.of.published]
         others = len(rest) - len(parts) - len(whole)
@@ -176,7 +175,7 @@ class _Folding:
         if whole:
             boxes.append(Box(f"… {len(whole):,} more published", css="more", bare=True, key=_PUBLISHED))
         if others:
-            words = "more, not by themselves" if covered else "more, with nobody"
+            words = "more, published generalized" if covered else "more, with no persons"
             boxes.append(Box(f"… {others:,} {words}", css="more", bare=True))
         return boxes
 
@@ -186,7 +185,7 @@ class _Folding:
         css = "published" if published else "" if inside else "below"
         text, count = self.hierarchy.texts[node], self._count(node)
         persons = f": {count:,} {self.of.things[:-1] if count == 1 else self.of.things}" if count else ""
-        state = "published" if published else "published more general" if covered else "not published by itself"
+        state = "published" if published else "published generalized" if covered else "not published itself"
         return Box(
             text,
             css=css,
@@ -197,7 +196,7 @@ class _Folding:
 
 
 def _cut_line(placed: Sequence[Placed]) -> list[Element]:
-    """Return the line that goes, in every row, behind the published node that the row's values are published as."""
+    """Return the line of the cut, which in every row is behind the published node of the row's values."""
     points: list[tuple[float, float]] = []
     lines: list[Element] = []
     for one in [one for one in placed if not one.box.children]:

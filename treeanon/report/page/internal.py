@@ -1,6 +1,6 @@
-"""Sections about a release of trees for those who hold the data: they show originals.
+"""Sections of internal pages on releases of trees: they show original data.
 
-How many persons had the relations that were taken apart, and how few had them together with more.
+Supports of the disassociated relations show why the guarantee required to disassociate them.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from treeanon.report.preview_cells import cut
 
 @dataclass(frozen=True)
 class Support:
-    """How many persons have a relation; and how many have it with that value or relation more which fewest have.
+    """The support of a relation, and the least support of the relation with one further value or relation.
 
-    `with_more` is None where nothing more may be known, or nobody who has the relation has more to know.
+    `with_more` is None if the guarantee covers no further knowledge, or if no holder has any.
     """
 
     persons: int
@@ -53,7 +53,7 @@ class Support:
 
 
 def relation_supports(forest: Forest, pairs: Sequence[tuple[Label, Label]], guarantee: Guarantee) -> list[Support]:
-    """For every (upper, lower) pair of labels how many records have the one above the other.
+    """Return for every (upper, lower) pair of labels the support of the relation.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "hospital"\\n'
@@ -75,9 +75,9 @@ def relation_supports(forest: Forest, pairs: Sequence[tuple[Label, Label]], guar
 
 
 def _relations(forest: Forest, wanted: Longs | None = None) -> Longs:
-    """Return every relation of every record, once: upper label x number of labels + lower label, and the record.
+    """Return the distinct relations of every record: upper label * number of labels + lower label, and the record.
 
-    They are in ascending order; only those `wanted`, if that is given.
+    They are in ascending order; `wanted` restricts them.
     """
     record = np.repeat(np.arange(len(forest), dtype=np.int64), np.diff(forest.offsets))
     label = forest.label.astype(np.int64)
@@ -87,8 +87,8 @@ def _relations(forest: Forest, wanted: Longs | None = None) -> Longs:
     found = [np.zeros((0, 2), np.int64)]
     while len(node):
         code = label[up] * len(forest.classes) + label[node]
-        told = slice(None) if wanted is None else np.isin(code, wanted)
-        found.append(np.stack([code[told], record[node[told]]], axis=1))
+        items = slice(None) if wanted is None else np.isin(code, wanted)
+        found.append(np.stack([code[items], record[node[items]]], axis=1))
         up = above[up]
         node, up = node[up >= 0], up[up >= 0]
     return np.unique(np.concatenate(found), axis=0)
@@ -109,7 +109,7 @@ def _with_more(forest: Forest, above: int, below: int, guarantee: Guarantee) -> 
         ends = np.stack([codes // size, codes % size])
         usual = known[ends].all(axis=0) & (codes != above * size + below)
         if guarantee.m == 3:
-            # With a third value, one end of another relation is an end of this one.
+            # With three values, another relation shares an end with this one.
             usual &= ((ends == above) | (ends == below)).any(axis=0)
         counts.append(times[usual])
     every = np.concatenate(counts)
@@ -118,7 +118,7 @@ def _with_more(forest: Forest, above: int, below: int, guarantee: Guarantee) -> 
 
 
 def _known(forest: Forest) -> Flags:
-    """For every label whether an attacker is taken to know it."""
+    """Return for every label whether an attacker may know it."""
     roles = {spec.name: spec.role for spec in forest.schema.classes}
     quasi = [roles.get(name, "quasi") == "quasi" for name in forest.classes.names]
     return np.array([*quasi, False])[forest.classes.class_of]
@@ -129,14 +129,14 @@ MAX_CHANGES = 40
 
 
 def records(changes: Sequence[RecordChange]) -> Section | None:
-    """Return records before and after, drawn side by side."""
+    """Return the section of records before and after, drawn side by side."""
     if not changes:
         return None
     return Section("records", "Records before and after", [legend(), [_record(change) for change in changes]])
 
 
 def _record(change: RecordChange) -> Element:
-    """Return one record: both drawings, and in words what changed."""
+    """Return one record: both drawings, and its changes in words."""
     sides = [
         el(
             "div",
@@ -146,14 +146,14 @@ def _record(change: RecordChange) -> Element:
         el("div", el("h4", "After"), _after(change)),
     ]
     heading = el("h3", f"Record {change.number + 1:,} of the input", el("small", f"{percent(change.change)} changed"))
-    told = list(_told(change))
-    words = more(f"What changed, in words ({len(told):,})", _list(told)) if told else el("p", "Nothing changed.")
+    items = list(_sentences(change))
+    words = more(f"Changes in words ({len(items):,})", _list(items)) if items else el("p", "Unchanged.")
     return el("article", heading, el("div", sides, class_="sides"), words, class_="record")
 
 
 def _after(change: RecordChange) -> Element:
     if change.after is None:
-        return el("p", "Left out of the release.", class_="gone")
+        return el("p", "Suppressed: not in the release.", class_="gone")
     return scrolled(f"Record {change.number + 1:,} after", record_svg(change, "after"))
 
 
@@ -163,39 +163,39 @@ def _list(items: Sequence[Content]) -> Element:
     return el("ul", shown, el("li", f"and {left:,} more") if left > 0 else None)
 
 
-def _told(change: RecordChange) -> Iterator[Content]:
-    """What happened to each node that changed, in words."""
+def _sentences(change: RecordChange) -> Iterator[Content]:
+    """Yield the changes of the nodes in words."""
     before = {node.id: node for root in change.before for node in root.walk()}
     after = {node.id: node for root in change.after or () for node in root.walk()}
     for fate in change.fates:
         if fate.changes:
-            yield _fate(fate, before[fate.before], after, before)
+            yield _sentence(fate, before[fate.before], after, before)
 
 
-def _fate(fate: NodeChange, node: Node, after: dict[int, Node], before: dict[int, Node]) -> Content:
+def _sentence(fate: NodeChange, node: Node, after: dict[int, Node], before: dict[int, Node]) -> Content:
     words: list[Content] = [f"{node.cls} ", value(cut(node.value, 60))]
     if fate.after is None:
         return [*words, " is not published"]
     if "generalized" in fate.changes:
-        words += [" becomes ", value(cut(after[fate.after].value, 60))]
+        words += [" is generalized to ", value(cut(after[fate.after].value, 60))]
     if fate.moved_from is not None:
         above = before[fate.moved_from]
-        words += [f", no longer under {above.cls} ", value(cut(above.value, 60))]
+        words += [f", disassociated from {above.cls} ", value(cut(above.value, 60))]
     if "merged" in fate.changes:
-        words.append(", one with an equal value")
+        words.append(", merged with an equal value")
     return words
 
 
 def hierarchies(release: Release) -> Section:
-    """Return every class's hierarchy with the cut through it."""
+    """Return the section of hierarchies with the cut."""
     if STAR in (release.solution.cut or {}):
         return Section(
             "hierarchies", "Hierarchies and the cut", [el("p", "All values are published as ", value(STAR), ".")]
         )
     local = release.solution.cut is None
-    notes = "Each record is recoded by itself; what is published anywhere is green." if local else (
-        "Green nodes are published, with the number of persons; the dashed red line is the cut: what lies behind it is"
-        " published as the green node before it."
+    notes = "Each record is recoded separately; green nodes are published in some record." if local else (
+        "Green nodes are published, with the number of persons. The dashed red line is the cut: values behind it are"
+        " generalized to the green node before it."
     )  # fmt: skip
     parts: list[Content] = [el("p", notes)]
     for name, hierarchy, persons in held_by_class(release.forest):
@@ -212,10 +212,10 @@ def hierarchies(release: Release) -> Section:
 
 
 def relations(release: Release, before: Forest | None) -> Section:
-    """Return the relations that are kept, by pair of classes, and those that were taken apart, with their support."""
+    """Return the section of relations: the shares kept by pair of classes, and the disassociated ones with supports."""
     kept = release.loss.relations_kept
     parts: list[Content] = [
-        el("p", f"{percent(kept)} of the relations of the input (one value above another in a record) can be seen.")
+        el("p", f"{percent(kept)} of the relations of the input (one value above another in a record) are kept.")
     ]
     if release.loss.relations_kept_by_pair:
         parts.append(_kept(release.loss, release.forest.classes.names))
@@ -224,7 +224,7 @@ def relations(release: Release, before: Forest | None) -> Section:
 
 
 def _kept(losses: Losses, names: Sequence[str]) -> Element:
-    """Return the shares by pair of classes; only classes that have relations get a row or a column."""
+    """Return the shares by pair of classes; only classes with relations have a row or a column."""
     pair = {f"{up}>{low}": (up, low) for up in names for low in names}
     shares = {pair[text]: share for text, share in losses.relations_kept_by_pair.items()}
     uppers = [name for name in names if any(up == name for up, _ in shares)]
@@ -239,27 +239,27 @@ def _kept(losses: Losses, names: Sequence[str]) -> Element:
 def _apart(release: Release, before: Forest | None) -> Content:
     pairs = release.solution.disassociated
     if not pairs:
-        return el("p", "No relation was taken apart.")
+        return el("p", "No relation was disassociated.")
     guarantee = release.solution.guarantee
     supports = [None] * len(pairs) if before is None else _supports(release, before)
     order = sorted(range(len(pairs)), key=lambda i: _fewest(supports[i]))
     rows = [_pair(*pairs[i], supports[i], guarantee.k) for i in order[:MAX_PAIRS]]
     left = len(pairs) - len(rows)
     return [
-        el("h3", "Relations taken apart", el("small", counted(len(pairs), "pair"))),
+        el("h3", "Disassociated relations", el("small", counted(len(pairs), "pair"))),
         el(
             "p",
-            "The persons in whom the one value stood above the other, values as general as they are published; and how"
-            " few of them share one value or relation more, where more may be known. Where both are"
-            f" {guarantee.k:,} or more, another part of the guarantee asked for it, or to end the relation cost less"
-            " than more general values would have.",
+            "The persons with the relation, between values as general as published, and the least number of them who"
+            " share one further value or relation, if the guarantee covers further knowledge. Where both are"
+            f" {guarantee.k:,} or more, another part of the guarantee required it, or disassociating lost less than"
+            " generalizing.",
         ),
-        table(f"Relations taken apart (k = {guarantee.k:,})", _HEADS, rows),
+        table(f"Disassociated relations (k = {guarantee.k:,})", _HEADS, rows),
         el("p", f"and {left:,} more") if left else None,
     ]
 
 
-_HEADS = ("No longer above", "No longer below", "Persons with it", "Fewest with more", "Rare")
+_HEADS = ("Upper value", "Lower value", "Persons", "Least with one more", "Rare")
 
 
 def _supports(release: Release, before: Forest) -> Sequence[Support | None]:
@@ -281,12 +281,12 @@ def _pair(upper: Label, lower: Label, support: Support | None, k: int) -> Sequen
     if support is None:
         return [*ends, "", "", ""]
     more = "" if support.with_more is None else support.with_more
-    rare = "by itself" if support.persons < k else "with one more" if _fewest(support) < k else ""
+    rare = "alone" if support.persons < k else "with one more" if _fewest(support) < k else ""
     return [*ends, support.persons, more, rare]
 
 
 def losses(found: Losses) -> Section:
-    """What was lost, by class."""
+    """Return the section of losses by class."""
     had, has = found.before.values, found.after.values
     rows: list[Sequence[Cell]] = [
         [name, loss, bar(loss), had.get(name, 0), has.get(name, 0)] for name, loss in found.value_loss_by_class.items()
@@ -295,15 +295,15 @@ def losses(found: Losses) -> Section:
     totals: list[Sequence[Cell]] = [
         ["persons", found.before.records, found.after.records],
         ["nodes", found.before.nodes, found.after.nodes],
-        ["different trees", found.before.trees, found.after.trees],
+        ["distinct trees", found.before.trees, found.after.trees],
     ]
     return Section(
         "losses",
-        "What was lost",
+        "Losses",
         [
             el(
                 "p",
-                f"Value loss {found.value_loss:.3f}, from 0 (as held) to 1 (any value of its class, or none); relations"
+                f"Value loss {found.value_loss:.3f}, from 0 (unchanged) to 1 (any value, or none); relations"
                 f" kept {percent(found.relations_kept)}; relative path distance {found.rpd:.5f} (lower is better).",
             ),
             table("Value loss by class", heads, rows),

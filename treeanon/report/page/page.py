@@ -1,4 +1,4 @@
-"""The page: one file of HTML that loads nothing, runs nothing, and is read, printed and kept as it is."""
+"""The page: one HTML file without scripts or external resources, to be read, printed and archived."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def page(
     risk_before: Risk | None = None,
     risk_after: Risk | None = None,
     audience: Audience = "public",
-    title: str = "An anonymous release",
+    title: str = "Anonymized release",
     notes: Sequence[str] = (),
     seed: int | None = None,
 ) -> str:
-    """Return the page of a release as HTML; `notes` are said first.
+    """Return the page of a release as HTML; `notes` come first.
 
-    For the public it is made of the published records and the guarantee alone: `before`, `changes` and `risk_before`
-    are for internal pages, which show originals, and refused. `risk_after` must be a risk of the release. `seed` makes
-    the choice of the records that a public page shows repeatable, for tests.
+    A public page is made from the published records and the guarantee alone; `before`, `changes` and `risk_before` are
+    refused, as only internal pages show original data. `risk_after` must be the risk of the release. `seed` makes the
+    random choice of records on a public page reproducible, for tests.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "at"\\npath = "at"')
@@ -61,7 +61,7 @@ def page(
     (True, False)
     """
     if audience == "public" and (before is not None or changes or risk_before is not None):
-        raise UsageError("a public page is of the release alone: give no input, no changes and no risk of the input")
+        raise UsageError("a public page shows the release alone: pass no input, no changes and no risk of the input")
     if audience == "public":
         sections = [*_public(release, seed), risks(None, risk_after, _promised(release))]
     else:
@@ -74,7 +74,7 @@ def page(
 
 
 class PageParameters(TypedDict, total=False):
-    """What can be asked of a page."""
+    """The parameters of a page."""
 
     before: Forest | None
     changes: Changes
@@ -87,24 +87,24 @@ class PageParameters(TypedDict, total=False):
 
 
 def write_page(
-    release: AnyRelease, target: str | Path, *, force: bool = False, **asked: Unpack[PageParameters]
+    release: AnyRelease, target: str | Path, *, force: bool = False, **parameters: Unpack[PageParameters]
 ) -> None:
     """Write the page of a release as HTML, whole or not at all.
 
     Parameters
-        release: what `treeanon.anonymize` gives of a Forest, a Table or a path.
+        release: the result of `treeanon.anonymize`.
         target: the path of the file.
         force: replace an existing file.
-        audience: "public" (default): made of the published records alone; or "internal": may show originals.
+        audience: "public" (default), made from the published records alone, or "internal", which may show original data.
         before: the input, for internal pages of trees.
         changes: records before and after, of a `treeanon.preview`, for internal pages.
         risk_before: the risk of the input (`treeanon.risk`), for internal pages.
         risk_after: the risk of the release.
         title: the title of the page.
-        notes: what is said first.
-        seed: makes the choice of the records shown repeatable, for tests.
+        notes: sentences to show first.
+        seed: makes the random choice of records reproducible, for tests.
     """
-    text = page(release, **asked)
+    text = page(release, **parameters)
     with open_output(target, force=force) as stream:
         stream.write(text.encode())
 
@@ -122,7 +122,7 @@ def _public(release: AnyRelease, seed: int | None) -> Iterator[Section]:
 
 
 def internal_sections(release: AnyRelease, before: Forest | None, changes: Changes) -> Iterator[Section | None]:
-    """Yield the sections for those who hold the data: they show originals."""
+    """Yield the sections of internal pages: they show original data."""
     yield internal.records([one for one in changes if isinstance(one, RecordChange)])
     yield rows.rows([one for one in changes if isinstance(one, RowChange)])
     if isinstance(release, Release):
@@ -140,13 +140,14 @@ def internal_sections(release: AnyRelease, before: Forest | None, changes: Chang
 
 
 def _promised(release: AnyRelease) -> str:
-    """Of which knowledge the guarantee speaks, where that is not all that could be known."""
+    """Return the limits of the guarantee: how much attacker knowledge it covers."""
     if isinstance(release, TableRelease) and isinstance(release.verdict, FreeformVerdict):
         return NOT_ALIKE
     if not isinstance(release, Release):
         return ""
-    asked = release.solution.guarantee
-    return f"The guarantee speaks of up to {counted(asked.m, 'value')} and {counted(asked.n, 'relation')}, of no more."
+    guarantee = release.solution.guarantee
+    known = f"{counted(guarantee.m, 'value')} and {counted(guarantee.n, 'relation')}"
+    return f"The guarantee covers knowledge of up to {known}."
 
 
 def _levels(release: TableRelease) -> dict[str, int]:
@@ -171,10 +172,10 @@ def _document(
         el("header", el("h1", title), [el("p", note, class_="note") for note in notes], _first(release, audience)),
         el("nav", links, aria_label="Contents"),
         el("main", [one.element() for one in sections], id="content"),
-        el("footer", el("p", f"Made by treeanon {version()}. {_told(release, audience)}")),
+        el("footer", el("p", f"Made by treeanon {version()}. {_made_by(release, audience)}")),
         class_="paper",
     )
-    skip = el("a", "To the content", href="#content", class_="skip")
+    skip = el("a", "Skip to content", href="#content", class_="skip")
     body = el("body", skip, banner(audience), inner, class_=audience)
     return "<!DOCTYPE html>\n" + text_of(el("html", _head(title, audience), body, lang="en")) + "\n"
 
@@ -184,7 +185,7 @@ def _head(title: str, audience: Audience) -> Element:
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     sheet = el("style")
-    # The style is ours and no data: as it is, for its hash to be right.
+    # The style sheet is not data: it must stay unescaped to match its hash.
     sheet.text = css
     return el(
         "head",
@@ -205,12 +206,12 @@ def _meta(name: str, content: str) -> Element:
 
 
 def _first(release: AnyRelease, audience: Audience) -> list[Element | None]:
-    """Return the guarantee, the verdict, and a few numbers."""
+    """Return the guarantee, the verdict, and key numbers."""
     table = release.table if isinstance(release, TableRelease) else None
     is_public = audience == "public"
-    told = [(one.holds, public.sentence(one, table) if is_public else one.sentence) for one in verdicts(release)]
+    found = [(one.holds, public.sentence(one, table) if is_public else one.sentence) for one in verdicts(release)]
     facts = _public_facts(release) if is_public else _facts(release)
-    return [statement(guarantees(release), told), tiles(facts), as_they_are(_unprotected(release))]
+    return [statement(guarantees(release), found), tiles(facts), as_they_are(_unprotected(release))]
 
 
 def _unprotected(release: AnyRelease) -> dict[str, list[str]]:
@@ -235,22 +236,22 @@ def _facts(release: AnyRelease) -> list[tuple[str, str]]:
             ("value loss", f"{release.loss.value_loss:.3f}"),
             ("relations kept", percent(release.loss.relations_kept)),
         ]
-    rows_told = ("rows published", f"{counts['published_rows']:,} of {counts['rows']:,}")
+    rows_published = ("rows published", f"{counts['published_rows']:,} of {counts['rows']:,}")
     if isinstance(release, PermutedRelease):
-        return [rows_told, ("groups", f"{release.loss.groups:,}")]
+        return [rows_published, ("groups", f"{release.loss.groups:,}")]
     return [
-        rows_told,
+        rows_published,
         ("GCP (taxonomy)", f"{release.loss.gcp_taxonomy:.3f}"),
         ("GCP (set)", f"{release.loss.gcp_set:.3f}"),
     ]
 
 
-def _told(release: AnyRelease, audience: Audience) -> str:
-    """Return how the release was made, for those who hold the data."""
+def _made_by(release: AnyRelease, audience: Audience) -> str:
+    """Return a note on how the release was made; on a public page, on the limits of the guarantee."""
     if audience == "public":
-        return "The guarantee speaks of what it says, and of nothing that somebody knows beyond it."
+        return "The guarantee covers the stated attacker knowledge, and nothing beyond it."
     if isinstance(release, Release):
-        return f"Search: {release.solution.algorithm}."
+        return f"Algorithm: {release.solution.algorithm}."
     if isinstance(release, DocumentsRelease):
-        return f"Search of the rows: {release.rows.found.algorithm}."
-    return f"Search: {release.found.algorithm}."
+        return f"Algorithm (rows): {release.rows.found.algorithm}."
+    return f"Algorithm: {release.found.algorithm}."

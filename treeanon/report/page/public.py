@@ -1,8 +1,8 @@
-"""Sections for the public: functions of the release alone, of nothing else that a release object knows.
+"""Sections of public pages: functions of the published data alone, of nothing else in a release object.
 
-What is not shown, although it would say little: how many persons were left out, what the search withheld or took apart
-(it names what was rare), losses and shares kept (they compare with the input), nodes of hierarchies that nobody has
-(built hierarchies are made of the values of the input), and what reading dropped.
+Not shown, although they reveal little: the number of suppressed persons, what was withheld or disassociated (this names
+rare values), losses and shares kept (they compare with the input), nodes of hierarchies without persons (hierarchies
+can be built from the values of the input), and what reading dropped.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ from treeanon.table import Column, Table
 from treeanon.verifier.freeform import FreeformVerdict
 from treeanon.verifier.table import TableVerdict
 
-NEAREST = "A value that stands before others is general: beside them it means another one of its kind."
-"""What a general value means where every value is published as the nearest one above it."""
+NEAREST = (
+    "A value to the left of others is a generalization of them; where both occur, it means another value of its kind."
+)
+"""The meaning of a generalized value if every value is published as its nearest published ancestor."""
 
-ALONE = "A value that stands before others is general, and may stand for any of these too."
-"""What it means where each record or row is made general by itself."""
+ALONE = "A value to the left of others is a generalization of them, and may stand for any of them."
+"""Its meaning if each record or row is recoded separately."""
 
 DRAWN = 4
 ROWS = 12
@@ -49,27 +51,27 @@ MAX_VALUES = 12
 
 
 def chance(seed: int | None) -> random.Random:
-    """Return where random choices come from: the operating system, or a seed for tests."""
+    """Return the source of randomness: the operating system, or a seed for tests."""
     return random.SystemRandom() if seed is None else random.Random(seed)
 
 
 def sentence(verdict: AnyVerdict, table: Table | None = None) -> str:
-    """What a check found, as far as the release itself shows it."""
+    """Return the verdict, as far as the release itself shows it."""
     if isinstance(verdict, FreeformVerdict):
-        # How many tuples each original can be behind is known from the originals.
+        # How many tuples match each original row depends on the original data.
         return f"{verdict.k}-anonymity by freeform generalization {'holds' if verdict.holds else 'does not hold'}."
     if isinstance(verdict, TableVerdict) and table is not None and table.person is not None:
-        # Which rows are of one person is not published.
+        # Which rows belong to one person is not published.
         return " ".join(f"{one.model} {'holds' if one.holds else 'does not hold'}." for one in verdict.checked)
     return verdict.sentence
 
 
 def tree_sections(forest: Forest, seed: int | None = None, *, nearest: bool) -> Iterator[Section]:
-    """Yield records drawn at random, the published values by class, and the relations that can be seen.
+    """Yield sections with random records, the published values by class, and the published relations.
 
-    `nearest` says whether every value is published as the nearest published one above it, in every record.
+    `nearest` says whether every value is published as its nearest published ancestor, in every record.
     """
-    # The forest has its records in the order of the input, which the release has not: only chance may choose.
+    # The forest keeps the order of the input, which the release does not: the choice must be random.
     chosen = chance(seed).sample(range(len(forest)), min(DRAWN, len(forest)))
     some = forest.take(chosen).in_text_order()
     name = "A record of the release"
@@ -77,13 +79,13 @@ def tree_sections(forest: Forest, seed: int | None = None, *, nearest: bool) -> 
     drawn = [scrolled(name, tree) for tree in trees]
     words = "Drawn at random, in random order."
     yield Section("records", "Records of the release", [el("p", words), el("div", drawn, class_="sides")])
-    meaning = el("p", "With the number of persons who have each. ", NEAREST if nearest else ALONE)
+    meaning = el("p", "Each with its number of persons. ", NEAREST if nearest else ALONE)
     yield Section("values", "Published values", [meaning, *_values(forest)])
     yield _relations(forest)
 
 
 def _values(forest: Forest) -> Iterator[Content]:
-    """For every class the values that persons have, the general ones before those they are general for."""
+    """Yield the occurring values of every class, generalizations to the left."""
     for name, hierarchy, persons in held_by_class(forest):
         yield from _published(name, hierarchy, persons)
 
@@ -98,9 +100,7 @@ def _published(
 
 
 def _relations(forest: Forest) -> Section:
-    """Return how many relations can be seen by pair of classes, and how many nodes stand elsewhere than their class
-    does.
-    """
+    """Return the section of relations: counts by pair of classes, and nodes that are not under their upper class."""
     counts, names = relation_counts(forest), forest.classes.names
     uppers, lowers = np.flatnonzero(counts.any(axis=1)).tolist(), np.flatnonzero(counts.any(axis=0)).tolist()
     largest = int(counts.max(initial=0))
@@ -118,33 +118,33 @@ def _relations(forest: Forest) -> Section:
         cells,
     )
     away = _elsewhere(forest)
-    told = [
+    explanation = [
         el(
             "p",
-            "Some values stand elsewhere than the schema puts their class: they were taken apart from what they stood"
-            " under, or had nothing there.",
+            "Some values are not under a value of their upper class in the schema: they were disassociated from it, or"
+            " had none.",
         ),
-        table("Values that stand elsewhere", ["Class", "Values"], away),
+        table("Values not under their upper class", ["Class", "Values"], away),
     ]
-    return Section("relations", "Relations", [shown if cells else el("p", "There are none."), told if away else None])
+    return Section("relations", "Relations", [shown if cells else el("p", "None."), explanation if away else None])
 
 
 def _elsewhere(forest: Forest) -> list[Sequence[Cell]]:
-    """By class the nodes that do not lie under their class's own upper class."""
+    """Return by class the number of nodes that are not under a node of their upper class."""
     classes = forest.classes
     of = classes.class_of[forest.label]
     start = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
     above = np.where(forest.parent < 0, -1, of[np.maximum(forest.parent, 0) + start] if len(of) else -1)
-    # Of class -1 is `*`, which stands for everything.
+    # `*`, which stands for everything, has class -1.
     wrong = of[(of >= 0) & (np.array([*classes.parents, -1], np.int64)[of] != above)]
     counts = np.bincount(wrong, minlength=len(classes.names)).tolist()
     return [[name, count] for name, count in zip(classes.names, counts, strict=True) if count]
 
 
 def row_sections(tables: Sequence[tuple[str, Table]], seed: int | None = None) -> Iterator[Section]:
-    """Yield rows drawn at random, and the published values by column, of each of the tables with its name."""
+    """Yield sections with random rows and the published values by column, of each named table."""
     drawn: list[Content] = [el("p", "Drawn at random, in random order.")]
-    columns: list[Content] = [el("p", "With the number of rows that have each. ", ALONE)]
+    columns: list[Content] = [el("p", "Each with its number of rows. ", ALONE)]
     for name, found in tables:
         chosen = chance(seed).sample(range(len(found)), min(ROWS, len(found)))
         rows = found.take(np.array(chosen, np.int64)).rows()
@@ -157,7 +157,7 @@ def row_sections(tables: Sequence[tuple[str, Table]], seed: int | None = None) -
 
 
 def rows_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str | None]]) -> Element:
-    """Return rows of a table as they are."""
+    """Return rows of a table."""
     head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
     body = [el("tr", [el("td", value(text, 80)) for text in row]) for row in rows]
     return scrolled(caption, el("table", el("caption", caption), head, el("tbody", body)))

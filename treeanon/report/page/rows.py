@@ -1,4 +1,4 @@
-"""Sections about a release of a table for those who hold the data: they show originals."""
+"""Sections of internal pages on releases of tables: they show original data."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from treeanon.table import Table
 
 
 def rows(changes: Sequence[RowChange]) -> Section | None:
-    """Return rows before and after, one above the other; what changed is marked."""
+    """Return the section of rows before and after, one above the other, with changes marked."""
     if not changes:
         return None
     body = [el("tbody", _before(change), _after(change)) for change in changes]
-    heads = ["Row", "", *changes[0].columns, "Rows alike"]
+    heads = ["Row", "", *changes[0].columns, "Group size"]
     head = el("thead", el("tr", [el("th", one, scope="col") for one in heads]))
-    caption = f"Rows before and after; a changed value has the sign {SIGNS['generalized']}"
+    caption = f"Rows before and after; changed values are marked {SIGNS['generalized']}"
     return Section(
         "records",
         "Rows before and after",
@@ -47,7 +47,7 @@ def _before(change: RowChange) -> Element:
 
 def _after(change: RowChange) -> Element:
     if change.after is None:
-        left_out = el("td", f"{SIGNS['dropped']} left out", class_="gone", colspan=len(change.columns))
+        left_out = el("td", f"{SIGNS['dropped']} suppressed", class_="gone", colspan=len(change.columns))
         return el("tr", el("td", "after"), left_out, el("td"), class_="after")
     cells = [_became(old, new) for old, new in zip(change.before, change.after, strict=True)]
     return el("tr", el("td", "after"), cells, el("td", f"{change.alike:,}", class_="number"), class_="after")
@@ -59,7 +59,7 @@ def _became(old: str | None, new: str | None) -> Element:
 
 
 def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
-    """Return the hierarchies of the quasi columns with what is published; None where that are ranges or sets alone."""
+    """Return the section of the quasi-identifiers' hierarchies; None if only ranges or sets are published."""
     parts: list[Content] = []
     for column in published.quasi:
         if column.covers is not None:
@@ -73,12 +73,14 @@ def hierarchies(published: Table, levels: Mapping[str, int]) -> Section | None:
     if not parts:
         return None
     words = "Green nodes are published, with the number of rows."
-    words += " The dashed red line is the cut." if levels else " Each row is recoded by itself: there is no one cut."
+    words += (
+        " The dashed red line is the cut." if levels else " Each row is recoded separately: there is no common cut."
+    )
     return Section("hierarchies", "Hierarchies", [el("p", words), *parts])
 
 
 def losses(found: FlatLosses, *, alike: bool = True) -> Section:
-    """What was lost, by column; what counts groups only where rows are `alike`."""
+    """Return the section of losses by column; measures of groups are shown if rows are `alike`."""
     by_column: list[Sequence[Cell]] = [
         [name, loss, bar(loss), found.ncp_set[name]] for name, loss in found.ncp_taxonomy.items()
     ]
@@ -88,10 +90,10 @@ def losses(found: FlatLosses, *, alike: bool = True) -> Section:
         ["rows in a group / k", found.average_class_size],
     ]
     totals: list[Sequence[Cell]] = [
-        ["rows left out", f"{found.suppressed:,} of {found.rows:,}"],
-        ["GCP (taxonomy), 0 as held, 1 lost", found.gcp_taxonomy],
+        ["rows suppressed", f"{found.suppressed:,} of {found.rows:,}"],
+        ["GCP (taxonomy), 0 unchanged, 1 lost", found.gcp_taxonomy],
         ["GCP (set)", found.gcp_set],
-        ["precision, 1 as held", found.precision],
+        ["precision, 1 unchanged", found.precision],
         ["height", found.height],
         *(groups if alike else ()),
     ]
@@ -108,7 +110,7 @@ def losses(found: FlatLosses, *, alike: bool = True) -> Section:
 
 
 def permuted_losses(found: PermutedLosses) -> Section:
-    """What was lost where sensitive values are published apart from the rows."""
+    """Return the section of losses of a permuted release."""
     totals: list[Sequence[Cell]] = [
         ["rows left out", f"{found.suppressed:,} of {found.rows:,}"],
         ["groups", found.groups],

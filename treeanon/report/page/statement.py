@@ -1,8 +1,8 @@
-"""What a page says first: for whom it is, what is guaranteed, and what the check found.
+"""Statements on a page: its audience, the guarantee and the verdict.
 
-What of the input is not published: dropped by the schema, left out in reading, withheld or suppressed.
+Also what of the input is not published: dropped by the schema, left out in reading, withheld or suppressed.
 
-Who can be singled out, before and after, as matrices.
+Also the risks of singling persons out, before and after, as matrices.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ AnyVerdict = Verdict | TableVerdict | FreeformVerdict | PermutedVerdict
 BANNERS: dict[Audience, tuple[str, str]] = {
     "internal": (
         "Internal",
-        "This page shows original data of persons. It is for those who may see the input: do not publish it.",
+        "This page shows original personal data, for those with access to the input: do not publish it.",
     ),
     "public": (
         "Public",
-        "This page shows the guarantee, records of the release drawn at random, and counts over the release. It was"
-        " made from the release alone, and holds nothing of the input beside it.",
+        "This page shows the guarantee, random records of the release, and counts over the release. It was made from"
+        " the release alone and contains no other information on the input.",
     ),
 }
 
 
 def banner(audience: Audience) -> Element:
-    """For whom the page is."""
+    """Return the banner that names the audience."""
     name, words = BANNERS[audience]
     return el("p", el("strong", name), " ", words, class_=f"banner {audience}", role="note")
 
 
 def guarantees(release: AnyRelease) -> list[str]:
-    """What is guaranteed, in sentences for people."""
+    """Return the guarantee in sentences."""
     if isinstance(release, Release):
         return [release.solution.guarantee.sentence]
     if isinstance(release, DocumentsRelease):
@@ -65,7 +65,7 @@ def guarantees(release: AnyRelease) -> list[str]:
         hidden = release.made.sensitive.name
         return [
             promise(hidden, release.models, release.verdict),
-            f"Only {hidden} is hidden. Who is in the table is not.",
+            f"Only {hidden} is protected. Who is in the table is not.",
         ]
     return [release.sentence]
 
@@ -75,14 +75,14 @@ def _models(release: TableRelease) -> str:
 
 
 def verdicts(release: AnyRelease) -> list[AnyVerdict]:
-    """What the checks found."""
+    """Return the verdicts of the checks."""
     if isinstance(release, DocumentsRelease):
         return [release.rows.verdict, *([] if release.trees is None else [release.trees.verdict])]
     return [release.verdict]
 
 
 def statement(sentences: list[str], found: list[tuple[bool, str]]) -> Element:
-    """Return the guarantee, and the verdict with a sign for whether it holds."""
+    """Return the guarantee, and the verdict with a sign that says whether it holds."""
     return el(
         "div",
         [el("p", sentence, class_="guarantee") for sentence in sentences],
@@ -92,12 +92,12 @@ def statement(sentences: list[str], found: list[tuple[bool, str]]) -> Element:
 
 
 def _verdict(holds: bool, words: str) -> Element:
-    sign, told = ("✓", "Holds.") if holds else ("✗", "Does not hold.")
+    sign, verdict_text = ("✓", "Holds.") if holds else ("✗", "Does not hold.")
     css = f"verdict {'good' if holds else 'bad'}"
     return el(
         "p",
         el("span", sign, class_="check", aria_hidden="true"),
-        el("b", told),
+        el("b", verdict_text),
         f" Verified by counting: {words}",
         class_=css,
     )
@@ -109,60 +109,62 @@ _ROLES = {
     "keep": "declared safe by the schema",
     "sensitive": "sensitive",
     "pseudonym": "as keyed pseudonyms",
-    "quasi": "quasi columns",
+    "quasi": "quasi-identifiers",
 }
 
 
 def left_out(counts: Mapping[str, Any], *, suppressed: int = 0, withheld: Sequence[str] = ()) -> Section:
-    """What is not published, by path, and what reading and the search left out."""
-    told: list[Sequence[Cell]] = [[words, number] for words, number in _counts(counts, suppressed) if number]
+    """Return the section of what is not published: dropped paths, and what reading and the search left out."""
+    verdict_text: list[Sequence[Cell]] = [[words, number] for words, number in _counts(counts, suppressed) if number]
     parts: list[Content] = []
-    if told:
-        parts.append(table("Left out", ["What", "How many"], told))
+    if verdict_text:
+        parts.append(table("Left out", ["What", "Number"], verdict_text))
     if withheld:
         parts.append(el("p", f"Withheld, as too rare to be published safely: {', '.join(withheld)}."))
     if tables := counts.get("tables_not_read"):
-        parts.append(el("p", f"Tables that no path goes through: {', '.join(tables)}."))
+        parts.append(el("p", f"Tables without a path in the schema: {', '.join(tables)}."))
     parts += [el("p", f"Left out: {what}.") for what in counts.get("left_out", ())]
     dropped = counts.get("dropped") or {}
     if dropped:
         rows: list[Sequence[Cell]] = [[value(path), times] for path, times in list(dropped.items())[:MAX_PATHS]]
-        parts.append(table("Dropped: the schema does not name it, or withholds it", ["Where", "Fields"], rows))
+        parts.append(table("Dropped: not in the schema, or withheld by it", ["Where", "Fields"], rows))
         if len(dropped) > MAX_PATHS:
             parts.append(el("p", f"and {len(dropped) - MAX_PATHS:,} more paths"))
     return Section("left-out", "What is not published", parts or [el("p", "Nothing was dropped or left out.")])
 
 
 def _counts(counts: Mapping[str, Any], suppressed: int) -> Iterator[tuple[str, int]]:
-    yield "persons left out as outliers", suppressed
-    yield "broken records skipped", counts.get("skipped_records", 0)
-    yield "records that hold a JSON key twice; the last one counted", counts.get("records_with_duplicate_keys", 0)
-    yield "files of other kinds", counts.get("ignored_files", 0)
+    yield "persons suppressed", suppressed
+    yield "invalid records skipped", counts.get("skipped_records", 0)
+    yield "records with a duplicate JSON key; the last one was used", counts.get("records_with_duplicate_keys", 0)
+    yield "files of other formats", counts.get("ignored_files", 0)
     for key, rows in counts.get("dangling_keys", {}).items():
-        yield f"rows that refer to a row that is not there, by {key}", rows
+        yield f"rows that refer to a missing row, by {key}", rows
     for key, rows in counts.get("rows_in_circles", {}).items():
-        yield f"rows that refer to each other in circles, by {key}", rows
+        yield f"rows that refer to each other in cycles, by {key}", rows
     for name, rows in counts.get("rows_of_nobody", {}).items():
-        yield f"rows of {name} that belong to nobody", rows
+        yield f"rows of {name} without a person", rows
     for name, times in counts.get("unknown_values_suppressed", {}).items():
-        yield f"values of {name} that its hierarchy does not know: published as its root", times
+        yield f"values of {name} that are not in its hierarchy: published as its root", times
 
 
 def as_they_are(roles: Mapping[str, Sequence[str]]) -> Element | None:
-    """What is published as it was, which the guarantee does not change; None if there is nothing."""
+    """Return what is published unchanged; None if there is nothing."""
     if not roles:
         return None
     named = [f"{', '.join(names)} ({_ROLES.get(role, role)})" for role, names in roles.items()]
-    return el("p", "Published as they are: ", "; ".join(named), ".")
+    return el("p", "Published unchanged: ", "; ".join(named), ".")
 
 
 MAX_COMBINATIONS = 12
-NOT_ALIKE = "In the release rows need not look alike: each can be that of as many persons as the guarantee says."
-"""Said of freeform releases, in which whoever finds no row alike has singled out nobody."""
+NOT_ALIKE = "Rows of this release need not be alike: each matches as many persons as the guarantee says."
+"""A note for freeform releases, in which a unique row does not single out a person."""
 
 
 def risks(before: Risk | None, after: Risk | None, note: str = "") -> Section | None:
-    """Return the risks of the input and of the release; None if neither is known. `note` says what was promised."""
+    """Return the section of risks of the input and the release, if any is known; `note` states the limits of the
+    guarantee.
+    """
     known = [(name, risk) for name, risk in (("Input", before), ("Release", after)) if risk is not None]
     if not known:
         return None
@@ -170,7 +172,7 @@ def risks(before: Risk | None, after: Risk | None, note: str = "") -> Section | 
     parts: list[Content] = [
         el(
             "p",
-            f"The share of persons for whom some knowledge of that size is shared by fewer than {k:,} persons. {note}",
+            f"The share of persons with some combination of that size that fewer than {k:,} persons have. {note}",
         )
     ]
     parts.append(el("div", [_matrix(name, risk) for name, risk in known], class_="sides"))
@@ -197,27 +199,27 @@ def _matrix(name: str, risk: Risk) -> Element:
     how = "all persons" if risk.exactness == "exact" else f"{risk.decided:,} of {risk.persons:,} persons, 95 % bounds"
     if risk.kind == "table":
         columns = ["share"]
-    return el("div", matrix(f"{name}: singled out from fewer than {risk.k:,} ({how})", "known", rows, columns, cells))
+    return el("div", matrix(f"{name}: singled out among fewer than {risk.k:,} ({how})", "known", rows, columns, cells))
 
 
 def _whole(found: Sequence[tuple[str, RowRisk]], k: int) -> Element:
-    """What is risked where all quasi columns are known."""
+    """Return the risks if all quasi-identifiers are known."""
     rows: list[Sequence[Cell]] = [
-        ["groups of rows alike", *(risk.groups for _, risk in found)],
+        ["groups", *(risk.groups for _, risk in found)],
         ["smallest group", *(risk.smallest for _, risk in found)],
         [f"in groups of fewer than {k:,}", *(percent(risk.below_k.share) for _, risk in found)],
-        ["alone in their group", *(percent(risk.unique.share) for _, risk in found)],
-        ["found by a prosecutor, at most", *(percent(risk.prosecutor) for _, risk in found)],
-        ["found by a journalist, at most", *(_journalist(risk) for _, risk in found)],
-        ["found by a marketer, on average", *(percent(risk.marketer) for _, risk in found)],
+        ["unique", *(percent(risk.unique.share) for _, risk in found)],
+        ["prosecutor risk, at most", *(percent(risk.prosecutor) for _, risk in found)],
+        ["journalist risk, at most", *(_journalist(risk) for _, risk in found)],
+        ["marketer risk, on average", *(percent(risk.marketer) for _, risk in found)],
     ]
-    return table("Who knows all quasi columns", ["", *(name for name, _ in found)], rows)
+    return table("If all quasi-identifiers are known", ["", *(name for name, _ in found)], rows)
 
 
 def _journalist(risk: RowRisk) -> str:
-    return "no more than a prosecutor" if risk.journalist is None else percent(risk.journalist)
+    return "at most the prosecutor risk" if risk.journalist is None else percent(risk.journalist)
 
 
 def _combinations(found: Sequence[Combination]) -> Element:
     rows = [[one.text, percent(one.share)] for one in found[:MAX_COMBINATIONS]]
-    return table("Singled out by these and by no part of them", ["Classes known", "Persons"], rows)
+    return table("Minimal combinations that single persons out", ["Known classes", "Persons"], rows)

@@ -1,6 +1,6 @@
-"""A record before and after as two drawings, with signs for what became of each value.
+"""Drawings of records before and after, with signs for the change of each value.
 
-Trees as drawings: boxes from left to right, a row for every leaf, parents in the middle of their children.
+Trees are drawn as boxes from left to right, a row for every leaf, parents centered on their children.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treeanon.report.preview_cells import columns, cut
 from treeanon.report.preview_text import SIGNS
 
 LETTER = 7.3
-"""The width of a letter of the fixed-width font, at 12 pixels and a little more."""
+"""The width of a letter of the fixed-width font at 12 pixels, with a margin."""
 
 MAX_LETTERS = 32
 ROW, HIGH = 46, 36
@@ -23,15 +23,16 @@ GAP = 34
 LEFT = 28
 BULGE = 44
 WIDE, WIDER = 420, 620
-"""Drawings that are wider may be shown smaller where there is no room."""
+"""Wider drawings may be scaled down."""
 
 
 @dataclass
 class Box:
-    """A node to draw: `above` in small letters, `text` (a value of the data), `marks` at its corner, `hint` in full.
+    """A node to draw: `above` in small letters, `text` (a value of the data), `marks` in the corner, `hint` as a
+    tooltip.
 
-    `css` are classes of the style. `bare` boxes have no border: they stand for what is not drawn. `edge` is the class
-    of the line that leads to the box; `key` is for whoever needs the box's place later.
+    `css` are classes of the style sheet. `bare` boxes have no border and stand for nodes that are not drawn. `edge` is
+    the class of the line that leads to the box; `key` identifies the box in the drawing.
     """
 
     text: str
@@ -47,7 +48,7 @@ class Box:
 
 @dataclass
 class Placed:
-    """A box with its place: the left edge, the middle of its height, its width, and its depth."""
+    """A box with its position: the left edge, the vertical center, the width, and the depth."""
 
     box: Box
     up: Placed | None
@@ -64,7 +65,7 @@ class Placed:
 
 
 def place(roots: Sequence[Box], *, step: float = ROW) -> list[Placed]:
-    """Return every box with its place, in preorder; leaves are `step` apart, and each depth has a column of its own.
+    """Return every box with its position, in preorder; leaves are `step` apart, and each depth is a column.
 
     >>> flu, acne = Box("flu"), Box("acne")
     >>> [(p.box.text, p.depth, p.y) for p in place([Box("any", children=[flu, acne])])]
@@ -94,10 +95,10 @@ def place(roots: Sequence[Box], *, step: float = ROW) -> list[Placed]:
 
 
 def _center(placed: list[Placed]) -> None:
-    """Put every parent in the middle between its first and its last child."""
+    """Center every parent between its first and its last child."""
     for one in reversed(placed):
         if one.up is not None:
-            # Backwards, so the last child comes first and the first one has the last word.
+            # Backwards: children are placed before their parents.
             one.up.last = one.up.last or one
             one.up.y = (one.y + one.up.last.y) / 2
 
@@ -105,7 +106,7 @@ def _center(placed: list[Placed]) -> None:
 def _width(box: Box) -> float:
     text = columns(cut(box.text, MAX_LETTERS)) * LETTER
     marks = (columns(box.marks) + 1) * LETTER if box.marks else 0.0
-    # Marks stand beside what is in small letters, if there is that.
+    # Marks are beside the small letters, if there are any.
     wide = max(text, columns(cut(box.above, MAX_LETTERS)) * 6.2 + marks) if box.above else text + marks
     return max(wide, 40.0) + 16
 
@@ -113,9 +114,9 @@ def _width(box: Box) -> float:
 def drawn(
     placed: Sequence[Placed], title: str, more: Sequence[Element] = (), *, room: float = 8, high: int = HIGH
 ) -> Element:
-    """Return the drawing of placed boxes with the lines between them, as an SVG element.
+    """Return the drawing of placed boxes and the lines between them, as an SVG element.
 
-    `more` is drawn under the boxes, and may need `room` to the right of them; boxes are so `high`.
+    `more` is drawn behind the boxes, and may need `room` to the right of them; `high` is the height of boxes.
     """
     width = max((one.right for one in placed), default=0.0) + room
     height = max((one.y for one in placed), default=0.0) + high / 2 + 8
@@ -141,7 +142,7 @@ def _line(one: Placed, trunk: float) -> Element:
 
 
 def _box(one: Placed, high: int) -> Element:
-    """Return a box as a drawing of its own, so that nothing in it can reach beyond it."""
+    """Return a box as a nested drawing, which clips its content."""
     box, wide = one.box, round(one.width)
     lower = 27 if box.above else high / 2 + 4
     upper = 13 if box.above else lower
@@ -157,9 +158,7 @@ def _box(one: Placed, high: int) -> Element:
 
 
 def arc(start: Placed, end: Placed) -> list[Element]:
-    """Return a line around the right of the boxes, from where a node stood to where it stands, with an arrow at its
-    end.
-    """
+    """Return an arrow that passes to the right of the boxes, from the former parent of a node to the node."""
     out = max(start.right, end.right) + BULGE * 0.9
     x, y = end.right, end.y
     path = f"M{start.right:.1f} {start.y:.1f}C{out:.1f} {start.y:.1f} {out:.1f} {y:.1f} {x + 7:.1f} {y:.1f}"
@@ -170,14 +169,14 @@ def arc(start: Placed, end: Placed) -> list[Element]:
 Side = Literal["before", "after"]
 
 MAX_NODES = 60
-"""A record is drawn with at most so many nodes: those that changed come first, the rest is counted."""
+"""Maximum number of nodes drawn of a record; changed nodes come first, the others are counted."""
 
 
 def record_svg(change: RecordChange, side: Side) -> Element:
-    """Return one side of a record as an SVG element: what changed has a sign, and moved edges are drawn.
+    """Return one side of a record as an SVG element, with signs on changed nodes and lines to moved ones.
 
-    Before, the line to a node that moves is dashed. After, a dashed line leads to it from what it stood under. The
-    element's style is that of `style.css`; `elements.text_of` gives it as text.
+    Before, the line to a moved node is dashed. After, a dashed line leads to it from its former parent. The element
+    uses the classes of `style.css`; `elements.text_of` converts it to text.
     """
     nodes = change.before if side == "before" else change.after or ()
     fates = _by_node(change, side)
@@ -189,13 +188,13 @@ def record_svg(change: RecordChange, side: Side) -> Element:
 
 
 def tree_svg(nodes: Sequence[Node], title: str) -> Element:
-    """Return a tree by itself as an SVG element."""
+    """Return a tree as an SVG element."""
     roots, left_out = _boxes(nodes, {}, "after")
     return drawn(place(roots), title + _uncounted(left_out))
 
 
 def _by_node(change: RecordChange, side: Side) -> dict[int, list[Change]]:
-    """What happened to each node of one side, in the order of the signs; of merged nodes what happened to any."""
+    """Return the changes of each node of one side, in the order of the signs; merged nodes have the changes of all."""
     found: dict[int, set[Change]] = {}
     for fate in change.fates:
         node = fate.before if side == "before" else fate.after
@@ -206,19 +205,19 @@ def _by_node(change: RecordChange, side: Side) -> dict[int, list[Change]]:
 
 def _title(change: RecordChange, side: Side, left_out: int) -> str:
     if side == "after" and change.after is None:
-        return "This record is left out of the release."
+        return "This record is suppressed: not in the release."
     nodes = change.before if side == "before" else change.after or ()
     count = sum(1 for root in nodes for _ in root.walk())
-    words = "The record as it was" if side == "before" else "The record as it would be published"
+    words = "Original record" if side == "before" else "Published record"
     return f"{words}: {count:,} {'value' if count == 1 else 'values'}{_uncounted(left_out)}"
 
 
 def _uncounted(left_out: int) -> str:
-    return f", of which {left_out:,} are not drawn" if left_out else ""
+    return f", {left_out:,} of them not drawn" if left_out else ""
 
 
 def _boxes(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]], side: Side) -> tuple[list[Box], int]:
-    """Return the boxes of the most telling nodes, and how many nodes are not drawn."""
+    """Return the boxes of the nodes to draw, and the number of the others."""
     chosen = _chosen(nodes, changes)
     roots: list[Box] = []
     stack: list[tuple[Sequence[Node], list[Box]]] = [(nodes, roots)]
@@ -240,7 +239,7 @@ def _boxes(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]], side:
 
 
 def _chosen(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]]) -> set[int]:
-    """Return the numbers of the nodes to draw: with a node goes all that it stands under."""
+    """Return the numbers of the nodes to draw; the ancestors of a drawn node are drawn too."""
     every: list[Node] = []
     above: dict[int, int] = {}
     for root in nodes:
@@ -278,7 +277,7 @@ def _record_box(node: Node, changes: Sequence[Change], side: Side) -> Box:
 
 
 def _moves(change: RecordChange, placed: Iterable[Placed]) -> list[Element]:
-    """Return lines from what nodes stood under to where they stand now."""
+    """Return lines from former parents to moved nodes."""
     places = {one.box.key: one for one in placed if one.box.key >= 0}
     after = {fate.before: fate.after for fate in change.fates}
     pairs = {
@@ -294,11 +293,11 @@ def _moves(change: RecordChange, placed: Iterable[Placed]) -> list[Element]:
 
 
 def legend() -> Element:
-    """What the signs in the drawings mean."""
+    """Return the legend of the signs in the drawings."""
     words: dict[Change, str] = {
         "generalized": "published as a more general value",
-        "moved": "no longer under what it stood under; the dashed line shows from where",
-        "merged": "several equal values became one",
+        "moved": "disassociated from its former parent, where the dashed line begins",
+        "merged": "several equal values are published as one",
         "dropped": "not published",
     }
     rows = [

@@ -31,7 +31,8 @@ from treeanon.spark.reading import Dataset
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.relational_read.inputs import FolderTables
 from treeanon.spark.relational_read.reading import lines_of_folder
-from treeanon.spark.relational_write.tables import DistributedTables, distributed_tables, parts_for
+from treeanon.spark.relational_write.parts import parts_for
+from treeanon.spark.relational_write.tables import DistributedTables, distributed_tables
 from treeanon.spark.solving import SolveResult, verify_written
 from treeanon.spark.writing import Target
 from treeanon.verifier.verdict import Verdict
