@@ -6,4 +6,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.support import profiles as profiles
+from tests.support.paths import ROOT
+
+LONGEST = ("tests/spark", "tests/explore", "tests/report", "tests/io", "tests/algorithms")
+"""What takes longest begins first, so that no worker is left alone with it at the end."""
+
+SPREAD = "tests/cli"
+"""Its tests need everything anyhow: each file may run anywhere."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a package in one worker: it compiles and keeps the kernels of that package alone.
+
+    So there is also one Spark, and not one for every worker.
+    """
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item.path.relative_to(ROOT))))
+    items.sort(key=lambda item: _place(item.path.relative_to(ROOT).as_posix()))
+
+
+def _group(path: Path) -> str:
+    if path.is_relative_to(SPREAD) or len(path.parts) < 3:
+        return path.as_posix()
+    return path.parent.as_posix()
+
+
+def _place(path: str) -> int:
+    return next((place for place, start in enumerate(LONGEST) if path.startswith(f"{start}/")), len(LONGEST))
