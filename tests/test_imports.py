@@ -20,6 +20,7 @@ LAYERS = [
     "errors",
     "progress",
     "plugins",
+    "formats",
     "arrays",
     "resources",
     "kernels",

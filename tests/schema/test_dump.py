@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.paths import ROOT
+from treeanon.formats import names_of
 from treeanon.hierarchy import parse_builder
 from treeanon.schema import ClassSpec, FieldPath, InputSpec, RecordPath, Schema, Step, parse_path
 from treeanon.schema.dump import dump_schema, record_text
-from treeanon.schema.model import DOCUMENTS, RELATIONAL, ROLES, TYPES
+from treeanon.schema.model import ROLES, TYPES
 from treeanon.schema.paths import parse_record
 from treeanon.schema.relational import resolve
 
@@ -61,7 +62,7 @@ def classes(draw: st.DrawFn, number: int, form: str) -> ClassSpec:
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
-    form = draw(st.sampled_from(DOCUMENTS))
+    form = draw(st.sampled_from(names_of("documents")))
     record = None
     if form == "json":
         record = RecordPath(tuple(draw(st.lists(DOTTED_NAMES, max_size=2))), True)
@@ -117,7 +118,7 @@ def test_what_toml_has_no_form_for_is_refused() -> None:
         dump_schema(Schema(InputSpec(), (ClassSpec("a", hierarchy_source={"x": object()}),)))
 
 
-@pytest.mark.parametrize("form", RELATIONAL)
+@pytest.mark.parametrize("form", names_of("relational"))
 def test_a_schema_of_tables_reads_back_from_its_text(form: str) -> None:
     text = f"""version = 1
 

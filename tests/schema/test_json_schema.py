@@ -9,9 +9,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.schema.test_load import BROKEN, SHIPPED
+from treeanon.formats import FORMATS
 from treeanon.hierarchy import BUILDERS
 from treeanon.schema.load import CLASS_KEYS, INPUT_KEYS, TOP_KEYS
-from treeanon.schema.model import FORMATS, ON_UNKNOWN, ROLES, TYPES
+from treeanon.schema.model import ON_UNKNOWN, ROLES, TYPES
 
 FORM: dict[str, Any] = json.loads((SHIPPED / "treeanon.schema.json").read_text())
 PARTS: dict[str, Any] = FORM["$defs"]

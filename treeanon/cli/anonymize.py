@@ -227,11 +227,11 @@ def _refuse_of_permuted(request: CommandRequest) -> None:
 
 def _format_of(request: CommandRequest) -> str:
     """Return the format of the input's files; csv for documents, which are reduced to rows."""
+    from treeanon.formats import ROWS
     from treeanon.io.reading import input_format
-    from treeanon.schema.model import FLAT
 
-    name = input_format(request.source, request.schema, request.reading["format"]).name
-    return name if name in FLAT else "csv"
+    form = input_format(request.source, request.schema, request.reading["format"])
+    return form.name if form.is_rows else ROWS
 
 
 DIVERSITIES = ("distinct", "frequency")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from treeanon.io.registry import Format
+    from treeanon.formats import Format
     from treeanon.schema import ClassSpec, Schema
 
 
@@ -60,8 +60,7 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
 
     Where this depends on the tables of the input, call it again when they are known.
     """
-    from treeanon.io.relational.writing import check_target, plan_of
-    from treeanon.schema.model import RELATIONAL
+    from treeanon.io.relational.writing import plan_of, tables_writer
     from treeanon.schema.relational import is_settled
 
     refuse_hierarchies(schema, output, *others)
@@ -69,8 +68,8 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
     if settled:
         written = schema.for_format(form.name)
         _ = written.layout
-    if form.name in RELATIONAL:
-        check_target(form.name, output, plan_of(written) if settled else None)
+    if form.is_relational:
+        tables_writer(form).check(output, plan_of(written) if settled else None)
 
 
 def check_extra_output(path: str | None, output: str, *, force: bool, option: str = "--solution") -> None:

@@ -189,6 +189,7 @@ def compare_permuted(
     before: str, after: str, schema: Schema, reductions: Mapping[str, str], reading: Reading, *, quiet: bool
 ) -> Compared:
     """Measure the losses of a permuted release, whose sensitive values are published by group."""
+    from treeanon.formats import ROWS
     from treeanon.io.columns.permuted_files import read_permuted, report_of
     from treeanon.io.columns.write_table import table_schema
     from treeanon.metrics.table.permuted import measure_permuted_tables
@@ -198,7 +199,7 @@ def compare_permuted(
     original = read_as_table(before, schema, reductions, reading, quiet=quiet)
     # The files of a permuted release have their formats in their names.
     options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter")}
-    made = read_permuted(after, as_they_are(table_schema(original, "csv")), **options)
+    made = read_permuted(after, as_they_are(table_schema(original, ROWS)), **options)
     refuse_more(before, len(original), after, len(made.records))
     matched, strange = _in_terms_of(original, made)
     # Queries about the original contain no value that nobody in it can have.

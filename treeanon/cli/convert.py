@@ -65,7 +65,6 @@ def command(
     from treeanon.io.output import refuse_existing
     from treeanon.schema import Schema
     from treeanon.schema.derive import for_trees
-    from treeanon.schema.model import FLAT, RELATIONAL
 
     refuse_own_input([source, schema], [output, schema_out])
     loaded = Schema.load(schema)
@@ -80,15 +79,14 @@ def command(
     with progress_bar("writing", quiet=quiet) as progress:
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
     if schema_out is not None:
-        target = for_trees(forest.schema) if form.name == "trees" else forest.schema.for_format(form.name)
+        target = for_trees(forest.schema, form.name) if form.names_classes else forest.schema.for_format(form.name)
         write_schema(target, loaded.source, schema_out, force=force)
     assert forest.report is not None
     counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
     say(_summary(counts, output), quiet=quiet)
     if missing := _never_seen(forest):
         say(f"warning: no values found for {', '.join(missing)}; check their paths in the schema", quiet=quiet)
-    kinds = {form.name, loaded.input.format}
-    are_kin = kinds <= set(RELATIONAL) or kinds <= set(FLAT)
+    are_kin = form.kind == loaded.input.form.kind and not form.is_document
     if schema_out is None and not are_kin and forest.schema.for_format(form.name) is not forest.schema:
         say("Paths differ in this format; --schema-out FILE writes a schema that reads it.", quiet=quiet)
     print_result(counts, as_json=as_json)

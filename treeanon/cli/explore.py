@@ -103,9 +103,8 @@ def _read(
 ) -> Any:
     """Read the input as trees or as rows, as `anonymize` would with the same options."""
     from treeanon.io.reading import input_format
-    from treeanon.schema.model import FLAT
 
-    rows = input_format(source, schema, reading["format"]).name in FLAT and all(one is None for one in trees)
+    rows = input_format(source, schema, reading["format"]).is_rows and all(one is None for one in trees)
     if algorithm in TABLE_ALGORITHMS or reductions or (algorithm is None and rows):
         return read_as_table(source, schema, reductions, reading, quiet=quiet)
     return read_records(source, schema, reading, quiet=quiet)

@@ -15,6 +15,7 @@ from treeanon.cli.printing import progress_bar
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
+    from treeanon.formats import Format
     from treeanon.schema import Schema
     from treeanon.table import Table
 
@@ -85,10 +86,9 @@ def read_as_table(
     """Read an input as a table: its rows, or its records reduced to a row each."""
     from treeanon.io.columns.read_table import read_table
     from treeanon.io.reading import input_format
-    from treeanon.schema.model import FLAT
     from treeanon.table.reductions import flatten
 
-    if input_format(source, schema, reading["format"]).name not in FLAT:
+    if not input_format(source, schema, reading["format"]).is_rows:
         return flatten(read_records(source, schema, reading, quiet=quiet), reductions)
     if reductions:
         from treeanon.errors import UsageError
@@ -98,15 +98,13 @@ def read_as_table(
         return read_table(source, schema, progress=progress, published=published, **reading)
 
 
-def rows_format(source: str, schema: Schema, format: str | None) -> str | None:
+def rows_format(source: str, schema: Schema, format: str | None) -> Format | None:
     """Return the format of a file of rows, by its name first; None for other inputs."""
+    from treeanon.io.interface import format_of_name
     from treeanon.io.reading import input_format
-    from treeanon.io.registry import format_of_name
-    from treeanon.schema.model import FLAT
 
-    by_name = format_of_name(source)
-    name = by_name.name if by_name is not None else input_format(source, schema, format).name
-    return name if name in FLAT else None
+    form = format_of_name(source) or input_format(source, schema, format)
+    return form if form.is_rows else None
 
 
 def read_both(
@@ -130,8 +128,9 @@ def read_both(
     kinds = [rows_format(source, schema, reading["format"]) for source in (before, after)]
     without: Reading = {**reading, "delimiter": ""}
     # If one of both is CSV, the delimiter is for that one.
-    of_before, of_after = (reading if kind == "csv" or "csv" not in kinds else without for kind in kinds)
-    rows = kinds[1]
+    delimited = [kind is not None and kind.delimited for kind in kinds]
+    of_before, of_after = (reading if own or not any(delimited) else without for own in delimited)
+    rows = None if kinds[1] is None else kinds[1].name
     less = population and None not in kinds
     original = read_as_table(before, _quasi_only(schema) if less else schema, reductions, of_before, quiet=quiet)
     if rows is None:

@@ -60,14 +60,13 @@ class CommandRequest:
     def is_table(self) -> bool:
         """Whether a table is released: by the search, by what only tables have, or by the input."""
         from treeanon.io.reading import input_format
-        from treeanon.schema.model import FLAT
 
         if self.algorithm is not None:
             return self.algorithm in TABLE_ALGORITHMS
         if asks_for_table(self.models) or self.reduced or self.publish or self.release == "documents":
             return True
         as_trees = self.m is not None or self.n is not None or self.negative
-        return not as_trees and input_format(self.source, self.schema, self.reading["format"]).name in FLAT
+        return not as_trees and input_format(self.source, self.schema, self.reading["format"]).is_rows
 
     def table_request(self) -> TableRequest:
         """Return the request for a release of a table."""

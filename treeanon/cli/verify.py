@@ -145,10 +145,9 @@ class VerifyRequest:
     def has_rows(self) -> bool:
         """Whether the input has rows, and no option asks for trees."""
         from treeanon.io.reading import input_format
-        from treeanon.schema.model import FLAT
 
         as_trees = self.trees["-m"] is not None or self.trees["-n"] is not None or self.trees["--negative"]
-        return not as_trees and input_format(self.release, self.schema, self.reading["format"]).name in FLAT
+        return not as_trees and input_format(self.release, self.schema, self.reading["format"]).is_rows
 
     def refuse_trees(self) -> None:
         """Refuse options that only trees have."""

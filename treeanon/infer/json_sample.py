@@ -5,13 +5,13 @@ The first records of JSON documents and of lines of JSON.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 from treeanon.errors import DataError
 from treeanon.hierarchy.numbers import number_text
 from treeanon.infer.leaves import Kinds, dotted_name, find_kinds
-from treeanon.infer.model import Sample
+from treeanon.infer.model import Sample, SampleRequest
 from treeanon.infer.stats import Place
 from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
 from treeanon.io.documents.json_records import parse
@@ -20,22 +20,60 @@ from treeanon.schema import RecordPath
 from treeanon.schema.dump import record_text
 
 
-def ndjson_sample(streams: Iterable[tuple[str, BinaryIO]], format: str, most: int) -> Sample:
-    """The first lines of one or more named streams, parsed."""
+def is_json(text: bytes) -> bool:
+    """Return whether a text begins as JSON objects and arrays do."""
+    return text.startswith((b"{", b"["))
+
+
+def is_lines(text: bytes) -> bool:
+    """Return whether the first line is a JSON object by itself, and another line follows that begins one."""
+    first, _, rest = text.partition(b"\n")
+    if not first.startswith(b"{") or not rest.lstrip().startswith(b"{"):
+        return False
+    try:
+        parse(first)
+    except DataError:
+        return False
+    return True
+
+
+def is_tree_lines(text: bytes) -> bool:
+    """Return whether the lines of a text look like those of a trees file."""
+    tree = text.partition(b"\n")[0]
+    return is_lines(text) and b'"tree":' in tree and tree.lstrip(b" {").startswith((b'"id"', b'"tree"'))
+
+
+def sample_json(request: SampleRequest) -> Sample:
+    """Return the first records of JSON documents."""
+    if request.collection and request.record is not None and request.record.whole_file:
+        return request.of_whole_files(one_json_record)
+    return request.of_documents(json_sample)
+
+
+def sample_ndjson(request: SampleRequest) -> Sample:
+    """Return the first records of lines of JSON."""
+    return lines_sample(request, _parsed)
+
+
+sample_trees = sample_ndjson
+
+
+def lines_sample(request: SampleRequest, parse: Callable[[bytes, str, str], Any]) -> Sample:
+    """Return the first lines of documents, given what parses one: (line, name of the document, place)."""
     records: list[Any] = []
     whole = True
     name = ""
-    for name, stream in streams:
+    for name, stream in request.opened():
         for number, line in enumerate(_lines(name, stream), start=1):
-            if len(records) == most:
+            if len(records) == request.most:
                 whole = False
                 break
-            records.append(_parsed(line, name, f"line {number}"))
+            records.append(parse(line, name, f"line {number}"))
         if not whole:
             break
     if not records:
         raise DataError("holds no record", source=name)
-    return Sample(format, None, records, whole, "each line is one record")
+    return Sample(request.format.name, None, records, whole, "each line is one record")
 
 
 def _lines(source: str, stream: BinaryIO) -> Iterator[bytes]:

@@ -6,17 +6,19 @@ Prefixes for the namespaces of XML documents, and the names that paths write.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any
+from typing import Any, BinaryIO
 
 from lxml import etree
 
+from treeanon.formats import FORMATS, Format
+from treeanon.io.sources import Source
 from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.layout import MOVED_NAMESPACE
-from treeanon.schema.model import FLAT, RELATIONAL, Role, ValueType
+from treeanon.schema.model import Role, ValueType
 
 _XML = "http://www.w3.org/XML/1998/namespace"
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
@@ -117,6 +119,48 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class SampleRequest:
+    """What a format's `sample` function is given: the documents, and how many of their first records are wanted.
+
+    `record` is the record path asked for, if the format has one: of a `collection` of files it says at least whether
+    each file is one record. The function returns a `Sample` whose records are objects as parsed from JSON.
+    """
+
+    format: Format
+    items: tuple[Source, ...]
+    record: RecordPath | None
+    most: int
+    collection: bool = False
+
+    def opened(self) -> Iterator[tuple[str, BinaryIO]]:
+        """Give each document's name and bytes."""
+        for item in self.items:
+            with item.open() as stream:
+                yield item.name, stream
+
+    def of_documents(self, sample: Callable[[BinaryIO, str, RecordPath | None, int], Sample]) -> Sample:
+        """Return the first records of several documents, given what samples one: (bytes, name, record path, most)."""
+        records: list[Any] = []
+        whole = True
+        first: Sample | None = None
+        for at, (name, stream) in enumerate(self.opened()):
+            found = sample(stream, name, self.record, self.most - len(records))
+            first = first or found
+            records += found.records
+            whole = found.whole and at + 1 == len(self.items)
+            if len(records) >= self.most:
+                break
+        assert first is not None
+        return replace(first, records=records, whole=whole, others=()) if self.collection else first
+
+    def of_whole_files(self, record: Callable[[Source], Any]) -> Sample:
+        """Return the first records of files that are one record each."""
+        found = [record(item) for item in self.items[: self.most]]
+        whole = len(self.items) <= self.most
+        return Sample(self.format.name, self.record, found, whole, "each file is one record")
+
+
+@dataclass(frozen=True)
 class Finding:
     """One class that the schema will declare; `facts` tell what was counted, `why` the reason for role and hierarchy.
 
@@ -175,19 +219,24 @@ class Findings:
     warnings: tuple[str, ...] = ()
 
     @property
+    def form(self) -> Format:
+        """The format's entry in the table of formats."""
+        return FORMATS[self.sample.format]
+
+    @property
     def slashed(self) -> bool:
         """Whether paths are written as those of XML."""
-        return self.sample.format == "xml"
+        return self.form.slashed
 
     @property
     def is_relational(self) -> bool:
         """Whether the input is tables tied by foreign keys."""
-        return self.sample.format in RELATIONAL
+        return self.form.is_relational
 
     @property
     def is_flat(self) -> bool:
         """Whether the input is one table of which each row is one person."""
-        return self.sample.format in FLAT
+        return self.form.is_rows
 
     @property
     def extent(self) -> str:

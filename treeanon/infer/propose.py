@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treeanon.errors import DataError
+from treeanon.formats import FORMATS
 from treeanon.infer.decide import decide
 from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaves, bare, dotted_name
@@ -155,7 +156,7 @@ def propose(
         return propose_rows(source, format=rows, delimiter=delimiter, record=record, sample=sample, home=Path(home))
     taken = take_sample(source, format=format, record=record, most=sample)
     try:
-        findings = _from_trees(taken) if taken.format == "trees" else _from_documents(taken)
+        findings = _from_trees(taken) if FORMATS[taken.format].names_classes else _from_documents(taken)
     except DataError as problem:
         raise DataError(problem.message, source=str(source), place=problem.place) from None
     if not findings.classes:
@@ -171,7 +172,7 @@ def _from_trees(taken: Sample) -> Findings:
 
 
 def _from_documents(taken: Sample) -> Findings:
-    if taken.format != "xml":
+    if not FORMATS[taken.format].slashed:
         root, kinds = walk_json(taken.records)
         leaves = Leaves(False, dotted_name, kinds).gather(root)
         return _findings(taken, leaves, {})

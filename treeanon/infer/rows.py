@@ -30,8 +30,9 @@ from treeanon.infer.stats import Place, Values
 from treeanon.infer.table_paths import Notes, Way
 from treeanon.infer.tables import MOST_CLASSES
 from treeanon.infer.tables_sample import TablesSample
-from treeanon.io.columns.row_files import OneFile, OneFolder, open_rows
+from treeanon.io.columns.row_files import RowFiles
 from treeanon.io.columns.texts import Unreadable, coded
+from treeanon.io.relational.open import open_rows
 from treeanon.io.sources import STDIN
 from treeanon.schema import FieldPath, Schema, Step
 
@@ -124,7 +125,7 @@ def propose_rows(
 class _Proposal:
     """One file on its way to findings."""
 
-    file: OneFile | OneFolder
+    file: RowFiles
     format: str
     most: int
     home: Path

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from treeanon.errors import DataError, UsageError
-from treeanon.infer.json_sample import json_sample, ndjson_sample, one_json_record
-from treeanon.infer.model import Prefixes, Sample, all_elements
-from treeanon.infer.xml_sample import one_xml_record, xml_sample
-from treeanon.io.registry import FORMATS, DocumentFormat, format_named, format_of_name
+from treeanon.formats import FORMATS, NESTED, Format, the_format
+from treeanon.infer.model import Sample, SampleRequest
+from treeanon.io.interface import format_of_name
 from treeanon.io.relational.file_store import PACKAGE, open_shelf, table_name
 from treeanon.io.relational.urls import is_database
-from treeanon.io.sources import Source, Sources, find_sources
+from treeanon.io.sources import Source, Sources, find_sources, plain_name
 from treeanon.schema import RecordPath, parse_record
-from treeanon.schema.model import FLAT, RELATIONAL
 from treeanon.schema.paths import PathError
 
 _PEEK = 1 << 16
-_SQLITE = b"SQLite format 3\0"
+_MAGIC = 16
 
 
 class _Replayed:
@@ -39,72 +36,81 @@ class _Replayed:
         return taken + self.rest.read() if size < 0 else taken
 
 
+class _Looked(Source):
+    """A source whose first bytes were looked at; they are given again when it is opened."""
+
+    @contextmanager
+    def open(self, advance: Callable[[int], None] | None = None) -> Iterator[BinaryIO]:
+        """Give the bytes, which are decompressed already."""
+        yield self.raw()
+
+
 def take_sample(given: str | Path, *, format: str | None, record: str | None, most: int) -> Sample:
-    """The first records of a file, folder, glob or zip; errors are those of reading."""
-    if format is not None:
-        format_named(format)
-    sources = find_sources(given, format_named(format).endings if format else _all_endings())
+    """Return the first records of a file, folder, glob or zip; errors are those of reading."""
+    form = None if format is None else FORMATS.named(format)
+    sources = find_sources(given, form.endings if form else _all_endings())
     if not sources.collection:
-        return _of_file(sources.items[0], format, record, most)
-    format = format or _most_common(sources)
-    items = [item for item in sources.items if _format_name(item.name) in (format, None) or format == "ndjson"]
-    if format in ("ndjson", "trees"):
-        _refuse_record(format, record)
-        return ndjson_sample(_opened(items), format, most)
-    path = _parsed(record or ".", format)
-    if not path.whole_file:
-        return _records_of_files(items, format, path, most)
-    whole, why = len(items) <= most, "each file is one record"
-    if format == "xml":
-        roots = [one_xml_record(item) for item in items[:most]]
-        return Sample(format, path, roots, whole, why, prefixes=Prefixes(all_elements(roots)))
-    return Sample(format, path, [one_json_record(item) for item in items[:most]], whole, why)
+        return _of_file(sources.items[0], form, record, most)
+    form = form or _most_common(sources)
+    items = tuple(item for item in sources.items if _may_be(item.name, form))
+    return _taken(SampleRequest(form, items, _record_path(record or ".", record, form), most, collection=True))
 
 
 def relational_format(given: str | Path, format: str | None) -> str | None:
-    """The format of an input that is tables tied by foreign keys; None for documents and single files of rows.
+    """Return the format of an input that is tables tied by foreign keys; None for documents and single files of rows.
 
     >>> [relational_format(name, None) for name in ("clinic.sqlite", "env:CLINIC", "patients.xml")]
     ['sqlite', 'database', None]
     """
     if format is not None:
-        return format_named(format).name if format in RELATIONAL else None
-    if is_database(str(given)):
-        return "database"
+        return format if FORMATS.named(format).is_relational else None
     path = Path(given)
-    by_name = _format_name(path.name)
+    found = format_of_name(given if is_database(str(given)) else path.name)
+    by_name = found.name if found is not None and found.is_relational else None
+    if found is not None and found.by_url:
+        return by_name
     try:
         if path.is_dir():
-            return "tables" if _holds_tables(path) else None
+            return _tables_in(path)
         if path.is_file():
             with path.open("rb") as stream:
-                head = stream.read(len(_SQLITE))
-            if head == _SQLITE:
-                return "sqlite"
+                head = stream.read(_MAGIC)
+            by_magic = _of_magic(head)
+            if by_magic is not None and by_magic.is_relational:
+                return by_magic.name
             if head[:2] == b"PK":
-                return "tables" if _holds_tables(path) else None
+                return _tables_in(path)
     except OSError:
-        # reading says what is wrong
-        return by_name if by_name in RELATIONAL else None
-    if by_name == "tables" and path.name != PACKAGE:
+        # Reading says what is wrong.
+        return by_name
+    if found is not None and found.in_folder and path.name not in found.endings:
         return None
-    return by_name if by_name in RELATIONAL else None
+    return by_name
 
 
 def rows_format(given: str | Path, format: str | None) -> str | None:
-    """The format of an input that is one file of rows; None for all others.
+    """Return the format of an input that is one file of rows; None for all others.
 
     >>> [rows_format(name, None) for name in ("people.csv", "people.parquet", "people.tsv.gz", "patients.xml")]
     ['csv', 'parquet', 'csv', None]
     """
     if format is not None:
-        return format_named(format).name if format in FLAT else None
+        return format if FORMATS.named(format).is_rows else None
     path = Path(given)
-    by_name = _format_name(path.name)
-    if by_name is None and path.is_file():
+    found = format_of_name(path.name)
+    if found is None and path.is_file():
         with suppress(OSError), path.open("rb") as stream:
-            return "parquet" if stream.read(4) == b"PAR1" else None
-    return by_name if by_name in FLAT and not path.is_dir() else None
+            found = _of_magic(stream.read(_MAGIC))
+    return found.name if found is not None and found.is_rows and not path.is_dir() else None
+
+
+def _of_magic(head: bytes) -> Format | None:
+    """Return the format whose files begin with these bytes."""
+    return next((form for form in FORMATS.values() if form.magic and head.startswith(form.magic)), None)
+
+
+def _tables_in(path: Path) -> str | None:
+    return the_format("in_folder").name if _holds_tables(path) else None
 
 
 def _holds_tables(path: Path) -> bool:
@@ -113,98 +119,73 @@ def _holds_tables(path: Path) -> bool:
     if shelf.find(PACKAGE) is not None:
         return True
     names = [name.rpartition("/")[2] for name in shelf.names()]
-    documents = sum(isinstance(format_of_name(name), DocumentFormat) for name in names)
+    documents = sum((form := format_of_name(name)) is not None and form.is_document for name in names)
     return sum(table_name(name) is not None for name in names) > documents
 
 
-def _opened(items: list[Source]) -> Iterator[tuple[str, BinaryIO]]:
-    for item in items:
-        with item.open() as stream:
-            yield item.name, stream
-
-
-def _records_of_files(items: list[Source], format: str, path: RecordPath, most: int) -> Sample:
-    records: list[Any] = []
-    whole = True
-    first: Sample | None = None
-    for at, (name, stream) in enumerate(_opened(items)):
-        found = (xml_sample if format == "xml" else json_sample)(stream, name, path, most - len(records))
-        first = first or found
-        records += found.records
-        whole = found.whole and at + 1 == len(items)
-        if len(records) >= most:
-            break
-    assert first is not None
-    prefixes = Prefixes(all_elements(records)) if format == "xml" else None
-    return replace(first, records=records, whole=whole, others=(), prefixes=prefixes)
-
-
-def _of_file(item: Source, format: str | None, record: str | None, most: int) -> Sample:
+def _of_file(item: Source, form: Format | None, record: str | None, most: int) -> Sample:
     with item.open() as raw:
         head = raw.read(_PEEK)
-        stream = cast(BinaryIO, _Replayed(head, raw))
-        format = format or _format_name(item.name) or format_of_content(head)
-        if format is None:
+        source = _Looked(item.name, item.size, lambda: cast(BinaryIO, _Replayed(head, raw)))
+        by_name = format_of_name(item.name)
+        if form is None:
+            form = by_name if by_name is not None and by_name.is_document else _of_content(head)
+        if form is None:
             raise DataError("is neither XML nor JSON by its first bytes; name the format with --from", source=item.name)
-        if format == "json" and record is None and _is_lines(head):
-            format = "ndjson"
-        if format in ("ndjson", "trees"):
-            _refuse_record(format, record)
-            return ndjson_sample([(item.name, stream)], format, most)
-        path = None if record is None else _parsed(record, format)
-        return (xml_sample if format == "xml" else json_sample)(stream, item.name, path, most)
+        lines = FORMATS[form.as_lines] if form.as_lines else None
+        if lines is not None and record is None and lines.function("recognizes")(_start(head)):
+            form = lines
+        return _taken(SampleRequest(form, (source,), _record_path(record, record, form), most))
+
+
+def _taken(request: SampleRequest) -> Sample:
+    sample = request.format.function("sample")(request)
+    assert isinstance(sample, Sample)
+    return sample
 
 
 def format_of_content(head: bytes) -> str | None:
-    """The format that the first bytes of a file speak of.
+    """Return the format that the first bytes of a file speak of.
 
     >>> [format_of_content(head) for head in (b" <a/>", b'{"a": 1}', b'{"a": 1}\\n{"a": 2}', b"a,b")]
     ['xml', 'json', 'ndjson', None]
     """
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<")):
-        return "xml"
-    if _is_lines(text):
-        tree = text.split(b"\n", 1)[0]
-        return "trees" if b'"tree":' in tree and tree.lstrip(b" {").startswith((b'"id"', b'"tree"')) else "ndjson"
-    return "json" if text.startswith((b"{", b"[")) else None
+    found = _of_content(head)
+    return None if found is None else found.name
 
 
-def _is_lines(head: bytes) -> bool:
-    """Whether the first line is a JSON object by itself, and another line follows that begins one."""
-    from treeanon.io.documents.json_records import parse
-
-    first, _, rest = head.lstrip().partition(b"\n")
-    if not first.startswith(b"{") or not rest.lstrip().startswith(b"{"):
-        return False
-    try:
-        parse(first)
-    except DataError:
-        return False
-    return True
+def _of_content(head: bytes) -> Format | None:
+    text = _start(head)
+    able = [form for form in FORMATS.values() if form.recognizes and form.function("recognizes")(text)]
+    # Lines of trees are lines of JSON too: what stands later in the table is more special.
+    return able[-1] if able else None
 
 
-def _format_name(name: str) -> str | None:
-    form = format_of_name(name)
-    return None if form is None else form.name
+def _start(head: bytes) -> bytes:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
+def _may_be(name: str, form: Format) -> bool:
+    """Return whether a file of a collection may be of a format, by its name."""
+    return plain_name(name).endswith(form.endings) or format_of_name(name) is None
 
 
 def _all_endings() -> tuple[str, ...]:
-    return tuple(ending for form in FORMATS.values() if isinstance(form, DocumentFormat) for ending in form.endings)
+    return tuple(ending for form in FORMATS.values() if form.is_document for ending in form.endings)
 
 
-def _most_common(sources: Sources) -> str:
-    names = Counter(_format_name(item.name) or "ndjson" for item in sources.items)
-    return names.most_common(1)[0][0]
+def _most_common(sources: Sources) -> Format:
+    names = Counter(form.name if (form := format_of_name(item.name)) else NESTED for item in sources.items)
+    return FORMATS[names.most_common(1)[0][0]]
 
 
-def _refuse_record(format: str, record: str | None) -> None:
-    if record is not None:
-        raise UsageError(f"--record is not for {format}, where each line is one record")
-
-
-def _parsed(record: str, format: str) -> RecordPath:
+def _record_path(text: str | None, asked: str | None, form: Format) -> RecordPath | None:
+    """Return the record path that a text means; UsageError if one is asked for of a format that has none."""
+    if not form.has_record_path:
+        if asked is not None:
+            raise UsageError(f"--record is not for {form.name}, where {form.no_record}")
+        return None
     try:
-        return parse_record(record, slashed=format == "xml")
+        return None if text is None else parse_record(text, slashed=form.slashed)
     except PathError as problem:
         raise UsageError(f"--record: {problem}") from None

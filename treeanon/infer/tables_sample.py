@@ -37,7 +37,7 @@ class TablesSample:
     def join(self, root: Way, most: int) -> None:
         """Finds the rows of every way, reading nothing but key columns; ways whose keys cannot be compared are left."""
         # how many rows a Parquet file has stands in it
-        count = self.source.read(root.table, [], None if self.source.files == "parquet" else most + 1).num_rows
+        count = self.source.read(root.table, [], None if self.source.by_column else most + 1).num_rows
         if not count:
             why = f"table {root.table!r}, of which each row is one person, holds no row"
             raise DataError(f"{why}; init --record TABLE takes another", source=self.source.name)
@@ -102,7 +102,7 @@ class TablesSample:
         """Columns of a way's rows; those that cannot be read are left out, with the reason."""
         found: dict[str, pa.ChunkedArray] = {}
         names = list(names)
-        size = 1 if self.source.files == "parquet" else _AT_ONCE
+        size = 1 if self.source.by_column else _AT_ONCE
         for at in range(0, len(names), size):
             found |= self.some_columns(way, names[at : at + size])
         return found

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO, cast
 
 from lxml import etree
 
 from treeanon.errors import DataError
 from treeanon.infer.leaves import Kind, Kinds, find_kinds
-from treeanon.infer.model import Prefixes, Sample, all_elements
+from treeanon.infer.model import Prefixes, Sample, SampleRequest, all_elements
 from treeanon.infer.stats import Place
 from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
 from treeanon.io.documents.xml_document import refuse_declarations, safe_parser, xml_error
@@ -26,6 +27,20 @@ _LOOK = 4 << 20
 """So much is looked at before a repeated element is taken for the records."""
 _MOST = 32 << 20
 Tags = tuple[str, ...]
+
+
+def is_xml(text: bytes) -> bool:
+    """Return whether a text begins as XML does, in UTF-8 or UTF-16."""
+    return text.startswith((b"<", b"\xff\xfe<", b"\xfe\xff\0<"))
+
+
+def sample_xml(request: SampleRequest) -> Sample:
+    """Return the first records of XML documents."""
+    if not request.collection:
+        return request.of_documents(xml_sample)
+    is_whole = request.record is not None and request.record.whole_file
+    found = request.of_whole_files(one_xml_record) if is_whole else request.of_documents(xml_sample)
+    return replace(found, prefixes=Prefixes(all_elements(found.records)))
 
 
 def one_xml_record(item: Source) -> etree._Element:

@@ -23,7 +23,6 @@ from treeanon.io.reading import input_format, read
 from treeanon.schema import Schema
 from treeanon.schema.derive import as_released
 from treeanon.schema.load import SchemaLike, schema_of
-from treeanon.schema.model import FLAT
 from treeanon.table import Table
 from treeanon.table.reductions import flatten
 
@@ -99,7 +98,7 @@ class Given:
     def is_rows(self) -> bool:
         """Whether these are rows, one for each person, by the schema, the name of the file or the plain columns."""
         if self.kind == "path":
-            return input_format(self.data, self.schema).name in FLAT
+            return input_format(self.data, self.schema).is_rows
         return self.schema.input.is_flat or (self.kind == "frame" and _in_columns(self.schema))
 
     def read(self, *, rows: bool) -> Forest | Table:

@@ -11,13 +11,14 @@ import orjson
 
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest, ForestBuilder
+from treeanon.formats import NESTED
 from treeanon.io.columns.arrow_stream import DictSource, FrameSource, arrow_of
 from treeanon.io.columns.column_checks import check_asked
 from treeanon.io.columns.frames import frame_like
 from treeanon.io.columns.python_values import value_text
+from treeanon.io.interface import reader_of, writer_of
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import nothing_found
-from treeanon.io.registry import document_format
 from treeanon.io.relational.reading import read_tables, resolved
 from treeanon.io.relational.source import Place, TableInfo
 from treeanon.io.relational.writing import make_tables
@@ -60,13 +61,13 @@ def forest_of_records(
 
 
 def _forest_of_lines(lines: bytes, schema: Schema, name: str, *, show_values: bool, jobs: int) -> Forest:
-    schema = schema.for_format("ndjson")
+    schema = schema.for_format(NESTED)
     builder = ForestBuilder(schema)
     source = Source(name, len(lines), lambda: cast(BinaryIO, BytesIO(lines)))
-    for batch in document_format("ndjson").read([source], schema, ReadOptions(jobs=jobs), builder.report):
+    for batch in reader_of(NESTED)([source], schema, ReadOptions(jobs=jobs), builder.report):
         builder.add(batch)
     if not builder.records:
-        raise DataError(nothing_found(schema, "ndjson"), source=name)
+        raise DataError(nothing_found(schema, NESTED), source=name)
     return builder.finish(show_values=show_values, jobs=jobs)
 
 
@@ -98,7 +99,7 @@ def records_of_forest(forest: Forest, seed: int | None = None) -> list[dict[str,
 
 
 def _texts(forest: Forest, seed: int | None) -> Iterator[str]:
-    texts = document_format("ndjson").texts(forest, forest.schema.for_format("ndjson"))
+    texts = writer_of(NESTED).texts(forest, forest.schema.for_format(NESTED))
     order = shuffled(len(forest), seed)
     for start in range(0, len(order), _AT_ONCE):
         yield from texts.records(forest.take(order[start : start + _AT_ONCE]))
@@ -140,7 +141,7 @@ def nested_of_records(records: Sequence[dict[str, Any]], schema: Schema, like: A
     def struct(fields: Mapping[str, pa.DataType]) -> pa.DataType:
         return pa.struct({**fields, **({MOVED: text} if moved else {})})
 
-    kind = nested_type(schema.for_format("ndjson"), text, array, struct)
+    kind = nested_type(schema.for_format(NESTED), text, array, struct)
     rows = pa.array([_closed(record) for record in records], kind)
     return frame_like(pa.table(rows.flatten(), names=[field.name for field in kind]), like)
 

@@ -13,17 +13,17 @@ from typing import Literal
 
 from treeanon.errors import DataError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
+from treeanon.formats import FORMATS, Format
 from treeanon.io.columns.csv_dialect import given_delimiter
+from treeanon.io.interface import format_of_name, reader_of
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Written
-from treeanon.io.registry import DocumentFormat, Format, document_format, format_named, format_of_name
 from treeanon.io.relational.source import TableSource
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
 from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.load import SchemaLike, schema_of
-from treeanon.schema.model import FLAT, RELATIONAL
 
 _MANY_FILES = 1000
 _FILES_AT_ONCE = 250
@@ -32,12 +32,12 @@ _FILES_AT_ONCE = 250
 def input_format(source: str | Path, schema: Schema, format: str | None = None) -> Format:
     """The format of an input: the one asked for, a trees file by its name, or what the schema says."""
     if format is not None:
-        return format_named(format)
-    by_name = format_of_name(source)
-    kin = RELATIONAL if schema.input.is_relational else FLAT if schema.input.is_flat else ()
-    if by_name is not None and by_name.name in ("trees", *kin):
-        return by_name
-    return format_named(schema.input.format)
+        return FORMATS.named(format)
+    by_name, own = format_of_name(source), schema.input.form
+    if by_name is None:
+        return own
+    are_kin = by_name.kind == own.kind and not own.is_document
+    return by_name if are_kin or by_name.names_classes else own
 
 
 def read(
@@ -72,7 +72,7 @@ def read(
     form = input_format(source, schema, format)
     delimiter = given_delimiter(delimiter, form.name)
     schema = schema.for_format(form.name)
-    if not isinstance(form, DocumentFormat):
+    if not form.is_document:
         options = ReadOptions(on_error, strict, jobs, delimiter)
         return _read_relational(source, form, schema, options, show_values=show_values, progress=progress)
     found = find_sources(source, form.endings)
@@ -84,13 +84,13 @@ def read_back(written: Written, name: str | Path, schema: Schema, format: str, *
     """The forest of what was written as a format, and is to be called `name` if that is as it should be."""
     from treeanon.io.columns.write_rows import delimiter_for
 
-    form = format_named(format)
+    form = FORMATS.named(format)
     called = "standard output" if str(name) == "-" else str(name)
-    if not isinstance(form, DocumentFormat):
+    if not form.is_document:
         # What was written must itself say which keys there are, unless the schema does.
         schema = schema.for_format(form.name)
         schema = replace(schema, input=replace(schema.input, relations=None))
-        delimiter = delimiter_for(name, schema.input.delimiter) if form.name == "csv" else ""
+        delimiter = delimiter_for(name, schema.input.delimiter) if form.delimited else ""
         options = ReadOptions(jobs=jobs, delimiter=delimiter)
         return _read_relational(written, form, schema, options, called=called)
     if not isinstance(written, Path):
@@ -145,7 +145,7 @@ def _read_relational(
 
 
 def _read_found(
-    found: Sources, form: DocumentFormat, schema: Schema, options: ReadOptions, show_values: bool, name: str
+    found: Sources, form: Format, schema: Schema, options: ReadOptions, show_values: bool, name: str
 ) -> Forest:
     builder = ForestBuilder(schema)
     builder.report.files = len(found.items)
@@ -153,7 +153,7 @@ def _read_found(
     if options.jobs > 1 and len(found.items) >= _MANY_FILES:
         _read_in_processes(found, form, schema, options, builder)
     else:
-        for batch in form.read(found.items, schema, options, builder.report):
+        for batch in reader_of(form.name)(found.items, schema, options, builder.report):
             builder.add(batch)
     if not builder.records:
         raise DataError(nothing_found(schema, form.name), source=name)
@@ -174,7 +174,7 @@ def _advance(found: Sources, progress: Progress | None) -> Callable[[int], None]
 
 
 def _read_in_processes(
-    found: Sources, form: DocumentFormat, schema: Schema, options: ReadOptions, builder: ForestBuilder
+    found: Sources, form: Format, schema: Schema, options: ReadOptions, builder: ForestBuilder
 ) -> None:
     """Reads many files, some at a time in each process; the order of records is that of the files."""
     groups = [found.items[i : i + _FILES_AT_ONCE] for i in range(0, len(found.items), _FILES_AT_ONCE)]
@@ -197,7 +197,7 @@ def _read_group(
     group: Sequence[Source], form_name: str, schema: Schema, options: ReadOptions
 ) -> tuple[list[Batch], ReadReport]:
     report = ReadReport()
-    return list(document_format(form_name).read(group, schema, options, report)), report
+    return list(reader_of(form_name)(group, schema, options, report)), report
 
 
 def nothing_found(schema: Schema, form: str) -> str:
@@ -207,7 +207,8 @@ def nothing_found(schema: Schema, form: str) -> str:
         return f"holds no row in its table {record.names[0] if record else ''!r}, of which each row is one person"
     if schema.input.is_flat:
         return "holds no row"
-    if form in ("ndjson", "trees") or record is None or record.whole_file:
+    read = FORMATS.named(form)
+    if not read.has_record_path or record is None or record.whole_file:
         return "holds no record"
-    joint = "/" if form == "xml" else "."
+    joint = "/" if read.slashed else "."
     return f"holds no record at {joint.join(record.names) or 'the top'}; check the record path of the schema"

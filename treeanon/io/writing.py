@@ -11,14 +11,14 @@ import numpy as np
 from treeanon.arrays import Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
+from treeanon.formats import FORMATS, Format, the_format
+from treeanon.io.interface import Document, RecordTexts, format_of_name, writer_of
 from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import Check, open_folder, open_output
-from treeanon.io.registry import FORMATS, Document, DocumentFormat, Format, RecordTexts, format_named, format_of_name
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import plain_name
 from treeanon.progress import Progress
 from treeanon.schema import Schema
-from treeanon.schema.model import FLAT
 
 _AT_ONCE = 20_000
 _PART_RECORDS = 100_000
@@ -54,7 +54,7 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
     """The format of an output: the one asked for, what its name means, or the input's."""
     refuse_other_urls(str(target))
     if format is not None:
-        return format_named(format)
+        return FORMATS.named(format)
     if schema.input.is_relational:
         found = _relational_format(target, schema)
         if found is not None:
@@ -67,13 +67,13 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
     if found is None and ending not in ("", ".zip") and not whole_file and not os.path.isdir(target):  # noqa: PTH112
         known = ", ".join(sorted({one for form in FORMATS.values() for one in form.endings if one.startswith(".")}))
         raise UsageError(f"{target}: no format has the ending {ending}; name one (--to), or end in {known}")
-    return found or format_named(schema.input.format)
+    return found or schema.input.form
 
 
 def _relational_format(target: str | Path, schema: Schema) -> Format | None:
     """What a target means where tables were read: a folder or zip of tables, a file like the input, a database."""
     named = format_of_name(target)
-    if named is not None and named.name in FLAT:
+    if named is not None and named.is_rows:
         raise UsageError(
             f"{target}: several tables go to a folder (name it, with / at the end) or a .zip; `treeanon flatten` makes"
             " one table of them"
@@ -82,10 +82,11 @@ def _relational_format(target: str | Path, schema: Schema) -> Format | None:
         return named
     name = str(target)
     if name.endswith(("/", ".zip")) or os.path.isdir(name):  # noqa: PTH112 - which never raises
-        return FORMATS["tables"]
+        return the_format("in_folder")
     if Path(plain_name(name)).suffix:
         return None
-    return FORMATS["sqlite" if schema.input.format == "sqlite" else "tables"]
+    read = schema.input.form
+    return the_format("in_folder") if read.by_url or read.in_folder else read
 
 
 def write(
@@ -115,14 +116,15 @@ def write(
     """
     form = output_format(target, forest.schema, format)
     schema = forest.schema.for_format(form.name)
-    if not isinstance(form, DocumentFormat):
+    if not form.is_document:
         if schema.input.is_flat:
             from treeanon.io.columns.rows import write_forest as put
         else:
             from treeanon.io.relational.writing import write_tables as put
         put(forest, target, schema, random_orders(seed), force=force, progress=progress, check=check)
         return
-    texts, document = form.texts(forest, schema), form.document(schema)
+    writer = writer_of(form.name)
+    texts, document = writer.texts(forest, schema), writer.document(schema)
     order = shuffled(len(forest), seed)
 
     def chunks() -> Iterator[list[str]]:
@@ -133,7 +135,7 @@ def write(
                 progress(start + len(chosen), len(order))
 
     ending = form.endings[0]
-    whole_file = form.name in ("json", "xml") and schema.input.record is not None and schema.input.record.whole_file
+    whole_file = schema.input.whole_file
     is_file = str(target) == "-" or _names_a_file(target, form)
     if whole_file and not (len(forest) == 1 and is_file):
         if format_of_name(target) is not None:

@@ -16,6 +16,7 @@ import numpy as np
 from treeanon.algorithms.table.partition import Partition
 from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.formats import ROWS
 from treeanon.io.columns.frames import to_frame_like
 from treeanon.io.columns.permuted_files import files_of, read_permuted, write_permuted
 from treeanon.io.output import Written
@@ -67,7 +68,7 @@ class PermutedRelease:
         self,
         target: str | Path,
         *,
-        files: str = "csv",
+        files: str = ROWS,
         force: bool = False,
         seed: int | None = None,
         progress: Progress | None = None,
@@ -93,7 +94,7 @@ class PermutedRelease:
         assert isinstance(written, Path)
         columns = (*(c for c in self.records.columns if c.name != self.made.group), self.made.sensitive)
         try:
-            again = read_permuted(written, released_schema(columns, "csv"), called=name)
+            again = read_permuted(written, released_schema(columns, ROWS), called=name)
             same = again.records == self.records and again.values == self.values
             verdict = verify_permuted(again, self.models)
         except (DataError, HierarchyError) as problem:

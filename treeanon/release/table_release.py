@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treeanon.algorithms.table.result import Result
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
+from treeanon.formats import FORMATS
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.columns.frames import to_frame_like
 from treeanon.io.columns.read_table import read_table
@@ -69,7 +70,7 @@ class TableRelease:
         """
         form = table_format(target, format)
         asked = self.delimiter if delimiter is None else given_delimiter(delimiter, form)
-        between = delimiter_for(target, asked) if form == "csv" else ""
+        between = delimiter_for(target, asked) if FORMATS[form].delimited else ""
         verdicts: list[TableVerdict | FreeformVerdict] = []
 
         def check(written: Written) -> None:

@@ -8,8 +8,8 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
+from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Flat
-from treeanon.schema.model import FLAT, FORMATS, RELATIONAL
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 from treeanon.schema.relational import nested
 
@@ -23,59 +23,61 @@ def derive(schema: Schema, name: str) -> Schema:
     Attributes and texts of XML become fields of JSON, fields become elements; arrays directly in arrays get an
     element `item`. Names that the other format does not allow are changed; all stay apart.
     """
-    source = schema.input.format
-    if name not in FORMATS:
-        raise UsageError(f"there is no format {name!r}; there is: {', '.join(FORMATS)}")
-    if name in (source, "trees"):
+    source, wanted = schema.input.form, FORMATS.named(name)
+    if wanted is source or wanted.names_classes:
         return schema
-    if name in RELATIONAL:
-        if source not in RELATIONAL:
-            raise UsageError(f"only what is read from tables can be written as tables; this schema reads {source}")
+    if wanted.is_relational:
+        if not source.is_relational:
+            raise UsageError(f"only what is read from tables can be written as tables; this schema reads {source.name}")
         return replace(schema, input=replace(schema.input, format=name))
-    if name in FLAT:
-        if source not in FLAT:
-            what = f"only rows of {' and '.join(FLAT)} are written as {name}; this schema reads {source}"
+    if wanted.is_rows:
+        if not source.is_rows:
+            what = (
+                f"only rows of {' and '.join(names_of('rows'))} are written as {name}; this schema reads {source.name}"
+            )
             raise UsageError(f"{what}, of which `treeanon flatten` makes rows")
         return replace(schema, input=replace(schema.input, format=name))
-    if source in FLAT:
+    if source.is_rows:
         schema = replace(schema, input=replace(schema.input, delimiter=""))
-    if source in RELATIONAL:
+    if source.is_relational:
         schema = nested(schema)
-        source = schema.input.format
-        if name == source:
+        source = schema.input.form
+        if wanted is source:
             return schema
-    if source == "trees" and any(spec.path is None for spec in schema.classes if spec.published):
-        schema = _with_paths(schema, slashed=name == "xml")
-    elif name == "xml":
+    if source.names_classes and any(spec.path is None for spec in schema.classes if spec.published):
+        schema = _with_paths(schema, slashed=wanted.slashed)
+    elif wanted.slashed and not source.slashed:
         schema = _to_slashed(schema)
-    elif source == "xml":
+    elif source.slashed and not wanted.slashed:
         schema = _to_dotted(schema)
-    record = _record(schema.input.record, source, name)
-    namespaces = schema.input.namespaces if name == "xml" == source else {}
+    record = _record(schema.input.record, source, wanted)
+    namespaces = schema.input.namespaces if wanted.slashed and source.slashed else {}
     return replace(schema, input=replace(schema.input, format=name, record=record, namespaces=namespaces))
 
 
-def for_trees(schema: Schema) -> Schema:
-    """The schema that says "trees" itself; its paths, in dotted form, tell how to write the trees as JSON again.
+def for_trees(schema: Schema, name: str) -> Schema:
+    """Return the schema of a format that names its classes itself; its dotted paths say how to write JSON again.
 
     Reading a trees file by its name needs no other schema than the input's.
     """
-    is_dotted = schema.input.format != "xml" and not schema.input.is_relational
-    dotted = schema if is_dotted else derive(schema, "ndjson")
-    return replace(dotted, input=replace(dotted.input, format="trees", record=None, namespaces={}))
+    is_dotted = not schema.input.slashed and not schema.input.is_relational
+    dotted = schema if is_dotted else derive(schema, NESTED)
+    return replace(dotted, input=replace(dotted.input, format=name, record=None, namespaces={}))
 
 
-def _record(record: RecordPath | None, source: str, name: str) -> RecordPath | None:
-    if name == "ndjson":
+def _record(record: RecordPath | None, source: Format, wanted: Format) -> RecordPath | None:
+    if not wanted.has_record_path:
         return None
     if record is not None and record.whole_file:
         return RecordPath((), False)
-    if name == "xml":
+    if record is not None and record.names and wanted.slashed and source.slashed:
+        return record
+    if wanted.slashed:
         outer = tuple(xml_name(n) for n in record.names) if record is not None and record.names else ("records",)
         return RecordPath((*outer, "record"), True)
     if record is None:
         return RecordPath(("records",), True)
-    return RecordPath((record.names[0],), True) if source == "xml" else record
+    return RecordPath((record.names[0],), True) if source.slashed else record
 
 
 def xml_name(text: str) -> str:

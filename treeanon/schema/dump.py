@@ -39,7 +39,7 @@ def dump_schema(schema: Schema) -> str:
     path = "visits[].name"
     under = "/"
     """
-    slashed = schema.input.format == "xml"
+    slashed = schema.input.slashed
     tables = ["version = 1\n", "[input]\n" + _pairs(_input_items(schema.input, slashed=slashed))]
     if schema.input.namespaces:
         tables.append("[input.namespaces]\n" + _pairs(iter(schema.input.namespaces.items())))

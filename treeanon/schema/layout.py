@@ -141,7 +141,7 @@ class _Compiler:
     """Turns declared classes into containers and a class tree; collects every problem on its way."""
 
     def __init__(self, schema: Schema) -> None:
-        self.slashed = schema.input.format == "xml"
+        self.slashed = schema.input.slashed
         self.published = [spec for spec in schema.classes if spec.published]
         self.index = {spec.name: i for i, spec in enumerate(self.published)}
         self.hidden = {spec.name: spec for spec in schema.classes if not spec.published}

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from treeanon.errors import FileError, HierarchyError, Problem, SchemaError, UsageError
+from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
-    FLAT,
-    FORMATS,
     ON_UNKNOWN,
-    RELATIONAL,
     ROLES,
     TYPES,
     ClassSpec,
@@ -41,12 +39,6 @@ TOP_KEYS = ("version", "input", "class")
 INPUT_KEYS = ("format", "record", "namespaces", "key")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym")
 
-_RECORD_EXAMPLES = {"json": 'record = "patients[]"', "xml": 'record = "patients/patient"'} | dict.fromkeys(
-    RELATIONAL, 'record = "patient", the table of which each row is one person'
-)
-_NO_RECORD = {"ndjson": "each line is one person", "trees": "each line is one record"} | dict.fromkeys(
-    FLAT, "each row is one person"
-)
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 
 T = TypeVar("T", bound=str)
@@ -128,6 +120,12 @@ def _all_names(path: FieldPath) -> list[str]:
     return [name for name in (*names, path.attribute) if name is not None]
 
 
+def _path_example(form: Format | None) -> str:
+    if form is None or form.is_document:
+        return "visit[]/@hospital" if form is not None and form.slashed else "visits[].hospital"
+    return "hospital" if form.is_rows else "visit.hospital"
+
+
 class _Loader:
     """Goes through one document; whatever is wrong is noted and replaced by something harmless."""
 
@@ -138,7 +136,7 @@ class _Loader:
         names = (table.get("name") if isinstance(table, dict) else None for table in self.tables)
         self.names = tuple(name if isinstance(name, str) and name else None for name in names)
         self.trouble = Trouble(source, find_places(text), self.names)
-        self.format: str | None = None
+        self.form: Format | None = None
         self.prefixes: Collection[str] | None = ()
         self.unsure: set[int] = set()
 
@@ -160,26 +158,27 @@ class _Loader:
             wrong = "is missing; write" if table is None else "must be a table:"
             self.trouble.add(f'{wrong} [input] and in it, for instance, format = "json"', "input")
             return InputSpec()
-        self.format = self.read_format(table.get("format"))
+        self.form = self.read_format(table.get("format"))
         self.trouble.unknown_keys(table, INPUT_KEYS, "[input]", "input")
         namespaces = self.read_namespaces(table.get("namespaces"))
         record = self.read_record(table.get("record"))
-        return InputSpec(self.format or "ndjson", record, namespaces, self.read_keys(table.get("key")))
+        return InputSpec(self.form.name if self.form else NESTED, record, namespaces, self.read_keys(table.get("key")))
 
-    def read_format(self, name: object) -> str | None:
-        where, readable = ("input", "format"), ", ".join(FORMATS)
-        if name in FORMATS:
-            return str(name)
+    def read_format(self, name: object) -> Format | None:
+        where = ("input", "format")
+        if isinstance(name, str) and name in FORMATS:
+            return FORMATS[name]
         if name is None:
-            self.trouble.add(f"is missing; it is one of: {readable}", *where)
+            self.trouble.add(f"is missing; it is one of: {', '.join(FORMATS)}", *where)
         else:
-            self.trouble.not_among(name, FORMATS, *where)
+            self.trouble.not_among(name, tuple(FORMATS), *where)
         return None
 
     def read_namespaces(self, declared: Any) -> dict[str, str]:
         where = ("input", "namespaces")
-        if declared is not None and self.format not in (None, "xml"):
-            self.trouble.add(f"is only for format xml, not for {self.format}", *where)
+        if declared is not None and self.form is not None and not self.form.slashed:
+            able = ", ".join(form.name for form in FORMATS.values() if form.slashed)
+            self.trouble.add(f"is only for format {able}, not for {self.form.name}", *where)
         elif declared is not None and not isinstance(declared, dict):
             self.trouble.add('must be a table of prefixes, such as { h = "urn:hl7-org:v3" }', *where)
             self.prefixes = None
@@ -201,8 +200,9 @@ class _Loader:
         where = ("input", "key")
         if declared is None:
             return ()
-        if self.format not in (None, *RELATIONAL):
-            self.trouble.add(f"is only for tables ({', '.join(RELATIONAL)}), not for {self.format}", *where)
+        if self.form is not None and not self.form.is_relational:
+            able = ", ".join(names_of("relational"))
+            self.trouble.add(f"is only for tables ({able}), not for {self.form.name}", *where)
             return ()
         if not isinstance(declared, list):
             self.trouble.add('must be a list: key = ["orders.custkey -> customer.custkey"]', *where)
@@ -217,16 +217,18 @@ class _Loader:
 
     def read_record(self, text: object) -> RecordPath | None:
         where = ("input", "record")
-        if self.format in _NO_RECORD and text is not None:
-            self.trouble.add(f"is not for format {self.format}, where {_NO_RECORD[self.format]}", *where)
-        if self.format is None or self.format in _NO_RECORD:
+        form = self.form
+        if form is not None and not form.has_record_path and text is not None:
+            self.trouble.add(f"is not for format {form.name}, where {form.no_record}", *where)
+        if form is None or not form.has_record_path:
             return None
         if not isinstance(text, str):
             wrong = "is missing" if text is None else "must be a string"
-            self.trouble.add(f"{wrong}; for example {_RECORD_EXAMPLES[self.format]}", *where)
+            more = ", the table of which each row is one person" if form.is_relational else ""
+            self.trouble.add(f'{wrong}; for example record = "{form.record}"{more}', *where)
             return None
         try:
-            record = parse_root(text) if self.format in RELATIONAL else parse_record(text, slashed=self.format == "xml")
+            record = parse_root(text) if form.is_relational else parse_record(text, slashed=form.slashed)
         except PathError as error:
             self.trouble.add(str(error), *where)
             return None
@@ -236,7 +238,7 @@ class _Loader:
     def check_names(self, names: Collection[str], *where: str | int) -> None:
         """Note names that are ours or, in XML, that are none or lack the declaration of their prefix."""
         wrong = [f"{MOVED!r} is reserved for what treeanon writes"] if MOVED in names else []
-        for name in names if self.format == "xml" and not wrong else ():
+        for name in names if self.form is not None and self.form.slashed and not wrong else ():
             prefix = name.partition(":")[0] if ":" in name else ""
             if not all(XML_NAME.fullmatch(part) for part in name.split(":", 1)):
                 wrong.append(f"{name!r} is not the name of an element or attribute")
@@ -264,9 +266,9 @@ class _Loader:
         under, pseudonym = table.get("under"), table.get("pseudonym", False)
         if under is not None and not (isinstance(under, str) and under):
             self.trouble.add('must be the name of a class, or "/" for the root', *where, "under")
-        elif under is not None and self.format in FLAT:
+        elif under is not None and self.form is not None and self.form.is_rows:
             self.trouble.add(
-                f"is not for format {self.format}: a row is flat, no class lies under another", *where, "under"
+                f"is not for format {self.form.name}: a row is flat, no class lies under another", *where, "under"
             )
             under = None
         if not isinstance(pseudonym, bool):
@@ -308,22 +310,20 @@ class _Loader:
         return None
 
     def read_path(self, text: object, *where: str | int) -> FieldPath | None:
-        if text is None and self.format in (None, "trees"):
+        form = self.form
+        if text is None and (form is None or form.names_classes):
             return None
-        slashed = self.format == "xml"
         if not isinstance(text, str):
             wrong = "is missing" if text is None else "must be a string"
-            example = "visit[]/@hospital" if slashed else "visits[].hospital"
-            example = "visit.hospital" if self.format in RELATIONAL else "hospital" if self.format in FLAT else example
-            self.trouble.add(f'{wrong}; for example path = "{example}"', *where)
+            self.trouble.add(f'{wrong}; for example path = "{_path_example(form)}"', *where)
             return None
         # Without a format nobody knows whether paths have dots or slashes.
-        if self.format is None:
+        if form is None:
             return None
         try:
-            if self.format in FLAT:
+            if form.is_rows:
                 return parse_column(text)
-            path = parse_path(text, slashed=slashed, keyed=self.format in RELATIONAL)
+            path = parse_path(text, slashed=form.slashed, keyed=form.is_relational)
         except PathError as error:
             self.trouble.add(str(error), *where)
             return None

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from treeanon.formats import FORMATS, NESTED, Format
 from treeanon.hierarchy import Builder, Flat, Hierarchy
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.paths import FieldPath, RecordPath
@@ -20,10 +21,6 @@ ValueType = Literal["text", "integer", "number", "date"]
 
 ROLES: tuple[Role, ...] = ("quasi", "sensitive", "identifier", "keep", "drop")
 TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
-DOCUMENTS = ("json", "ndjson", "xml", "trees")
-FLAT = ("csv", "parquet")
-RELATIONAL = ("tables", "sqlite", "database")
-FORMATS = (*DOCUMENTS, *FLAT, *RELATIONAL)
 ON_UNKNOWN = ("error", "suppress")
 
 
@@ -89,7 +86,7 @@ class InputSpec:
     of a file of rows the `delimiter` that its header was found to have, which is no key of schemas.
     """
 
-    format: str = "ndjson"
+    format: str = NESTED
     record: RecordPath | None = None
     namespaces: Mapping[str, str] = field(default_factory=dict)
     keys: tuple[ForeignKey, ...] = ()
@@ -97,14 +94,29 @@ class InputSpec:
     delimiter: str = ""
 
     @property
+    def form(self) -> Format:
+        """The format's entry in the table of formats."""
+        return FORMATS.named(self.format)
+
+    @property
     def is_flat(self) -> bool:
         """Whether the input is one table of which each row is one person."""
-        return self.format in FLAT
+        return self.form.is_rows
 
     @property
     def is_relational(self) -> bool:
         """Whether the input is tables tied by foreign keys."""
-        return self.format in RELATIONAL
+        return self.form.is_relational
+
+    @property
+    def slashed(self) -> bool:
+        """Whether paths are those of XML."""
+        return self.form.slashed
+
+    @property
+    def whole_file(self) -> bool:
+        """Whether every file of documents is one record."""
+        return self.form.is_document and self.record is not None and self.record.whole_file
 
 
 @dataclass(frozen=True, eq=False)

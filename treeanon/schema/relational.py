@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from treeanon.errors import Problem, SchemaError
+from treeanon.formats import NESTED
 from treeanon.schema.keys import ForeignKey, name_text
 from treeanon.schema.model import ClassSpec, Link, Relations, Schema
 from treeanon.schema.paths import FieldPath, Step
@@ -83,7 +84,7 @@ def nested(schema: Schema) -> Schema:
         return replace(spec, path=FieldPath(tuple(steps)))
 
     resolved = schema if schema.input.relations is not None else resolve(schema)
-    source = replace(schema.input, format="ndjson", record=None, keys=(), relations=None)
+    source = replace(schema.input, format=NESTED, record=None, keys=(), relations=None)
     return replace(resolved, input=source, classes=tuple(plain(spec) for spec in resolved.classes))
 
 

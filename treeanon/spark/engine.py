@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import UsageError
+from treeanon.formats import NESTED
 from treeanon.io.options import ReadOptions
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest, table_request_of
 from treeanon.release.tree_request import Request, request_of
 from treeanon.schema import Schema
-from treeanon.spark.forms import FORMS, TABLES, Form, InputForm, source_form, target_form
+from treeanon.spark.forms import TABLES, Form, InputForm, form_of, source_form, target_form
 from treeanon.spark.interface import DistributedRelease, Job, Notify
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_frame
 from treeanon.spark.reading import Dataset, read_dataset
@@ -57,7 +58,7 @@ class SparkEngine:
                     tables = lines.tables or job.schema
                     verdict = write_tables(dataset, solved, target, job.schema, tables, request.seed, notify)
                 else:
-                    verdict = _written(dataset, solved, target, FORMS[form.name], request.seed, notify)
+                    verdict = _written(dataset, solved, target, form_of(form.name), request.seed, notify)
                 return _published(dataset, solved, verdict)
 
     def publish_rows(self, job: Job, request: TableRequest, notify: Notify | None = None) -> TableRelease:
@@ -100,17 +101,15 @@ def anonymize_frame(
     """
     notify = notify or Notifier(None, lambda done, total: None)
     check_request(request, schema)
-    form = FORMS["ndjson"]
+    form = form_of(NESTED)
     with (
         prepared(_session_of(frame)),
         closing(_lines_of(frame, schema)) as lines,
-        kept(read_dataset(lines, lines.schema or schema.for_format("ndjson"), ReadOptions())) as dataset,
+        kept(read_dataset(lines, lines.schema or schema.for_format(NESTED), ReadOptions())) as dataset,
     ):
         solved = solve(dataset, request, notify, sample, notify.progress)
         notify("writing")
-        found = shuffled(
-            published_texts(dataset, solved.recipe, "ndjson", dataset.schema, request.seed), dataset.records
-        )
+        found = shuffled(published_texts(dataset, solved.recipe, NESTED, dataset.schema, request.seed), dataset.records)
         rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
         notify("checking what was written")
         verdict = verify_written(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)

@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
+from treeanon.formats import FORMATS, NESTED
+from treeanon.io.interface import format_of_name
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format
-from treeanon.io.registry import format_of_name
 from treeanon.schema import Schema
-from treeanon.schema.model import FLAT, RELATIONAL
 from treeanon.spark.interface import Job
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_files, lines_of_frame
 from treeanon.spark.relational_read.reading import lines_of_folder
@@ -64,8 +64,8 @@ def _read_lines(spark: SparkSession, source: str, schema: Schema, options: ReadO
     return lines_of_files(spark, source, form)
 
 
-def _read_xml(spark: SparkSession, source: str, schema: Schema, options: ReadOptions) -> Lines:
-    return ranges_of_files(spark, source, schema)
+def _read_ranges(spark: SparkSession, source: str, schema: Schema, options: ReadOptions, form: str) -> Lines:
+    return ranges_of_files(spark, source, schema, form)
 
 
 def _read_parquet(spark: SparkSession, source: str, schema: Schema, options: ReadOptions) -> Lines:
@@ -77,34 +77,43 @@ def _save_parquet(lines: DataFrame, schema: Schema, place: str) -> None:
     frame_of_lines(lines, schema).write.parquet(place)
 
 
-FORMS = {
-    form.name: form
-    for form in (
-        Form("ndjson", "ndjson", partial(_read_lines, form="ndjson"), ".ndjson", _plain, _save_text),
-        Form("trees", "trees", partial(_read_lines, form="trees"), ".trees.jsonl", _numbered, _save_text),
-        Form("xml", "xml", _read_xml, ".xml", _plain, save_documents),
-        Form("parquet", "ndjson", _read_parquet, ".parquet", _plain, _save_parquet),
-    )
-}
+def form_of(name: str) -> Form:
+    """Return how Spark reads and writes records in a format, by what the table of formats says of it."""
+    form = FORMATS[name]
+    ending = form.endings[0]
+    if form.spark == "ranges":
+        save = partial(save_documents, form=name)
+        return Form(name, name, partial(_read_ranges, form=name), ending, _plain, save)
+    if form.spark == "columns":
+        return Form(name, NESTED, _read_parquet, ending, _plain, _save_parquet)
+    lines = _numbered if form.spark == "numbered lines" else _plain
+    return Form(name, name, partial(_read_lines, form=name), ending, lines, _save_text)
 
-TABLES = InputForm("tables", "ndjson", lines_of_folder)
+
+def form_names() -> list[str]:
+    """Return the names of the formats in which Spark reads and writes records."""
+    able = [form for form in FORMATS.values() if form.spark and (form.is_document or form.spark == "columns")]
+    return [form.name for form in able]
+
+
+TABLES = InputForm("tables", NESTED, lines_of_folder)
 """Relational tables, whose texts are documents with a schema of their own."""
 
 
 def source_form(job: Job) -> InputForm:
     """Return the format of a job's input: the requested one, Parquet by file name, or that of the schema."""
     name = job.source_format
-    if name is None and not job.schema.input.is_relational and _is_parquet(job.source):
-        name = "parquet"
-    name = name or input_format(job.source, job.schema).name
-    if name in RELATIONAL and name != TABLES.name:
+    if name is None and not job.schema.input.is_relational:
+        name = _columns_of(job.source)
+    form = FORMATS.named(name) if name else input_format(job.source, job.schema)
+    if form.spark == "folder":
+        return TABLES
+    if form.is_relational:
         raise UsageError(
             f"engine spark reads relational tables from folders of CSV, TSV or Parquet: `treeanon convert` makes"
-            f" such a folder of {name}"
+            f" such a folder of {form.name}"
         )
-    if name == TABLES.name:
-        return TABLES
-    return _form_named(name, job.schema)
+    return _form_named(form.name, job.schema)
 
 
 def target_form(job: Job, source: InputForm) -> InputForm:
@@ -114,24 +123,27 @@ def target_form(job: Job, source: InputForm) -> InputForm:
         return _checked(source, job.schema)
     if name is None:
         meant = format_of_name(job.target)
-        name = "parquet" if _is_parquet(job.target) else meant.name if meant is not None else None
-    if source is TABLES and (name in (None, TABLES.name) or (job.target_format is None and name in FLAT)):
+        name = _columns_of(job.target) or (meant.name if meant is not None else None)
+    are_rows = name is not None and job.target_format is None and FORMATS[name].is_rows
+    if source is TABLES and (name in (None, TABLES.name) or are_rows):
         return TABLES
     return _checked(_form_named(name or "", job.schema), job.schema)
 
 
 def _form_named(name: str, schema: Schema) -> Form:
-    if name not in FORMS or schema.input.is_flat:
-        raise UsageError(f"engine spark reads and writes records as {', '.join(FORMS)}, and folders of tables")
-    return FORMS[name]
+    able = form_names()
+    if name not in able or schema.input.is_flat:
+        raise UsageError(f"engine spark reads and writes records as {', '.join(able)}, and folders of tables")
+    return form_of(name)
 
 
 def _checked(form: Form, schema: Schema) -> Form:
-    record = schema.input.record
-    if form.name == "xml" and record is not None and record.whole_file:
+    if FORMATS[form.name].has_record_path and schema.input.whole_file:
         raise UsageError("engine spark cannot write one file per person; choose another format, such as --to ndjson")
     return form
 
 
-def _is_parquet(place: str) -> bool:
-    return place.rstrip("/").endswith(".parquet")
+def _columns_of(place: str) -> str | None:
+    """Return the format of columns that the name of a file or folder means, if any."""
+    able = (form for form in FORMATS.values() if form.spark == "columns")
+    return next((form.name for form in able if place.rstrip("/").endswith(form.endings)), None)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from treeanon.errors import UsageError
 from treeanon.forest import ReadReport
+from treeanon.formats import FORMATS, NESTED
 from treeanon.io.memory import nested_type
 from treeanon.schema import Schema
 from treeanon.schema.layout import MOVED
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
 LINES = "file long, start long, line binary"
 """A record's text, the number of its file, and the offset of the block that it was read from."""
 
-ENDINGS = {"ndjson": "{ndjson,jsonl}", "trees": "trees.jsonl", "csv": "{csv,tsv}"}
-
 
 @dataclass(frozen=True)
 class Lines:
-    """The texts of records in a form that a reader takes: `ndjson`, `trees`, or `xml` (ranges of files).
+    """The texts of records in a format that a reader takes; those of XML are ranges of files.
 
     Texts joined from tables have the `schema` by which they are read, the schema of the `tables` with its keys, and the
     `report` of what was left out; `close` unpersists the frames in `kept`.
@@ -54,7 +53,7 @@ class Lines:
 
     def place(self, file: int, start: int, line: int, place: str) -> tuple[str, str]:
         """Return source and place of a record for an error: the line of its file, or the row of its partition."""
-        if self.form == "xml":
+        if FORMATS[self.form].spark == "ranges":
             return self.files[file], place
         if file not in self.files:
             return self.name, f"partition {start + 1}, record {line}"
@@ -72,12 +71,12 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
 
     reader = spark.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
     if is_folder(spark, source):
-        reader = reader.option("pathGlobFilter", f"*.{ENDINGS[form]}{{,.gz,.zst}}")
+        reader = reader.option("pathGlobFilter", f"*.{_endings(form)}{{,.gz,.zst}}")
     with spark_failures(source):
         texts = reader.text(source)
         names = texts.inputFiles()
         if not names:
-            raise UsageError(f"{source}: no file in it ends in {ENDINGS[form]} (optionally followed by .gz or .zst)")
+            raise UsageError(f"{source}: no file in it ends in {_endings(form)} (optionally followed by .gz or .zst)")
         frame = texts.select(
             f.xxhash64(f.col("_metadata.file_path")).alias("file"),
             f.col("_metadata.file_block_start").alias("start"),
@@ -88,6 +87,12 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
         paths = spark.createDataFrame([(name,) for name in sorted(known)], "name string")
         numbered = paths.select(f.xxhash64("name").alias("file"), "name").collect()
     return Lines(frame, source, form, {row["file"]: _plain(row["name"]) for row in numbered})
+
+
+def _endings(form: str) -> str:
+    """Return a pattern of the endings of a format's files."""
+    endings = [ending.removeprefix(".") for ending in FORMATS[form].endings]
+    return endings[0] if len(endings) == 1 else f"{{{','.join(endings)}}}"
 
 
 def is_folder(spark: SparkSession, source: str) -> bool:
@@ -115,7 +120,7 @@ def lines_of_frame(frame: DataFrame, name: str = "the dataframe") -> Lines:
     if f'"{MOVED}"' in frame.schema.json():
         texts = with_moved(texts)
     where = (f.lit(-1).cast("long").alias("file"), f.spark_partition_id().cast("long").alias("start"))
-    return Lines(texts.select(*where, f.col("text").cast("binary").alias("line")), name, "ndjson")
+    return Lines(texts.select(*where, f.col("text").cast("binary").alias("line")), name, NESTED)
 
 
 def with_moved(texts: DataFrame) -> DataFrame:

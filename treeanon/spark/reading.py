@@ -23,13 +23,14 @@ from treeanon.errors import DataError
 from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
 from treeanon.forest.report import Dropped
+from treeanon.formats import FORMATS
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.builders import Flat
 from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.number_texts import NumberTexts
+from treeanon.io.interface import reader_of
 from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
 from treeanon.io.reading import nothing_found
-from treeanon.io.registry import document_format
 from treeanon.io.sources import Source
 from treeanon.schema import Schema
 from treeanon.spark.lines import Lines
@@ -229,7 +230,7 @@ def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the records of a partition as rows of BLOCKS."""
-    for batch in few_at_once(batches) if form == "xml" else batches:
+    for batch in few_at_once(batches) if FORMATS[form].spark == "ranges" else batches:
         builder = ForestBuilder(schema.value)
         for _, _, texts in blocks_of_batch(batch):
             _read(builder, texts, form, options)
@@ -256,13 +257,13 @@ def blocks_of_batch(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[byte
 
 def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
     """Read lines as if they were a file, or ranges of files."""
-    if form == "xml":
-        read_pieces(builder, texts, options)
+    if FORMATS[form].spark == "ranges":
+        read_pieces(builder, texts, form, options)
         return
     for number, text in enumerate(texts, start=1):
         if len(text) > MAX_RECORD_BYTES:
             raise DataError(f"a line is longer than {MAX_RECORD_BYTES >> 20} MB", place=f"line {number}")
     block = b"\n".join(texts) + b"\n"
     source = Source("lines", len(block), lambda: cast(BinaryIO, io.BytesIO(block)))
-    for batch in document_format(form).read([source], builder.schema, options, builder.report):
+    for batch in reader_of(form)([source], builder.schema, options, builder.report):
         builder.add(batch)

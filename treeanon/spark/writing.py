@@ -18,8 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from treeanon.errors import FileError
+from treeanon.io.interface import writer_of
 from treeanon.io.output import is_part
-from treeanon.io.registry import document_format
 from treeanon.schema import Schema
 from treeanon.spark.reading import Dataset, broadcast_schema, classes_of
 from treeanon.spark.recipe import Recipe
@@ -69,7 +69,7 @@ def _texts(batches: Batches, broadcast: Any, form: str, shared: Any, secret: byt
     classes = classes_of(schema)
     for number, found in enumerate(broadcast.after(batches)):
         after = replace(found, schema=schema, classes=classes)
-        written = document_format(form).texts(after, schema).records(after)
+        written = writer_of(form).texts(after, schema).records(after)
         yield batch_of(TEXTS, random_places(secret, number, len(after)).view(np.int64), written)
 
 

@@ -17,8 +17,8 @@ import pyarrow as pa
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.forest import ForestBuilder
 from treeanon.io.documents.xml_ranges import WHOLE, Range, range_source, ranges_of
+from treeanon.io.interface import reader_of, writer_of
 from treeanon.io.options import ReadOptions
-from treeanon.io.registry import document_format
 from treeanon.io.sources import COMPRESSED, plain_name
 from treeanon.schema import Schema
 from treeanon.spark.lines import LINES, Lines, is_folder
@@ -64,14 +64,14 @@ class Piece:
             raise FileError(f"{self.name}: cannot be read: {words or type(problem).__name__}") from None
 
 
-def read_pieces(builder: ForestBuilder, texts: list[bytes], options: ReadOptions) -> None:
+def read_pieces(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
     """Read ranges as documents; errors name the file and the place in it."""
     for text in texts:
         piece: Piece = pickle.loads(text)
         source = range_source(piece.name, piece.open, piece.part)
         own_options = replace(options, collection=not piece.is_one)
         try:
-            for batch in document_format("xml").read([source], builder.schema, own_options, builder.report):
+            for batch in reader_of(form)([source], builder.schema, own_options, builder.report):
                 builder.add(batch)
         except DataError as problem:
             place = piece.part.place(problem.place)
@@ -94,7 +94,7 @@ def few_at_once(batches: Batches) -> Iterator[pa.RecordBatch]:
 _PART_BYTES = 64 << 20
 
 
-def ranges_of_files(spark: SparkSession, source: str, schema: Schema) -> Lines:
+def ranges_of_files(spark: SparkSession, source: str, schema: Schema, form: str) -> Lines:
     """Return the records of an XML file, a folder or a glob, as ranges of its files.
 
     A large file is first read by one worker to find where it can be split; compressed files are not split.
@@ -114,12 +114,12 @@ def ranges_of_files(spark: SparkSession, source: str, schema: Schema) -> Lines:
     ]
     tasks = max(spark.sparkContext.defaultParallelism, -(-sum(found.values()) // _PART_BYTES))
     frame = _frame(spark, rows, tasks, LINES)
-    return Lines(frame, source, "xml", dict(enumerate(names.values())))
+    return Lines(frame, source, form, dict(enumerate(names.values())))
 
 
-def save_documents(texts: DataFrame, schema: Schema, place: str) -> None:
+def save_documents(texts: DataFrame, schema: Schema, place: str, *, form: str) -> None:
     """Write the column `text` as XML files, one document for each partition."""
-    found = document_format("xml").document(schema)
+    found = writer_of(form).document(schema)
     lines = map_batches(texts, partial(_between, head=found.head, tail=found.tail), "text string")
     lines.write.option("lineSep", "\n").text(place)
 

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import numpy as np
 
 from treeanon.errors import DataError, TreeanonError, UsageError
+from treeanon.formats import FORMATS
 
 # Encodings whose bytes are not characters one after another, or that depend on the machine.
 _ODD = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined", "mbcs", "oem", "charmap"}
@@ -61,8 +62,10 @@ def given_delimiter(text: str, format: str) -> str:
     >>> given_delimiter("|", "csv"), given_delimiter("tab", "csv"), given_delimiter("", "xml")
     ('|', '\t', '')
     """
-    if text and format != "csv":
-        where = "; of tables in a folder, datapackage.json says how they are written" if format == "tables" else ""
+    form = FORMATS.get(format)
+    if text and (form is None or not form.delimited):
+        in_folder = form is not None and form.in_folder
+        where = "; of tables in a folder, datapackage.json says how they are written" if in_folder else ""
         raise UsageError(f"a delimiter is of a CSV file, not of format {format}{where}")
     if text in ("tab", r"\t"):
         return "\t"

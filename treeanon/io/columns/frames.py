@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import SchemaError, UsageError
+from treeanon.formats import ROWS
 from treeanon.io.columns.arrow_stream import ArrowFrame, FrameSource
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.write_table import to_arrow
@@ -45,7 +46,7 @@ def as_rows(schema: Schema) -> Schema:
     if schema.input.is_flat:
         return schema
     rows = replace(
-        schema, input=replace(schema.input, format="csv", record=None, keys=(), relations=None, namespaces={})
+        schema, input=replace(schema.input, format=ROWS, record=None, keys=(), relations=None, namespaces={})
     )
     deeper = [
         spec.name

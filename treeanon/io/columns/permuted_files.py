@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from treeanon.errors import DataError, UsageError
 from treeanon.forest.report import ReadReport
+from treeanon.formats import ROWS, TABLE_FILES
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.write_table import table_out
 from treeanon.io.options import ReadOptions
@@ -27,15 +28,13 @@ from treeanon.table.permuted import Permuted, free_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Files = Literal["csv", "tsv", "parquet"]
-FILES: tuple[Files, ...] = ("csv", "tsv", "parquet")
 RECORDS, VALUES = "records", "values"
 """The names of the two tables."""
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".gz", ".zst", ".json", ".xml")
 
 
-def files_of(target: str | Path, files: str) -> Files:
+def files_of(target: str | Path, files: str) -> str:
     """The kind of files of a permuted release; UsageError if that is none, or the target no name of a folder.
 
     >>> files_of("out.zip", "parquet")
@@ -43,17 +42,16 @@ def files_of(target: str | Path, files: str) -> Files:
     """
     if str(target) == "-" or str(target).lower().endswith(_ENDINGS):
         raise UsageError(f"{target}: a permuted release is two tables; name a folder or a .zip")
-    for known in FILES:
-        if known == files:
-            return known
-    raise UsageError(f"a permuted release is written as {', '.join(FILES)} files, not as {files}")
+    if files not in TABLE_FILES:
+        raise UsageError(f"a permuted release is written as {', '.join(TABLE_FILES)} files, not as {files}")
+    return files
 
 
 def write_permuted(
     made: Permuted,
     target: str | Path,
     *,
-    files: str = "csv",
+    files: str = ROWS,
     force: bool = False,
     seed: int | None = None,
     check: Check | None = None,
@@ -119,7 +117,7 @@ def read_permuted(
         records, values = (
             table_of_rows(
                 _OneOf(folder, name),
-                Schema(InputSpec("parquet" if folder.by_column else "csv"), classes[name], schema.source),
+                Schema(InputSpec(TABLE_FILES[folder.files].format), classes[name], schema.source),
                 options,
                 show_values=show_values,
             )

@@ -15,15 +15,14 @@ from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder, hierarchy_for
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.csv_dialect import given_delimiter
-from treeanon.io.columns.row_files import open_rows
 from treeanon.io.columns.rows import RowSource, read_rows
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format, read
+from treeanon.io.relational.open import open_rows
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.load import SchemaLike, schema_of
-from treeanon.schema.model import FLAT
 from treeanon.table.covers import Covers, covers_of, held_of, parsed, value_ranks
 from treeanon.table.reductions import flatten
 from treeanon.table.spellings import in_one_spelling
@@ -62,7 +61,7 @@ def read_table(
     schema = schema_of(schema)
     refuse_other_urls(str(source))
     form = input_format(source, schema, format)
-    if form.name not in FLAT:
+    if not form.is_rows:
         forest = read(
             source, schema, format=format, delimiter=delimiter, on_error=on_error, strict=strict,
             show_values=show_values, jobs=jobs, progress=progress,

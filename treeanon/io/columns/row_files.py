@@ -5,6 +5,7 @@ One file of rows as a source with one table, of which each row is one person.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from treeanon.errors import DataError, UsageError
+from treeanon.formats import Format
 from treeanon.io.columns.column_checks import check_asked
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
@@ -29,17 +31,32 @@ STAR_COLUMN = "treeanon_any"
 """The column of a release that has `*` where a person has some value, of which not even the class is published."""
 
 
-class RowFiles(OneTable):
+class RowFiles(OneTable, ABC):
     """What sources of rows in files share; the column that means `*` is not among their columns.
 
     `delimiter` is that of CSV files, once they were looked at.
     """
 
-    delimiter: str
+    name: str
+    files: str
+    by_column: bool
+    delimiter: str = ""
 
     def __init__(self, table: str, columns: Sequence[str]) -> None:
         self.has_star = STAR_COLUMN in columns
         super().__init__(table, [name for name in columns if name != STAR_COLUMN])
+
+    @abstractmethod
+    def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
+        """Return these columns of the table; see `TableSource`."""
+
+    @abstractmethod
+    def place(self, table: str, row: int) -> Place:
+        """Return where a row is."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close what is open, and delete what was copied."""
 
 
 class OneFile(RowFiles):
@@ -52,7 +69,7 @@ class OneFile(RowFiles):
     def __init__(
         self,
         given: str | Path,
-        format: str,
+        form: Format,
         advance: Callable[[int], None] | None = None,
         *,
         called: str | None = None,
@@ -60,29 +77,32 @@ class OneFile(RowFiles):
     ) -> None:
         self._advance = advance
         self._copies = Copies()
-        self.by_column = format == "parquet"
+        self.by_column = not form.delimited
         self.delimiter = delimiter
         try:
-            source = _source(given, format, called)
+            source = _source(given, form.name, called)
             self.name = source.name
-            self._part = self._parquet(given, source) if self.by_column else self._delimited(given, source)
+            self._part = (
+                self._by_columns(given, source, form) if self.by_column else self._delimited(given, source, form)
+            )
         except BaseException:
             self.close()
             raise
         super().__init__(Path(plain_name(self.name)).stem or "rows", self._part.columns)
 
-    def _parquet(self, given: str | Path, source: Source) -> ParquetFile:
-        self.files = "parquet"
+    def _by_columns(self, given: str | Path, source: Source, form: Format) -> ParquetFile:
+        magic = form.magic
+        self.files = form.name
         if str(given) != STDIN and lies_plain(Path(given)) and not source.name.lower().endswith((".gz", ".zst")):
             return ParquetFile(Path(given), source.name)
         if Path(given).is_file():
             # Before it is unpacked, whatever it may come to.
             with source.open() as stream:
-                if stream.read(4) != b"PAR1":
+                if stream.read(len(magic)) != magic:
                     raise DataError("is no Parquet file", source=source.name)
         return ParquetFile(self._copies.of(source), source.name)
 
-    def _delimited(self, given: str | Path, source: Source) -> DelimitedFile:
+    def _delimited(self, given: str | Path, source: Source, form: Format) -> DelimitedFile:
         if str(given) == STDIN or not Path(given).is_file():
             # It is read more than once. The copy is unpacked, so its name must not say that it is packed.
             copy = self._copies.of(source)
@@ -90,7 +110,7 @@ class OneFile(RowFiles):
             source = Source(name, copy.stat().st_size, partial(_open, copy))
         has_tabs = plain_name(source.name).endswith(".tsv")
         found = DelimitedFile(source, Dialect(self.delimiter or ("\t" if has_tabs else "")), Rules())
-        self.files = "tsv" if has_tabs else "csv"
+        self.files = "tsv" if has_tabs else form.name
         if not has_tabs:
             self.delimiter = found.dialect.delimiter
         return found
@@ -137,7 +157,7 @@ class OneFolder(RowFiles):
     def __init__(
         self,
         given: str | Path,
-        format: str,
+        form: Format,
         advance: Callable[[int], None] | None = None,
         *,
         called: str | None = None,
@@ -145,9 +165,9 @@ class OneFolder(RowFiles):
     ) -> None:
         self._folder = FolderSource(given, advance, called=called, parts_of=_TABLE, delimiter=delimiter)
         self.name, self.files, self.by_column = self._folder.name, self._folder.files, self._folder.by_column
-        if self.by_column != (format == "parquet"):
+        if self.by_column == form.delimited:
             self.close()
-            raise UsageError(f"{self.name}: holds {self.files} files; what is asked for is {format}")
+            raise UsageError(f"{self.name}: holds {self.files} files; what is asked for is {form.name}")
         # A file of tabs keeps them in a release without being told.
         self.delimiter = "" if self.files == "tsv" else delimiter or self._folder.delimiter(_TABLE)
         super().__init__(_TABLE, self._folder.tables()[_TABLE].columns)
@@ -173,15 +193,15 @@ class OneFolder(RowFiles):
         self._folder.close()
 
 
-def open_rows(
+def open_files(
     given: str | Path,
-    format: str,
+    form: Format,
     advance: Callable[[int], None] | None = None,
     *,
     called: str | None = None,
     delimiter: str = "",
 ) -> OneFile | OneFolder:
-    """The source of the rows of a file, or of a folder or zip whose files are parts of one table; to be closed."""
+    """Return the rows of a file, or of a folder or zip whose files are parts of one table; to be closed."""
     is_many = str(given) != STDIN and ((called or str(given)).lower().endswith(".zip") or Path(given).is_dir())
     kind = OneFolder if is_many else OneFile
-    return kind(given, format, advance, called=called, delimiter=delimiter)
+    return kind(given, form, advance, called=called, delimiter=delimiter)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from treeanon.formats import FORMATS
 from treeanon.hierarchy.numbers import number_text
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.sources import plain_name
@@ -22,13 +23,20 @@ def delimiter_for(target: str | Path, found: str = "") -> str:
     return "\t" if plain_name(str(target)).endswith(".tsv") else found or ","
 
 
-def write_rows(table: TableOut, form: str, delimiter: str, stream: BinaryIO) -> None:
-    """Writes one table, without what is known of its keys, as parquet or, in any other form, as delimited values."""
-    if form == "parquet":
-        import pyarrow.parquet as pq
+def write_rows(table: TableOut, format: str, delimiter: str, stream: BinaryIO) -> None:
+    """Write one table, without what is known of its keys, as a format of rows."""
+    FORMATS.named(format).function("writer")(table, delimiter, stream)
 
-        pq.write_table(table.data, stream)
-        return
+
+def write_parquet(table: TableOut, delimiter: str, stream: BinaryIO) -> None:
+    """Write one table as a Parquet file, which has no delimiter."""
+    import pyarrow.parquet as pq
+
+    pq.write_table(table.data, stream)
+
+
+def write_delimited(table: TableOut, delimiter: str, stream: BinaryIO) -> None:
+    """Write one table as delimited values, below the names of its columns."""
     write_lines(table.data, delimiter, stream)
 
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
+from treeanon.formats import FORMATS, ROWS, names_of
 from treeanon.io.columns.value_columns import Kind, value_column
 from treeanon.io.columns.write_rows import delimiter_for, write_rows
+from treeanon.io.interface import format_of_name
 from treeanon.io.output import Check, open_output
-from treeanon.io.registry import FORMATS, format_named, format_of_name
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.writing import shuffled
 from treeanon.schema import FieldPath, Schema, Step
-from treeanon.schema.model import FLAT, InputSpec
+from treeanon.schema.model import InputSpec
 from treeanon.table.table import Column, Table
 
 if TYPE_CHECKING:
@@ -68,12 +69,13 @@ def write_table(
 
 def table_format(target: str | Path, format: str | None = None) -> str:
     """The format of a table's file: the one asked for, what its name means, or csv for standard output."""
-    known = ", ".join(ending for name in FLAT for ending in FORMATS[name].endings)
-    found = format_named(format) if format is not None else format_of_name(target)
+    found = FORMATS.named(format) if format is not None else format_of_name(target)
     if found is None and str(target) == "-":
-        return "csv"
-    if found is None or found.name not in FLAT:
-        raise UsageError(f"{target}: a table is written as {' or '.join(FLAT)}; end in {known} (and .gz or .zst)")
+        return ROWS
+    if found is None or not found.is_rows:
+        names = names_of("rows")
+        known = ", ".join(ending for name in names for ending in FORMATS[name].endings)
+        raise UsageError(f"{target}: a table is written as {' or '.join(names)}; end in {known} (and .gz or .zst)")
     return found.name
 
 

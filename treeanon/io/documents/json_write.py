@@ -1,4 +1,4 @@
-"""Writes records as JSON objects."""
+"""Writes records as JSON objects, in one document or one in each line."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Sequence
 
 import orjson
 
+from treeanon.forest import Forest
 from treeanon.hierarchy.numbers import is_shortest
-from treeanon.io.documents.row_texts import RowFunction, compile_rows, row_names
+from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names, used_labels
 from treeanon.io.documents.values import token_texts
-from treeanon.schema import Layout, Shape
+from treeanon.io.interface import LINES, Document, DocumentWriter
+from treeanon.schema import Layout, Schema, Shape
 from treeanon.schema.layout import MOVED
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:e-?[0-9]+)?")
@@ -117,3 +119,24 @@ class JsonDialect:
             body.append(f"{name} = {' + '.join(rows)}")
             parts.append(f"({json_text(key_name or '') + ':['!r} + {name}[:-1] + '],' if {name} else '')")
         return " + ".join(parts) or "''"
+
+
+class JsonTexts:
+    """JSON objects of records, without the comma that rows end in."""
+
+    def __init__(self, forest: Forest, schema: Schema) -> None:
+        self.rows = RowWriter(schema.layout, forest.classes, used_labels(forest), JsonDialect(schema.layout))
+
+    def records(self, forest: Forest) -> list[str]:
+        """Return the texts of the records of a part of the forest."""
+        return [text[:-1] for text in self.rows.records(forest)]
+
+
+def _document(schema: Schema) -> Document:
+    names = schema.input.record.names if schema.input.record else ()
+    before = "".join("{" + json_text(name) + ":" for name in names)
+    return Document(before + "[\n", ",\n", "\n]" + "}" * len(names) + "\n")
+
+
+JSON = DocumentWriter(JsonTexts, _document)
+NDJSON = DocumentWriter(JsonTexts, lambda schema: LINES)

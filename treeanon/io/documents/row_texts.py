@@ -114,6 +114,13 @@ class Dialect(Protocol):
         """A moved node with what lies below it."""
 
 
+def used_labels(forest: Forest) -> np.ndarray:
+    """Return for each label whether it occurs in the forest."""
+    used = np.zeros(len(forest.classes), bool)
+    used[forest.label] = True
+    return used
+
+
 class RowWriter:
     """Gives the text of every record of a forest in one dialect."""
 

@@ -19,6 +19,8 @@ from treeanon.forest.tables import Batch, BatchWriter, TextCodes
 from treeanon.io.documents.json_document import line_blocks, spans_of_lines
 from treeanon.io.documents.json_records import has_repeated_key, parse
 from treeanon.io.documents.json_write import json_text
+from treeanon.io.documents.row_texts import used_labels
+from treeanon.io.interface import Document, DocumentWriter
 from treeanon.io.options import BATCH_RECORDS, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.kernels.jsontext import lines_with_repeats
@@ -92,10 +94,8 @@ class TreeTexts:
 
     def __init__(self, forest: Forest) -> None:
         classes = forest.classes
-        used = np.zeros(len(classes), bool)
-        used[forest.label] = True
         self.opening = [""] * len(classes)
-        for label in np.flatnonzero(used).tolist():
+        for label in np.flatnonzero(used_labels(forest)).tolist():
             name, value = classes.decode(label)
             self.opening[label] = f"[{json_text(name)},{json_text(value)},["
 
@@ -115,3 +115,13 @@ class TreeTexts:
         ]
         bounds = forest.offsets.tolist()
         return ["[" + "".join(pieces[a:b])[:-1] + "]" for a, b in pairwise(bounds)]
+
+
+def _line(number: int, text: str) -> str:
+    return f'{{"id":{number},"tree":{text}}}'
+
+
+TREES = DocumentWriter(
+    lambda forest, schema: TreeTexts(forest),
+    lambda schema: Document("", "\n", "\n", _line, lambda text: _line(1, text) + "\n"),
+)

@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 
 from treeanon.errors import DataError
-from treeanon.io.documents.row_texts import RowFunction, compile_rows, row_names
-from treeanon.schema import Layout, Shape
+from treeanon.forest import Forest
+from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names, used_labels
+from treeanon.io.interface import Document, DocumentWriter
+from treeanon.schema import Layout, Schema, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -123,3 +125,38 @@ class XmlDialect:
         body.append(f"c{number} = {content}")
         start, end = f"<{wrapper.name}", f"</{wrapper.name}>"
         return f"({start!r} + a{number} + '>' + c{number} + {end!r} if a{number} or c{number} else '')"
+
+
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+def _record_element(schema: Schema) -> str:
+    """Return the name of the element that is one person."""
+    names = schema.input.record.names if schema.input.record else ()
+    return names[-1] if names else "record"
+
+
+def _texts(forest: Forest, schema: Schema) -> RowWriter:
+    dialect = XmlDialect(schema.layout, _record_element(schema))
+    return RowWriter(schema.layout, forest.classes, used_labels(forest), dialect)
+
+
+def _document(schema: Schema) -> Document:
+    names = schema.input.record.names if schema.input.record else ()
+    spaces = "".join(
+        f" {'xmlns:' + prefix if prefix else 'xmlns'}={xml_attribute(uri)}"
+        for prefix, uri in sorted(schema.input.namespaces.items())
+        if prefix != "xml"
+    )
+    outer = names[:-1]
+    before = "".join(f"<{name}{spaces if i == 0 else ''}>" for i, name in enumerate(outer))
+    after = "".join(f"</{name}>" for name in reversed(outer))
+    root = _record_element(schema)
+
+    def single(text: str) -> str:
+        return f"{_HEAD}<{root}{spaces}{text.removeprefix('<' + root)}\n"
+
+    return Document(f"{_HEAD}{before}\n", "\n", f"\n{after}\n", single=single)
+
+
+XML = DocumentWriter(_texts, _document)

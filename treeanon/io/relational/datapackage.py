@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from treeanon.errors import DataError
+from treeanon.formats import ROWS, TABLE_FILES
 from treeanon.io.columns.column_checks import listed
 from treeanon.io.columns.csv_dialect import Dialect, known_encoding
 from treeanon.io.relational.file_store import table_name
@@ -75,13 +76,7 @@ def _flag(given: dict[str, Any], name: str, wrong: Callable[[str, str], None]) -
 
 LARGEST = 64 << 20
 _SHOWN = 20
-_KINDS = {
-    "text/csv": "csv",
-    "text/tab-separated-values": "tsv",
-    "application/parquet": "parquet",
-    "application/x-parquet": "parquet",
-    "application/vnd.apache.parquet": "parquet",
-}
+_KINDS = {media: kind.name for kind in TABLE_FILES.values() for media in kind.media}
 
 
 @dataclass(frozen=True)
@@ -215,7 +210,7 @@ class _ResourceReader:
             self.package.left_out.append(f"resource {name!r} is neither CSV, TSV nor Parquet")
             return None
         self._check_compression(paths)
-        dialect = read_dialect(self.given.get("dialect"), "\t" if kind == "tsv" else ",", self.wrong)
+        dialect = read_dialect(self.given.get("dialect"), TABLE_FILES[kind or ROWS].delimiter or ",", self.wrong)
         dialect = replace(dialect, encoding=self._encoding())
         found = self._with_schema(Resource(name, self.place, kind or "", paths, dialect))
         return found if len(self.package.problems) == before else None
@@ -240,7 +235,7 @@ class _ResourceReader:
         """csv, tsv or parquet, by format, media type or the file's ending."""
         form = self.given.get("format")
         if isinstance(form, str) and form:
-            return form.lower() if form.lower() in ("csv", "tsv", "parquet") else None
+            return form.lower() if form.lower() in TABLE_FILES else None
         media = self.given.get("mediatype")
         if isinstance(media, str) and media:
             return _KINDS.get(media.partition(";")[0].strip().lower())
@@ -269,7 +264,7 @@ class _ResourceReader:
     def _with_schema(self, resource: Resource) -> Resource:
         given = self.given.get("schema")
         if given is None:
-            if not resource.dialect.header and resource.kind != "parquet":
+            if not resource.dialect.header and not TABLE_FILES[resource.kind].by_column:
                 self.wrong("schema", "is needed, since the dialect says that there is no header")
             return resource
         if not isinstance(given, dict):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
+from treeanon.formats import FORMATS, ROWS, TABLE_FILES
 from treeanon.io.columns.column_checks import check_asked, listed, same_types
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
@@ -63,8 +64,8 @@ class FolderSource:
         self._keys = stated.keys
         self.left_out = (*(package.left_out if package else ()), *stated.left_out, *self._strays(package))
         kinds = {resource.kind for resource in resources}
-        self.by_column = kinds == {"parquet"}
-        self.files = kinds.pop() if len(kinds) == 1 else "csv"
+        self.by_column = all(TABLE_FILES[kind].by_column for kind in kinds)
+        self.files = kinds.pop() if len(kinds) == 1 else ROWS
 
     def __repr__(self) -> str:
         return f"FolderSource({self.name!r})"
@@ -118,7 +119,8 @@ class FolderSource:
         if len(kinds) > 1:
             raise DataError(f"folder {table!r} mixes {listed(sorted(kinds))} files", source=self.name)
         kind = kinds.pop()
-        dialect = Dialect(self._delimiter or ("\t" if kind == "tsv" else ""))
+        # Commas are only a guess: the header tells.
+        dialect = Dialect(self._delimiter or TABLE_FILES[kind].delimiter.strip(","))
         return Resource(table, "", kind, tuple(name for _, name in files), dialect)
 
     def _table(self, resource: Resource) -> _Table:
@@ -138,12 +140,13 @@ class FolderSource:
         return _Table(parts, resource.primary)
 
     def _part(self, resource: Resource, stored: Stored) -> Part:
-        if resource.kind == "parquet":
+        if TABLE_FILES[resource.kind].by_column:
             plain = stored.path is not None and lies_plain(stored.path)
             if not plain:
                 # Before it is unpacked, whatever it may come to.
                 with stored.source.open() as stream:
-                    if stream.read(4) != b"PAR1":
+                    magic = FORMATS[TABLE_FILES[resource.kind].format].magic
+                    if stream.read(len(magic)) != magic:
                         raise DataError("is no Parquet file", source=stored.source.name)
             path = stored.path if plain and stored.path else self._copies.of(stored.source)
             return ParquetFile(path, stored.source.name, resource.fields)

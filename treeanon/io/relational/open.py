@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
 
 from treeanon.errors import UsageError
+from treeanon.formats import FORMATS, names_of
 from treeanon.io.relational.source import TableSource
-from treeanon.schema.model import FLAT, RELATIONAL
+
+if TYPE_CHECKING:
+    from treeanon.io.columns.row_files import RowFiles
+
+Advance = Callable[[int], None]
+
+
+class TablesReader(Protocol):
+    """Opens inputs of a format of tables; a format of rows gives `RowFiles`."""
+
+    def __call__(
+        self, given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None
+    ) -> TableSource:
+        """Return the tables of an input, to be closed in the end."""
 
 
 def open_tables(
@@ -16,9 +31,9 @@ def open_tables(
     *,
     called: str | None = None,
     delimiter: str = "",
-    advance: Callable[[int], None] | None = None,
+    advance: Advance | None = None,
 ) -> TableSource:
-    """The tables of an input of that format, to be closed in the end; `called` is its name, if that is to be another.
+    """Return the tables of an input of that format, to be closed in the end; `called` is another name for messages.
 
     `delimiter` is that of a CSV file, if its header is not to tell. `advance` is told how many bytes were read of the
     files stored; databases, and SQLite files that are read where they lie, do not tell.
@@ -33,21 +48,59 @@ def open_tables(
     TableInfo(columns=('id', 'age'), primary=('id',))
     >>> source.close()
     """
-    # Each needs libraries that the others do not.
-    if format == "sqlite":
-        from treeanon.io.relational.sqlite import SqliteSource
+    form = FORMATS.named(format)
+    if form.is_document:
+        known = ", ".join((*names_of("rows"), *names_of("relational")))
+        raise UsageError(f"{format} is no format of tables; choose from {known}")
+    reader = cast(TablesReader, form.function("reader"))
+    return reader(given, called=called, delimiter=delimiter, advance=advance)
 
-        return SqliteSource(given, advance, called=called)
-    if format in FLAT:
-        from treeanon.io.columns.row_files import open_rows
 
-        return open_rows(given, format, advance, called=called, delimiter=delimiter)
-    if format == "tables":
-        from treeanon.io.relational.folder import FolderSource
+def open_rows(
+    given: str | Path,
+    format: str,
+    advance: Advance | None = None,
+    *,
+    called: str | None = None,
+    delimiter: str = "",
+) -> RowFiles:
+    """Return the rows of a file, or of a folder or zip whose files are parts of one table, to be closed in the end."""
+    return cast("RowFiles", open_tables(given, format, called=called, delimiter=delimiter, advance=advance))
 
-        return FolderSource(given, advance, called=called)
-    if format == "database":
-        from treeanon.io.relational.database import DatabaseSource
 
-        return DatabaseSource(str(given))
-    raise UsageError(f"there is no format {format!r} of tables; there is: {', '.join((*FLAT, *RELATIONAL))}")
+# Each needs libraries that the others do not.
+
+
+def open_delimited(given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None) -> TableSource:
+    """Open CSV and TSV files as rows."""
+    from treeanon.io.columns.row_files import open_files
+
+    return open_files(given, FORMATS["csv"], advance, called=called, delimiter=delimiter)
+
+
+def open_parquet(given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None) -> TableSource:
+    """Open Parquet files as rows."""
+    from treeanon.io.columns.row_files import open_files
+
+    return open_files(given, FORMATS["parquet"], advance, called=called, delimiter=delimiter)
+
+
+def open_folder(given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None) -> TableSource:
+    """Open a folder or zip of tables."""
+    from treeanon.io.relational.folder import FolderSource
+
+    return FolderSource(given, advance, called=called)
+
+
+def open_sqlite(given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None) -> TableSource:
+    """Open a SQLite file."""
+    from treeanon.io.relational.sqlite import SqliteSource
+
+    return SqliteSource(given, advance, called=called)
+
+
+def open_database(given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None) -> TableSource:
+    """Open the database of a URL."""
+    from treeanon.io.relational.database import DatabaseSource
+
+    return DatabaseSource(str(given))

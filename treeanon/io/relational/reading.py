@@ -16,6 +16,7 @@ from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.tables import ContainerRows
+from treeanon.formats import TABLE_FILES
 from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.options import ReadOptions
 from treeanon.io.relational.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
@@ -46,7 +47,8 @@ def resolved(schema: Schema, source: KeyedTables) -> Schema:
     columns = {name: info.columns for name, info in tables.items()}
     primary = {name: info.primary for name, info in tables.items() if info.primary}
     keys = source.keys()
-    sure = source.files not in ("csv", "tsv") or bool(keys or primary)
+    kind = TABLE_FILES.get(source.files)
+    sure = kind is None or kind.by_column or bool(keys or primary)
     return resolve(schema, keys, columns, primary, source.files, header_is_sure=sure)
 
 

@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import orjson
 
+from treeanon.formats import TABLE_FILES
 from treeanon.io.columns.write_rows import write_rows
 from treeanon.io.output import Folder
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.file_store import PACKAGE
 
 _GENERATOR = "treeanon"
-_MEDIA = {"csv": "text/csv", "tsv": "text/tab-separated-values", "parquet": "application/vnd.apache.parquet"}
 _TYPES = {"integer": "integer", "number": "number", "text": "string"}
 
 
@@ -25,14 +25,9 @@ def write_folder(tables: Sequence[TableOut], files: str, folder: Folder) -> None
     names = file_names([table.name for table in tables], f".{files}")
     for table, name in zip(tables, names, strict=True):
         with folder.open(name) as stream:
-            write_rows(table, files, delimiter_of(files), stream)
+            write_rows(table, TABLE_FILES[files].format, TABLE_FILES[files].delimiter, stream)
     with folder.open(PACKAGE) as stream:
         stream.write(package_of(tables, names, files))
-
-
-def delimiter_of(files: str) -> str:
-    """The delimiter of files of a kind."""
-    return "\t" if files == "tsv" else ","
 
 
 def package_of(tables: Sequence[TableOut], paths: Sequence[str | Sequence[str]], files: str) -> bytes:
@@ -74,11 +69,12 @@ def _resource(table: TableOut, path: str | Sequence[str], files: str) -> dict[st
             for key in table.foreign
         ]
     shown = path if isinstance(path, str) else list(path)
-    found: dict[str, Any] = {"name": table.name, "path": shown, "format": files, "mediatype": _MEDIA[files]}
-    if files != "parquet":
+    kind = TABLE_FILES[files]
+    found: dict[str, Any] = {"name": table.name, "path": shown, "format": files, "mediatype": kind.media[0]}
+    if kind.delimiter:
         found |= {"profile": "tabular-data-resource", "encoding": "utf-8"}
-        if files == "tsv":
-            found["dialect"] = {"delimiter": "\t"}
+        if kind.delimiter != ",":
+            found["dialect"] = {"delimiter": kind.delimiter}
     return found | {"schema": schema}
 
 

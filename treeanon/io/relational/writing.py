@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, cast
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.formats import ROWS, Format
 from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.relational.arrow_tables import TableOut, tables_out
 from treeanon.io.relational.file_store import PACKAGE
@@ -25,17 +28,6 @@ _FILES = (".csv", ".tsv", ".parquet", ".gz", ".zst")
 def plan_of(schema: Schema) -> Plan:
     """The plan by which a schema's records are written as tables; UsageError if they cannot be."""
     return needs_of(schema).plan
-
-
-def check_target(format: str, target: str, plan: Plan | None) -> None:
-    """Refuses, before any work, a target that tables of a format cannot go to; with a plan, one that has its tables."""
-    path = Path(target)
-    if format == "tables" and (path.name == PACKAGE or path.suffix.lower() in _FILES):
-        raise UsageError(f"{target}: several tables go to a folder (name it, with / at the end) or a .zip")
-    if format == "database":
-        from treeanon.io.relational.write_sql import check_database
-
-        check_database(target, [stop.table for stop in plan.stops] if plan is not None else [])
 
 
 def needs_of(schema: Schema) -> Needs:
@@ -67,6 +59,74 @@ def kept_primary(schema: Schema) -> dict[str, tuple[str, ...]]:
     }
 
 
+Tables = Callable[[], list[TableOut]]
+"""Makes the tables: a target that cannot be is refused before."""
+
+
+class TablesWriter(Protocol):
+    """Writes tables as a relational format."""
+
+    def check(self, target: str, plan: Plan | None) -> None:
+        """Refuse, before any work, a target that tables cannot go to; with a plan, one that has its tables already."""
+
+    def write(self, made: Tables, target: str, schema: Schema, *, force: bool, check: Check | None) -> None:
+        """Write the tables to a target, which appears whole or not at all."""
+
+
+class FolderWriter:
+    """Writes tables to a folder or zip of files of the kind that the input had."""
+
+    def check(self, target: str, plan: Plan | None) -> None:
+        """Refuse a target that is a file."""
+        path = Path(target)
+        if path.name == PACKAGE or path.suffix.lower() in _FILES:
+            raise UsageError(f"{target}: several tables go to a folder (name it, with / at the end) or a .zip")
+
+    def write(self, made: Tables, target: str, schema: Schema, *, force: bool, check: Check | None) -> None:
+        """Write a file for each table, and datapackage.json."""
+        relations = schema.input.relations
+        files = (relations.files if relations is not None else "") or ROWS
+        self.check(target, None)
+        with open_folder(target, force=force, check=check, is_ours=is_release) as folder:
+            write_folder(made(), files, folder)
+
+
+class SqliteWriter:
+    """Writes tables to a SQLite file."""
+
+    def check(self, target: str, plan: Plan | None) -> None:
+        """Refuse nothing: any name is that of a file."""
+
+    def write(self, made: Tables, target: str, schema: Schema, *, force: bool, check: Check | None) -> None:
+        """Write the file."""
+        with open_output(target, force=force, check=check) as stream:
+            write_sqlite(made(), stream)
+
+
+class DatabaseWriter:
+    """Writes tables to the database of a URL."""
+
+    def check(self, target: str, plan: Plan | None) -> None:
+        """Refuse a database that cannot be reached, or that has one of the tables."""
+        from treeanon.io.relational.write_sql import check_database
+
+        check_database(target, [stop.table for stop in plan.stops] if plan is not None else [])
+
+    def write(self, made: Tables, target: str, schema: Schema, *, force: bool, check: Check | None) -> None:
+        """Write the tables in one transaction."""
+        from treeanon.io.relational.write_sql import write_database
+
+        write_database(made(), target, check)
+
+
+FOLDER, SQLITE, DATABASE = FolderWriter(), SqliteWriter(), DatabaseWriter()
+
+
+def tables_writer(form: Format) -> TablesWriter:
+    """Return the writer of a relational format."""
+    return cast(TablesWriter, form.function("writer"))
+
+
 def write_tables(
     forest: Forest,
     target: str | Path,
@@ -77,22 +137,9 @@ def write_tables(
     progress: Progress | None,
     check: Check | None,
 ) -> None:
-    """Writes the tables of a forest to a SQLite file, a folder or zip of files, or a database, as the schema says."""
+    """Write the tables of a forest to a SQLite file, a folder or zip of files, or a database, as the schema says."""
 
     def made() -> list[TableOut]:
         return make_tables(forest, schema, shuffled, progress)
 
-    # A target that cannot be is refused before the tables are made.
-    if schema.input.format == "sqlite":
-        with open_output(target, force=force, check=check) as stream:
-            write_sqlite(made(), stream)
-    elif schema.input.format == "database":
-        from treeanon.io.relational.write_sql import write_database
-
-        write_database(made(), str(target), check)
-    else:
-        relations = schema.input.relations
-        files = (relations.files if relations is not None else "") or "csv"
-        check_target("tables", str(target), None)
-        with open_folder(target, force=force, check=check, is_ours=is_release) as folder:
-            write_folder(made(), files, folder)
+    tables_writer(schema.input.form).write(made, str(target), schema, force=force, check=check)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import ReadReport
+from treeanon.formats import NESTED
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import nothing_found
 from treeanon.io.relational.moved_tables import (
@@ -278,14 +279,14 @@ def joined(spark: SparkSession, source: Tables, schema: Schema, options: ReadOpt
         with spark_failures(source.name):
             found = reached(loaded)
             if not account(found, report):
-                raise DataError(nothing_found(schema, "tables"), source=source.name)
+                raise DataError(nothing_found(schema, schema.input.format), source=source.name)
             check_moved(found)
             texts = loaded.keep(documents(loaded))
     except BaseException:
         loaded.close()
         raise
     return Lines(
-        _placed(texts), source.name, "ndjson", schema=nested(schema), tables=schema, report=report, kept=loaded.kept
+        _placed(texts), source.name, NESTED, schema=nested(schema), tables=schema, report=report, kept=loaded.kept
     )
 
 

@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import ReadReport
+from treeanon.formats import ROWS, TABLE_FILES
 from treeanon.io.columns.write_rows import write_lines
 from treeanon.io.options import ReadOptions
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.file_store import PACKAGE
 from treeanon.io.relational.reading import resolved
-from treeanon.io.relational.write_folder import delimiter_of, file_names, is_package, package_of
-from treeanon.io.relational.writing import check_target, plan_of
+from treeanon.io.relational.write_folder import file_names, is_package, package_of
+from treeanon.io.relational.writing import FOLDER, plan_of
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job, Notify
 from treeanon.spark.reading import Dataset
@@ -50,7 +51,7 @@ def save_tables(spread: DistributedTables, files: str, place: str) -> None:
     """Write the tables to folders, as CSV, TSV or Parquet files."""
     for held, (table, folder) in enumerate(zip(spread.tables, folders_of(spread.tables), strict=True)):
         chunks = spread.frame.where(f"held = {held}").select("rows")
-        if files == "parquet":
+        if TABLE_FILES[files].by_column:
             map_batches(chunks, _rows, _type(table)).write.parquet(f"{place}/{folder}")
             continue
         work = partial(_lines, header=_written(table.data, files), files=files)
@@ -91,7 +92,7 @@ def _lines(batches: Batches, header: str, files: str) -> Iterator[pa.RecordBatch
 def _written(rows: pa.Table, files: str, *, header: bool = True) -> str:
     """Return rows as the text of a file, without the final line break, which Spark adds."""
     written = io.BytesIO()
-    write_lines(rows, delimiter_of(files), written, header=header)
+    write_lines(rows, TABLE_FILES[files].delimiter, written, header=header)
     return written.getvalue().decode().removesuffix("\n")
 
 
@@ -153,7 +154,7 @@ def tables_target(spark: SparkSession, job: Job) -> TablesTarget:
     """Return the target of a job's tables; UsageError if tables with these keys cannot be written."""
     if job.target.lower().endswith(".zip"):
         raise UsageError(f"{job.target}: engine spark writes tables to a folder; name a folder")
-    check_target("tables", job.target, None)
+    FOLDER.check(job.target, None)
     with closing(FolderTables(job.source)) as source:
         schema = resolved(job.schema, source)
     plan_of(schema)
@@ -162,7 +163,7 @@ def tables_target(spark: SparkSession, job: Job) -> TablesTarget:
 
 def files_of(schema: Schema) -> str:
     """Return the format of the tables' files: that of the input."""
-    return (schema.input.relations.files if schema.input.relations is not None else "") or "csv"
+    return (schema.input.relations.files if schema.input.relations is not None else "") or ROWS
 
 
 def write_tables(

@@ -19,6 +19,7 @@ from pyarrow import csv
 
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.errors import GuaranteeError, TreeanonError
+from treeanon.formats import FORMATS, ROWS
 from treeanon.hierarchy import Flat
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.options import ReadOptions
@@ -71,7 +72,7 @@ def named(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
 
 def save(frame: DataFrame, columns: tuple[Column, ...], form: str, delimiter: str, place: str) -> None:
     """Write ordered rows to a folder."""
-    if form == "parquet":
+    if FORMATS[form].spark == "columns":
         named(frame, columns).write.parquet(place)
         return
     if _holds_line_end(frame):
@@ -116,12 +117,12 @@ def read_again(given: Input, columns: tuple[Column, ...]) -> DataFrame:
 
 def written_input(spark: Any, place: str, columns: tuple[Column, ...], form: str, delimiter: str) -> Input:
     """Return the written files of a folder as an input."""
-    return input_of_files(spark, place, _schema(columns, form), form, delimiter if form == "csv" else "")
+    return input_of_files(spark, place, _schema(columns, form), form, delimiter if FORMATS[form].delimited else "")
 
 
 def frame_input(frame: DataFrame, columns: tuple[Column, ...]) -> Input:
     """Return a published dataframe as an input."""
-    return input_of_frame(frame, _schema(columns, "csv"), "the release")
+    return input_of_frame(frame, _schema(columns, ROWS), "the release")
 
 
 def _schema(columns: tuple[Column, ...], form: str) -> Schema:
@@ -172,7 +173,7 @@ def publish_table(job: Job, request: TableRequest, notify: Notifier) -> TableRel
 
 
 def target_format(job: Job, form: str) -> str:
-    """Return "csv" or "parquet": the requested format, that of the target's name, or that of the input."""
+    """Return the name of a format of rows: the requested one, that of the target's name, or that of the input."""
     plain = plain_name(job.target.rstrip("/"))
     if job.target_format is None and not plain.endswith((".csv", ".tsv", ".parquet")):
         return form

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
+from treeanon.formats import FORMATS, ROWS, Format
 from treeanon.io.columns.arrow_stream import FrameSource
 from treeanon.io.columns.column_checks import check_asked, check_names
 from treeanon.io.columns.csv_dialect import Dialect, given_delimiter
@@ -29,7 +30,6 @@ from treeanon.io.relational.reading import resolved
 from treeanon.io.relational.source import OneTable, Place
 from treeanon.io.sources import Source, plain_name
 from treeanon.schema import Schema
-from treeanon.schema.model import FLAT
 from treeanon.spark.lines import Lines, lines_of_files
 from treeanon.spark.reading import blocks_of_batch
 from treeanon.spark.records import Batches
@@ -118,7 +118,7 @@ class Block(OneTable):
     """The rows of a piece of a delimited file as the only table of a source."""
 
     name = "lines"
-    files = "csv"
+    files = ROWS
     by_column = False
 
     def __init__(self, file: DelimitedFile) -> None:
@@ -195,10 +195,10 @@ def input_of_files(spark: SparkSession, source: str, schema: Schema, format: str
     form = flat_format(source, schema, format)
     schema = replace(schema, input=replace(schema.input, format=form))
     delimiter = given_delimiter(delimiter, form)
-    if form == "parquet":
+    if FORMATS[form].spark == "columns":
         with spark_failures(source):
             return input_of_frame(spark.read.parquet(source), schema, source)
-    lines = lines_of_files(spark, source, "csv")
+    lines = lines_of_files(spark, source, form)
     first = min(lines.files.values())
     with spark_failures(source):
         rows = spark.read.option("lineSep", "\n").text(first).limit(_FIRST_LINES).collect()
@@ -222,7 +222,7 @@ def input_of_frame(frame: DataFrame, schema: Schema, name: str = "the dataframe"
         raise DataError("has no columns", source=name)
     empty: Any = frame.limit(0).toArrow()
     _check_columns(schema, FrameSource(empty))
-    return Input(Lines(frame, name, "rows"), FramePieces(), schema)
+    return Input(Lines(frame, name, schema.input.format), FramePieces(), schema)
 
 
 def _check_columns(schema: Schema, source: RowSource) -> None:
@@ -231,16 +231,21 @@ def _check_columns(schema: Schema, source: RowSource) -> None:
 
 
 def flat_format(source: str, schema: Schema, format: str | None) -> str:
-    """Return "csv" or "parquet": the requested format, that of the file name, or that of the schema."""
+    """Return the name of a format of rows: the requested one, that of the file name, or that of the schema."""
     name = format
     if name is None:
         plain = plain_name(source.rstrip("/"))
-        by_name = {".parquet": "parquet", ".csv": "csv", ".tsv": "csv"}
-        name = next((form for ending, form in by_name.items() if plain.endswith(ending)), None)
-    name = name or input_format(source, schema).name
-    if name not in FLAT:
+        name = next((form.name for form in _rows() if plain.endswith(form.endings)), None)
+    found = FORMATS.named(name) if name else input_format(source, schema)
+    if found not in _rows():
+        known = ", ".join(form.name for form in _rows())
         raise UsageError(
-            f"engine spark reads and writes tables as {', '.join(FLAT)}, not {name}: `treeanon flatten` makes such"
+            f"engine spark reads and writes tables as {known}, not {found.name}: `treeanon flatten` makes such"
             " a file, a row a person"
         )
-    return name
+    return found.name
+
+
+def _rows() -> list[Format]:
+    """Return the formats of rows that Spark reads and writes."""
+    return [form for form in FORMATS.values() if form.is_rows and form.spark]

@@ -1,0 +1,270 @@
+"""The formats: the one table from which schemas, readers, writers, `init`, Spark and messages know what there is.
+
+Add a format: write one module that holds a `Format` and the functions it names, and give the `Format` an entry point in
+the group `treeanon.formats` (see `treeanon.plugins`). Formats of the package itself are entries of the table below.
+
+A format of documents has these functions, whose types `treeanon.io.interface` declares:
+
+- `reader(sources, schema, options, report)` gives batches of records (`Reader`);
+- `writer` makes texts of records, and documents of texts (`DocumentWriter`);
+- `sample(request)` gives the first records for `treeanon init` (optional; see `treeanon.infer.model.SampleRequest`).
+
+Where each record is a line of its own, `treeanon.io.documents.lines` makes all three of two functions: one that
+parses a line into an object as JSON has it, one that writes such an object as a line.
+
+This table is read wherever a format has a name, so it imports no reader: a function may be given as "module:name".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+from treeanon.errors import UsageError
+from treeanon.plugins import Registry
+
+Kind = Literal["documents", "rows", "relational"]
+"""Records as nested documents; one table of which each row is a record; tables tied by foreign keys."""
+
+SparkAccess = Literal["", "lines", "numbered lines", "ranges", "columns", "folder"]
+"""How Spark reads and writes a format, if it does.
+
+By lines, each one record (written with a number before it); by ranges of long files; by columns that Spark knows
+itself; as a folder of tables.
+"""
+
+Function = str | Callable[..., Any] | object
+"""A function or object of a format, or where it is: "module:name", imported when it is needed."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: its name in schemas, the endings of its files, and its functions.
+
+    `about` is what a file of it is, for people. `record` is an example of the record path that its schemas need; where
+    they have none, `no_record` says why. `slashed` says that paths are those of XML, with slashes, attributes and
+    namespaces. `names_classes` says that its files name the classes themselves, so that the schema of any other format
+    reads them. `delimited` says that values stand between delimiters. `by_url` says that an input is the URL of a
+    database, `in_folder` that it is a folder or zip of files. `magic` are the first bytes of its files;
+    `recognizes(head)` tells a document by its first bytes, and where several formats do, the last of them is taken.
+    `as_lines` names the format of the same documents with one record in each line.
+
+    >>> FORMATS["xml"].has_record_path, FORMATS["csv"].is_rows, FORMATS["trees"].spark
+    (True, True, 'numbered lines')
+    """
+
+    name: str
+    kind: Kind
+    endings: tuple[str, ...] = ()
+    about: str = ""
+    reader: Function = ""
+    writer: Function = ""
+    sample: Function = ""
+    recognizes: Function = ""
+    record: str = ""
+    no_record: str = "each line is one person"
+    as_lines: str = ""
+    magic: bytes = b""
+    slashed: bool = False
+    names_classes: bool = False
+    delimited: bool = False
+    by_url: bool = False
+    in_folder: bool = False
+    spark: SparkAccess = ""
+
+    @property
+    def is_document(self) -> bool:
+        """Whether its records are nested documents."""
+        return self.kind == "documents"
+
+    @property
+    def is_rows(self) -> bool:
+        """Whether it is one table of which each row is one record."""
+        return self.kind == "rows"
+
+    @property
+    def is_relational(self) -> bool:
+        """Whether it is tables tied by foreign keys."""
+        return self.kind == "relational"
+
+    @property
+    def has_record_path(self) -> bool:
+        """Whether its schemas say where one record is."""
+        return bool(self.record)
+
+    def function(self, which: Literal["reader", "writer", "sample", "recognizes"]) -> Any:
+        """Return one of its functions, importing its module if need be; UsageError if it has none."""
+        found: Function = getattr(self, which)
+        if found == "":
+            raise UsageError(f"format {self.name!r} has no {which}")
+        if not isinstance(found, str):
+            return found
+        module, _, name = found.partition(":")
+        return getattr(import_module(module), name)
+
+
+_DOCUMENTS = "treeanon.io.documents"
+_TABLES = "treeanon.io.relational"
+_ROW = "each row is one person"
+
+_OWN = (
+    Format(
+        "json",
+        "documents",
+        (".json",),
+        "one document with an array of persons",
+        reader=f"{_DOCUMENTS}.json_document:read_json",
+        writer=f"{_DOCUMENTS}.json_write:JSON",
+        sample="treeanon.infer.json_sample:sample_json",
+        recognizes="treeanon.infer.json_sample:is_json",
+        record="patients[]",
+        as_lines="ndjson",
+    ),
+    Format(
+        "ndjson",
+        "documents",
+        (".ndjson", ".jsonl"),
+        "one person per line",
+        reader=f"{_DOCUMENTS}.json_document:read_ndjson",
+        writer=f"{_DOCUMENTS}.json_write:NDJSON",
+        sample="treeanon.infer.json_sample:sample_ndjson",
+        recognizes="treeanon.infer.json_sample:is_lines",
+        spark="lines",
+    ),
+    Format(
+        "xml",
+        "documents",
+        (".xml",),
+        "one element per person",
+        reader=f"{_DOCUMENTS}.xml_document:read_xml",
+        writer=f"{_DOCUMENTS}.xml_write:XML",
+        sample="treeanon.infer.xml_sample:sample_xml",
+        recognizes="treeanon.infer.xml_sample:is_xml",
+        record="patients/patient",
+        slashed=True,
+        spark="ranges",
+    ),
+    Format(
+        "trees",
+        "documents",
+        (".trees.jsonl",),
+        "treeanon's own lines of trees",
+        reader=f"{_DOCUMENTS}.trees_file:read_trees",
+        writer=f"{_DOCUMENTS}.trees_file:TREES",
+        sample="treeanon.infer.json_sample:sample_trees",
+        recognizes="treeanon.infer.json_sample:is_tree_lines",
+        no_record="each line is one record",
+        names_classes=True,
+        spark="numbered lines",
+    ),
+    Format(
+        "csv",
+        "rows",
+        (".csv", ".tsv"),
+        "one file of comma-, semicolon-, tab- or bar-separated values, one person per row",
+        reader=f"{_TABLES}.open:open_delimited",
+        writer="treeanon.io.columns.write_rows:write_delimited",
+        no_record=_ROW,
+        delimited=True,
+        spark="lines",
+    ),
+    Format(
+        "parquet",
+        "rows",
+        (".parquet",),
+        "one Parquet file, one person per row",
+        reader=f"{_TABLES}.open:open_parquet",
+        writer="treeanon.io.columns.write_rows:write_parquet",
+        no_record=_ROW,
+        magic=b"PAR1",
+        spark="columns",
+    ),
+    Format(
+        "tables",
+        "relational",
+        ("datapackage.json",),
+        "a folder or zip of CSV, TSV or Parquet files",
+        reader=f"{_TABLES}.open:open_folder",
+        writer=f"{_TABLES}.writing:FOLDER",
+        record="patient",
+        in_folder=True,
+        spark="folder",
+    ),
+    Format(
+        "sqlite",
+        "relational",
+        (".sqlite", ".sqlite3", ".db"),
+        "one database file",
+        reader=f"{_TABLES}.open:open_sqlite",
+        writer=f"{_TABLES}.writing:SQLITE",
+        record="patient",
+        magic=b"SQLite format 3\0",
+    ),
+    Format(
+        "database",
+        "relational",
+        (),
+        "the URL of a database",
+        reader=f"{_TABLES}.open:open_database",
+        writer=f"{_TABLES}.writing:DATABASE",
+        record="patient",
+        by_url=True,
+    ),
+)
+
+FORMATS: Registry[Format] = Registry("treeanon.formats", Format, "format", {form.name: form for form in _OWN})
+
+NESTED = "ndjson"
+"""The format whose schema stands for nested records that are in no file, such as those joined of tables."""
+
+ROWS = "csv"
+"""The format of rows where nothing says another, such as of standard output or of a data frame."""
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A kind of files that hold the tables of a folder: its ending, the format of rows that writes it, its media types.
+
+    Files without a `delimiter` are read by column. The first media type is the one that is written.
+    """
+
+    name: str
+    format: str
+    delimiter: str
+    media: tuple[str, ...]
+
+    @property
+    def by_column(self) -> bool:
+        """Whether columns are as well read one after another."""
+        return not self.delimiter
+
+
+TABLE_FILES: dict[str, TableFile] = {
+    kind.name: kind
+    for kind in (
+        TableFile("csv", "csv", ",", ("text/csv",)),
+        TableFile("tsv", "csv", "\t", ("text/tab-separated-values",)),
+        TableFile(
+            "parquet",
+            "parquet",
+            "",
+            ("application/vnd.apache.parquet", "application/parquet", "application/x-parquet"),
+        ),
+    )
+}
+
+
+def names_of(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the formats of a kind.
+
+    >>> names_of("rows")
+    ('csv', 'parquet')
+    """
+    return tuple(form.name for form in FORMATS.values() if form.kind == kind)
+
+
+def the_format(attribute: Literal["by_url", "in_folder"]) -> Format:
+    """Return the first format with an attribute that one of the package's own has."""
+    return next(form for form in FORMATS.values() if getattr(form, attribute))
