@@ -135,7 +135,8 @@ def write(
                 progress(start + len(chosen), len(order))
 
     ending = form.endings[0]
-    whole_file = schema.input.whole_file
+    # Trees files are written by the schema of the input, whose record path is not theirs.
+    whole_file = form.has_record_path and schema.input.whole_file
     is_file = str(target) == "-" or _names_a_file(target, form)
     if whole_file and not (len(forest) == 1 and is_file):
         if format_of_name(target) is not None:
