@@ -207,7 +207,7 @@ def test_documents_released_as_trees(tmp_path: Path) -> None:
         (["p.csv", "p.csv", "--weight", "nope=2"], "no quasi column 'nope'"),
         (["p.csv", "p.csv", "--label", "nope"], "no column 'nope'"),
         (["p.csv", "p.csv", "--queries", "4"], "1 to 3 quasi columns"),
-        (["p.csv", "p.csv", "--reduce", "age=mode"], "--reduce is for records"),
+        (["p.csv", "p.csv", "--reduce", "age=mode"], "--reduce applies to records"),
         (["p.csv", "o.ndjson"], "a release of rows is a CSV or Parquet file"),
         (["-", "-"], "only one of BEFORE and AFTER"),
         (["one.csv", "p.csv"], "it is not a release of it"),

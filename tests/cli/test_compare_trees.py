@@ -135,7 +135,7 @@ def test_a_permuted_release_of_others(tmp_path: Path) -> None:
     [
         (["--queries", "2"], "--table"),
         (["--label", "age"], "--table"),
-        (["-m", "2"], "give -k too"),
+        (["-m", "2"], "-m and -n require -k"),
         (["--permuted", "-k", "3"], "-k does not apply to a permuted release"),
         (["--table", "--mining"], "--mining does not apply to rows"),
         (["--weight", "nope=2"], "no class 'nope'"),

@@ -219,7 +219,7 @@ def test_sensitive_classes_of_the_rest_alone(run: Told) -> None:
     ("options", "words"),
     [
         ("--rest drop", "--rest applies to --release documents only"),
-        ("-a samarati --rest drop", "--rest is of --release documents"),
+        ("-a samarati --rest drop", "--rest applies to --release documents only"),
         ("-a samarati --negative age", "--negative applies to trees only"),
         ("-a samarati -m 2 -n 0", "-m and -n apply to trees only"),
         (
@@ -228,9 +228,9 @@ def test_sensitive_classes_of_the_rest_alone(run: Told) -> None:
         ),
         (f"{DOCUMENTS} --attacker joint --negative age", "--attacker and --negative apply to trees only"),
         (f"{DOCUMENTS} --recoding subtree", "'local' has no parameter 'recoding'"),
-        (f"{DOCUMENTS} --solution s.json", "--solution is of a table or of trees"),
+        (f"{DOCUMENTS} --solution s.json", "--solution applies to a table or to trees"),
         (f"{DOCUMENTS} --mining", "--mining applies to trees only"),
-        (f"{DOCUMENTS} --reduce diagnosis=set", "--reduce is of rows"),
+        (f"{DOCUMENTS} --reduce diagnosis=set", "--reduce applies to rows"),
         (f"{DOCUMENTS} -a hilbert", "--style hierarchy"),
         (f"{DOCUMENTS} -a gcs", "--release applies to tables only"),
         (f"{DOCUMENTS} -a optimal --effort 2", "no parameter 'effort'"),

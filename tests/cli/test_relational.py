@@ -416,7 +416,7 @@ def test_releases(place: Path, run: Told) -> None:
     assert run("apply out.solution.json in -s m.toml -o again")[0] == 0
     assert run("verify again -s m.toml -k 5")[0] == 0
     code, _, err = run("apply out.solution.json in -s m.toml -o in --force")
-    assert code == 2 and "in is read" in err
+    assert code == 2 and "in is an input" in err
 
 
 def test_a_release_with_more_in_it_is_not_said_to_be_safe(place: Path, run: Told) -> None:
@@ -473,16 +473,16 @@ def test_nothing_that_is_read_is_written_over(place: Path, run: Told) -> None:
     before = (place / "base.sqlite").read_bytes()
     for source in (f"sqlite:///{place}/base.sqlite", "sqlite:///base.sqlite"):
         code, _, err = run(f"convert {source} -s s.toml -o base.sqlite --force")
-        assert code == 2 and "is read" in err
+        assert code == 2 and "is an input" in err
     assert (place / "base.sqlite").read_bytes() == before
     for target in ("in/person.csv --to ndjson", "in/out", "in/new.sqlite"):
         code, _, err = run(f"convert in -s s.toml -o {target} --force")
-        assert code == 2 and "is read" in err
+        assert code == 2 and "is an input" in err
     text = (place / "s.toml").read_text()
     (place / "h.csv").write_text("a;*\n")
     (place / "h.toml").write_text(text + '[[class]]\nname = "more"\npath = "more"\nhierarchy = "h.csv"\n')
     code, _, err = run("convert in -s h.toml -o h.csv --to sqlite --force")
-    assert code == 2 and "h.csv is read" in err and (place / "h.csv").read_text() == "a;*\n"
+    assert code == 2 and "h.csv is an input" in err and (place / "h.csv").read_text() == "a;*\n"
 
 
 @pytest.mark.parametrize(

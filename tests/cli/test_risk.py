@@ -182,7 +182,7 @@ def test_a_population_that_lacks_values(tmp_path: Path) -> None:
     lines = Path(CENSUS[0]).read_text().splitlines()
     few.write_text("\n".join(lines[:4]) + "\n")
     done = run(*CENSUS, "--population", str(few))
-    assert done.exit_code == 2 and "nobody in" in done.output and lines[9].split(",")[0] not in done.output
+    assert done.exit_code == 2 and "that do not occur in" in done.output and lines[9].split(",")[0] not in done.output
 
 
 def test_exit_codes_of_the_installed_command(tmp_path: Path) -> None:

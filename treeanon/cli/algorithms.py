@@ -15,7 +15,7 @@ from treeanon.algorithms.table.registry import PERMUTED_DEFAULT, TABLE_ALGORITHM
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.cli.options import Command
 from treeanon.cli.params import algorithm_named, algorithm_names, own_parameters
-from treeanon.cli.printing import print_result, printable
+from treeanon.cli.printing import print_result
 
 _OPTIONS_OF = {
     "weights": "--weight",
@@ -53,7 +53,7 @@ def command(name: str | None, as_json: bool) -> None:
                 as_json=True,
             )  # fmt: skip
             return
-        click.echo("\n".join(map(printable, _listing(_width()))))
+        click.echo("\n".join(_listing(_width())))
         return
     if name not in algorithm_names():
         raise click.UsageError(f"unknown algorithm {name!r}; choose from {', '.join(algorithm_names())}")
@@ -61,7 +61,7 @@ def command(name: str | None, as_json: bool) -> None:
     if as_json:
         print_result(_as_dict(algorithm), as_json=True)
     else:
-        click.echo("\n".join(map(printable, _description(algorithm, _width()))))
+        click.echo("\n".join(_description(algorithm, _width())))
 
 
 def _width() -> int:
