@@ -1,8 +1,8 @@
 """Anatomy: groups of l rows with different sensitive values, whose values are published apart from the rows.
 
-After Xiao and Tao, "Anatomy: simple and effective privacy preservation" (VLDB 2006): rows are put into buckets by their
-sensitive value; while l buckets have rows, one row of each of the l that have most makes a group; each row that is left
-joins a group without its value. That ends well if no value is that of more than 1/l of the rows.
+After X. Xiao and Y. Tao, "Anatomy: simple and effective privacy preservation" (VLDB 2006): rows are put into buckets by
+their sensitive value; while l buckets have rows, one row of each of the l that have most makes a group; each row that
+is left joins a group without its value. That ends well if no value is that of more than 1/l of the rows.
 
 What the groups look like in the quasi columns is not asked: these are published as they are, and the sensitive values
 of each group beside them, in another order. Where k is asked for too, groups are put together until they are so large.

@@ -1,4 +1,7 @@
-"""AS: attribute suppression. As few columns as possible are suppressed altogether (CHAP).
+"""AS: attribute suppression. As few columns as possible are suppressed altogether.
+
+After V. Ciriani, S. De Capitani di Vimercati, S. Foresti and P. Samarati, "k-anonymity" (Secure Data Management in
+Decentralized Systems, Springer 2007), AS.
 
 Sets of columns form a lattice: that of full-domain generalization where every hierarchy has one step, from a value to
 nothing. A vector has 1 for a column that is suppressed. Which set is best is NP-hard to say, so all sets are looked at

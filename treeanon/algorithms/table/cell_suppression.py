@@ -1,7 +1,8 @@
-"""CS: cell suppression. As few single values as possible are suppressed (CHAP): the approximations of Aggarwal et al.
+"""CS: cell suppression. As few single values as possible are suppressed, by approximation.
 
-"Approximation algorithms for k-anonymity" (2005) takes rows as the vertices of a graph whose edges weigh the columns
-in which two rows differ. Groups of at least k rows are made alike in every column in which they differ.
+After G. Aggarwal, T. Feder, K. Kenthapadi, R. Motwani, R. Panigrahy, D. Thomas and A. Zhu, "Approximation algorithms
+for k-anonymity" (Journal of Privacy Technology 2005), which takes rows as the vertices of a graph whose edges weigh the
+columns in which two rows differ. Groups of at least k rows are made alike in every column in which they differ.
 
 - FOREST links rows to near ones until every tree has k of them; the trees weigh no more than the best solution costs.
   DECOMPOSE-COMPONENT takes them apart: at most max(2k - 1, 3k - 5) times the cells that must be suppressed.

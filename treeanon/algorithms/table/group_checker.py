@@ -87,8 +87,8 @@ class GroupChecker:
 def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags) -> None:
     """Takes back `holds` of the groups in which a model fails for one sensitive column.
 
-    The other sensitive columns are joined to the quasi-identifier (CHAP §5): a group is published if all of the parts
-    that they divide it into satisfy the models. What has failed already is not looked at again.
+    The other sensitive columns are joined to the quasi-identifier (V. Ciriani et al., "k-anonymity", 2007, Section 5):
+    a group is published if all of the parts that they divide it into satisfy the models. What has failed already is not looked at again.
     """
     group = number[cells.tuple_of]
     parts, above = len(holds), np.arange(len(holds), dtype=np.int32)
@@ -120,7 +120,7 @@ class RowGroupChecker:
     """The models of a problem, asked about groups of its rows.
 
     Shares of values are compared with those of the whole table. The other sensitive columns are joined to the quasi
-    columns (CHAP §5), as in every check: a group holds if all of the parts that they divide it into do.
+    columns (Section 5 there), as in every check: a group holds if all of the parts that they divide it into do.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity

@@ -1,10 +1,10 @@
 """k-Optimize: the best way to cut ordered columns into intervals, by a set enumeration that bounds and prunes.
 
-After Bayardo and Agrawal, "Data privacy through optimal k-anonymization" (ICDE 2005). The values of every column are
-ordered; an anonymization is the set of values at which a new interval begins, the head set H. Below H in the search are
-the sets that add values of the tail set T; the finest of them, H with all of T, is its allset A. Rows of groups smaller
-than k are suppressed, and cost: DM, each the whole table, others the size of their group; CM, each 1, as do others
-that do not have the commonest label of their group.
+After R. J. Bayardo and R. Agrawal, "Data privacy through optimal k-anonymization" (ICDE 2005). The values of every
+column are ordered; an anonymization is the set of values at which a new interval begins, the head set H. Below H in the
+search are the sets that add values of the tail set T; the finest of them, H with all of T, is its allset A. Rows of
+groups smaller than k are suppressed, and cost: DM, each the whole table, others the size of their group; CM, each 1, as
+do others that do not have the commonest label of their group.
 
 Where we differ: all values of a tail are costed at once, so that each look at a node tries its children too; greedy
 ascents and exchanges give the first solution; PRUNE looks at the children of a node, not at theirs; and

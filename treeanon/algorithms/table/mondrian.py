@@ -1,6 +1,6 @@
 """Mondrian: rows as points in space, cut in two along one axis again and again while both halves satisfy the models.
 
-After LeFevre, DeWitt and Ramakrishnan, "Mondrian multidimensional k-anonymity" (ICDE 2006); CHAP §4. `strict` keeps
+After K. LeFevre, D. J. DeWitt and R. Ramakrishnan, "Mondrian multidimensional k-anonymity" (ICDE 2006). `strict` keeps
 rows together that are equal in the column that is cut; `relaxed` may divide them evenly.
 
 `median`, as published: the column that is widest as a share of its whole range, cut as near to the middle as is

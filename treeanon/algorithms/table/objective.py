@@ -1,6 +1,7 @@
 """Losses of vectors, as searches need them: a cost of every level of every column, and what suppression adds.
 
-Which of several k-minimal vectors is preferred (Samarati 2001, Section 3), and by what weights of the columns.
+Which of several k-minimal vectors is preferred (P. Samarati, "Protecting respondents' identities in microdata release",
+IEEE TKDE 2001, Section 6), and by what weights of the columns.
 """
 
 from __future__ import annotations

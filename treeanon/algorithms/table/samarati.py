@@ -1,4 +1,6 @@
-"""Samarati's search (P. Samarati, Protecting respondents' identities in microdata release, TKDE 2001, Sections 4-5).
+"""Samarati's search over the heights of the lattice.
+
+After P. Samarati, "Protecting respondents' identities in microdata release" (IEEE TKDE 2001), Sections 4 and 5.
 
 A binary search over the heights of the lattice finds the lowest at which a vector is satisfied. The paper decides that
 from a matrix VT of distance vectors, between each outlier (a tuple that occurs less than k times) and every tuple: the

@@ -1,6 +1,7 @@
 """Suppression without generalization: what its three forms share.
 
-After CHAP (Ciriani et al. 2007), which classifies k-anonymity by what is suppressed: whole tuples (TS), whole
+After V. Ciriani, S. De Capitani di Vimercati, S. Foresti and P. Samarati, "k-anonymity" (Secure Data Management in
+Decentralized Systems, Springer 2007), which classifies k-anonymity by what is suppressed: whole tuples (TS), whole
 attributes (AS), or single cells (CS). Each form is a file of its own.
 """
 

@@ -1,8 +1,8 @@
 """TopDown: groups of rows are split between two rows far apart, each row to the half that it makes lose less.
 
-After Xu, Wang, Pei, Wang, Shi and Fu, "Utility-based anonymization using local recoding" (KDD 2006). A group of at
-least 2k rows is split in two: the seeds are found by going three times to the row farthest from the last one, then the
-other rows, in random order, go to the half whose NCP grows less.
+After J. Xu, W. Wang, J. Pei, X. Wang, B. Shi and A. W.-C. Fu, "Utility-based anonymization using local recoding" (KDD
+2006). A group of at least 2k rows is split in two: the seeds are found by going three times to the row farthest from
+the last one, then the other rows, in random order, go to the half whose NCP grows less.
 
 Where we differ: a half that is too small takes at once those rows of the other with which it grows least, so that no
 group is ever smaller than k; it is too small with less than 1/64 of the rows too, else there could be as many splits as

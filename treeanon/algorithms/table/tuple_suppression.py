@@ -1,4 +1,8 @@
-"""TS: tuple suppression. Rows that too few persons share are left out; the others stay as they are (CHAP)."""
+"""TS: tuple suppression. Rows that too few persons share are left out; the others stay as they are.
+
+After V. Ciriani, S. De Capitani di Vimercati, S. Foresti and P. Samarati, "k-anonymity" (Secure Data Management in
+Decentralized Systems, Springer 2007), TS.
+"""
 
 from __future__ import annotations
 

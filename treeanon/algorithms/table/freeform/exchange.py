@@ -5,11 +5,12 @@ row is covered by k tuples: a ring in each group. The search begins with the bes
 only ever replaces tuples by others that cost less together and cover each row as often. So it never loses more than the
 best of these groupings.
 
-Where we differ from FREE, whose searches build graphs round by round, the last tuples of a round being left with what
-no other one took: tuples exchange rows with tuples near to them, at first at a little heat, so that some exchanges cost
-something; parts of the tuples give all their rows away and are made anew by assignments; and parts are solved as linear
-programs, whose columns are tuples, and made whole again. That goes on, in parts with other borders every time, until a
-time is over or nothing is gained. `bound` tells, of a table of few rows, how far from the least the result can be.
+Where we differ from K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS
+2015), whose searches build graphs round by round, the last tuples of a round being left with what no other one took:
+tuples exchange rows with tuples near to them, at first at a little heat, so that some exchanges cost something; parts
+of the tuples give all their rows away and are made anew by assignments; and parts are solved as linear programs, whose
+columns are tuples, and made whole again. That goes on, in parts with other borders every time, until a time is over or
+nothing is gained. `bound` tells, of a table of few rows, how far from the least the result can be.
 
 What somebody learns who knows the program: the search looks at the quasi columns of all rows at once, as every search
 does that makes loss least, and never at sensitive values, nor at which row is behind a tuple. That is drawn afterwards,
@@ -25,9 +26,9 @@ Why models of sensitive values are refused: each of the k candidates of a row is
 neither the graph nor the draw depends on sensitive values. Were a graph or a draw rejected because what a row is seen
 among is not diverse, somebody could ask of each way to match all rows whether the program would have come to this
 release from it. Where it would not, that way is ruled out, and a row is left with fewer candidates, perhaps with one.
-Nor does it help to draw blindly and only look at what would be published anyway, if it is drawn again where that is
-not diverse: such a draw speaks for those tables of which few draws are diverse, each of which comes up the more often.
-A draw that is given up for good where it fails would tell nothing; but nobody can see that it was not repeated.
+Nor does it help to draw blindly and only look at what would be published anyway, if it is drawn again where that is not
+diverse: such a draw speaks for those tables of which few draws are diverse, each of which comes up the more often. A
+draw that is given up for good where it fails would tell nothing; but nobody can see that it was not repeated.
 
 Where exchanges begin: the best of several groupings, a ring in each group; and rows as classes of those alike.
 """

@@ -5,9 +5,10 @@ often as before. Parts are cut from orders of the classes, other ones with other
 
 Tuples that give all members away and get others: who gets which is an assignment at the least cost.
 
-After Hungarian of FREE, which makes tuples so, member by member. Here it is also a way to improve on tuples: each gives
-one member away, any of them, and what it has given costs no more when all are given out again as is best. That is an
-exchange among all tuples at once, of which exchanges between two are the simplest case.
+After Hungarian of K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS
+2015), which makes tuples so, member by member. Here it is also a way to improve on tuples: each gives one member away,
+any of them, and what it has given costs no more when all are given out again as is best. That is an exchange among all
+tuples at once, of which exchanges between two are the simplest case.
 
 What any graph costs at least: a bound by which to tell how far from the least a search can be.
 
@@ -15,7 +16,7 @@ Let every row have a worth, any number. The tuples of a graph cover each row k t
 are worth k times, and what is left of each tuple's cost when the worth of its rows is taken from it. None of the n
 tuples has less left than the one of all possible tuples that has least. So no graph costs less than
 
-    k · (worth of all rows) + n · (the least that is left of any tuple).
+k · (worth of all rows) + n · (the least that is left of any tuple).
 
 That holds for every worth. The dual of the linear program over tuples gives one for which the bound is near to what the
 program costs; and the least that is left is found by a walk through all tuples that leaves out only what cannot be it.

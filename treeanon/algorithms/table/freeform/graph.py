@@ -1,7 +1,8 @@
 """Which originals every published tuple covers: a k-regular bipartite graph.
 
-After FREE (k-anonymization by freeform generalization): every published tuple covers k originals, and every original is
-covered by k published tuples, so that each of them can be its own.
+After K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS 2015): every
+published tuple covers k originals, and every original is covered by k published tuples, so that each of them can be its
+own.
 
 The privacy step: which original is behind each published tuple, drawn so that each of its k is equally likely.
 

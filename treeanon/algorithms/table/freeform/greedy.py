@@ -1,9 +1,10 @@
 """Greedy: in each of k - 1 rounds every tuple is generalized to one more original, that which costs it least.
 
-After FREE, Algorithm 1. Tuples come in the order of their values, columns with few values first; in a round, each takes
-from the originals that are left the one by which its NCP grows least, and never one that it covers already. At the end
-of a round, a tuple may be left with nothing but such: a dead end. Then it takes that of a tuple before it, which takes
-what is left: the lemma says that one of the 2r last can be found so in round r, if there are 3r tuples. Where there are
+After K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS 2015),
+Algorithm 1. Tuples come in the order of their values, columns with few values first; in a round, each takes from the
+originals that are left the one by which its NCP grows least, and never one that it covers already. At the end of a
+round, a tuple may be left with nothing but such: a dead end. Then it takes that of a tuple before it, which takes what
+is left: the lemma says that one of the 2r last can be found so in round r, if there are 3r tuples. Where there are
 fewer, the tuples pass originals on in a chain; there always is one.
 
 Where we differ: rows that are alike are looked at once, and of several originals that cost the same any one is taken.
@@ -11,9 +12,10 @@ Tables of many rows are cut into blocks.
 
 SortGreedy: in each of k - 1 rounds the edges are taken in the order of what they cost.
 
-The companion of Greedy in FREE: in a round, an edge is taken if neither its tuple nor its original has one yet. Where
-we differ: the edges of a round are not all sorted, which takes room for n² of them. A heap has the cheapest edge of
-each tuple instead, which is looked for anew when another tuple took it: that takes the same edges in the same order.
+The companion of Greedy in the same paper: in a round, an edge is taken if neither its tuple nor its original has one
+yet. Where we differ: the edges of a round are not all sorted, which takes room for n² of them. A heap has the cheapest
+edge of each tuple instead, which is looked for anew when another tuple took it: that takes the same edges in the same
+order.
 """
 
 from __future__ import annotations

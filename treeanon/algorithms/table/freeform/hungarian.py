@@ -1,7 +1,8 @@
 """Hungarian: in each of k - 1 rounds every tuple is given one more original by an optimal assignment.
 
-The companion of Greedy in FREE, in O(kn³): the cost of an assignment is by how much the NCP of all tuples grows. Each
-round is optimal, all of them together need not be. Where we differ: tables of many rows are cut into blocks.
+After K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS 2015), in
+O(kn³): the cost of an assignment is by how much the NCP of all tuples grows. Each round is optimal, all of them
+together need not be. Where we differ: tables of many rows are cut into blocks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Optimal: the graph with the least NCP of all, by mixed integer programming, for a few dozen rows.
 
-After FREE, §4: a variable says of every pair whether tuple j covers original i; every row and column of them adds up to
-k. Every tuple and column has a variable for its NCP. Where values are published as ranges, that is at least how far its
-upper end is from its lower one, which are at least and at most the places of all originals covered; where they are
-sets, it is a step for each value that is held. Where we differ: a regular graph has a perfect matching, so that tuple j
-may be taken to cover original j, whichever is behind it later. This leaves fewer graphs to look at, and makes the cost
-of a node linear: the lowest node above several is the highest of those above j and one of the others.
+After K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS 2015), Section
+4: a variable says of every pair whether tuple j covers original i; every row and column of them adds up to k. Every
+tuple and column has a variable for its NCP. Where values are published as ranges, that is at least how far its upper
+end is from its lower one, which are at least and at most the places of all originals covered; where they are sets, it
+is a step for each value that is held. Where we differ: a regular graph has a perfect matching, so that tuple j may be
+taken to cover original j, whichever is behind it later. This leaves fewer graphs to look at, and makes the cost of a
+node linear: the lowest node above several is the highest of those above j and one of the others.
 
 The program is given to HiGHS. It may take any time: after `seconds`, the best graph found so far is taken, or that of
 Hungarian or Greedy where these are better, and `gap` says how far it may be from the least, as a share.

@@ -2,8 +2,9 @@
 
 `ring` makes one ring of all rows along a Hilbert curve: the graph does not depend on the data but by the order. The
 last k - 1 tuples pay for that, as the first rows come after the last. `freeform-nh` is a baseline in the manner of
-non-homogeneous generalization (Wong, Mamoulis, Cheung, SIGMOD 2010): the order is first cut into groups of at least k
-at the least loss, and every group has a ring. It never costs more than the groups.
+"Non-homogeneous generalization in privacy preserving data publishing" (W. K. Wong, N. Mamoulis and D. W. Cheung, ACM
+SIGMOD 2010): the order is first cut into groups of at least k at the least loss, and every group has a ring. It never
+costs more than the groups.
 """
 
 from __future__ import annotations

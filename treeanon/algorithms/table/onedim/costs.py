@@ -2,7 +2,9 @@
 
 The best way to cut an order of rows into groups of k to 2k - 1, by dynamic programming.
 
-After 1D (Ghinita et al., TODS 2009, §4): some best cut has no group of 2k rows or more, for its halves cost no more.
+After G. Ghinita, P. Karras, P. Kalnis and N. Mamoulis, "A framework for efficient data anonymization under privacy and
+accuracy constraints" (ACM TODS 34(2), 2009), Section 4: some best cut has no group of 2k rows or more, for its halves
+cost no more.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The accuracy-constrained (dual) problem: the most privacy for which no more is lost than what is allowed.
 
-Ghinita, Karras, Kalnis, Mamoulis: TODS 34(2), 2009 (1D). The loss is the GCP of the release. Where we differ: privacy
-is adjusted by swapping rows between near groups of a more private solution that loses too much, many rounds of it,
-until it loses no more than allowed or nothing is gained.
+After G. Ghinita, P. Karras, P. Kalnis and N. Mamoulis, "A framework for efficient data anonymization under privacy and
+accuracy constraints" (ACM TODS 34(2), 2009), Section 6. The loss is the GCP of the release. Where we differ: privacy is
+adjusted by swapping rows between near groups of a more private solution that loses too much, many rounds of it, until
+it loses no more than allowed or nothing is gained.
 
-The accuracy-constrained problem by searches for the privacy-constrained one, asked again and again.
-
-IPCSD of 1D (Ghinita et al., TODS 34(2), 2009): privacy is found by halves, with any search that is given a problem.
+`ipcsd` is the paper's IPCSD: it solves the accuracy-constrained problem by any search for the privacy-constrained one,
+with a binary search for the privacy.
 """
 
 from __future__ import annotations

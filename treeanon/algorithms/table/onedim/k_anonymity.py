@@ -1,10 +1,11 @@
 """k-anonymity in one dimension: rows in an order, cut into groups of k to 2k - 1 where that loses least.
 
-After 1D (Ghinita et al., TODS 2009, §3-4): the quasi columns are mapped to one dimension, and dynamic programming finds
-the best of all partitions into groups of rows that follow each other, in time O(kN). Losses are the NCP of what is
-published. It is the best of that order, not of all partitions: even of one column of numbers the best can have a group
-within the range of another (0, 1, 1, 1, 2 with k = 2: the two ends together lose less). `fast` takes how far it is
-along the order from the first row of a group to its last instead.
+After G. Ghinita, P. Karras, P. Kalnis and N. Mamoulis, "A framework for efficient data anonymization under privacy and
+accuracy constraints" (ACM TODS 34(2), 2009), Sections 3 and 4: the quasi columns are mapped to one dimension, and
+dynamic programming finds the best of all partitions into groups of rows that follow each other, in time O(kN). Losses
+are the NCP of what is published. It is the best of that order, not of all partitions: even of one column of numbers the
+best can have a group within the range of another (0, 1, 1, 1, 2 with k = 2: the two ends together lose less). `fast`
+takes how far it is along the order from the first row of a group to its last instead.
 
 Where we differ: see `orders` for more orders; values may be published as ranges and sets, and then cost what these do.
 """

@@ -1,6 +1,7 @@
 """One-dimensional ℓ-diversity: groups of rows near each other in an order, in which no sensitive value is frequent.
 
-Ghinita, Karras, Kalnis, Mamoulis: TODS 34(2), 2009 (1D). No sensitive value has more than 1/ℓ of a group; ℓ is whole.
+After G. Ghinita, P. Karras, P. Kalnis and N. Mamoulis, "A framework for efficient data anonymization under privacy and
+accuracy constraints" (ACM TODS 34(2), 2009), Section 5. No sensitive value has more than 1/ℓ of a group; ℓ is whole.
 Where we differ: the fall-back step takes the first rows of the values that would be too frequent in the rest, and of
 others only what is missing to ℓ; looking back swaps rows of a group with rows of the groups before it, where less is
 lost in all columns; and `near` puts groups together by what is lost, among the next rows in the order.

@@ -1,6 +1,7 @@
 """Optimal one-dimensional ℓ-diversity, by dynamic programming over what has been taken of each sensitive value.
 
-Ghinita, Karras, Kalnis, Mamoulis: TODS 34(2), 2009 (1D). Groups of 2ℓ rows or more can be divided, so that groups of ℓ
+After G. Ghinita, P. Karras, P. Kalnis and N. Mamoulis, "A framework for efficient data anonymization under privacy and
+accuracy constraints" (ACM TODS 34(2), 2009), Section 5. Groups of 2ℓ rows or more can be divided, so that groups of ℓ
 to 2ℓ - 1 rows of different values suffice. Among all partitions into such groups that can follow one another so that
 the rows of each value are taken in order, the best is found. Where rows count, as in GCP, that need not be the best of
 all, not even for one numeric column: a small group may lie within the extent of a larger one.

@@ -1,8 +1,9 @@
 """Orders of a table's rows in which rows that are alike lie near each other.
 
-After 1D (Ghinita et al., TODS 2009), which maps the quasi columns to one dimension by a Hilbert curve or by iDistance.
-Where we differ: rows can be sorted by one column after the other as well, or split again and again by the column for
-which that pays most, both of which are often better; and several orders can be tried.
+After G. Ghinita, P. Karras, P. Kalnis and N. Mamoulis, "A framework for efficient data anonymization under privacy and
+accuracy constraints" (ACM TODS 34(2), 2009), which maps the quasi columns to one dimension by a Hilbert curve or by
+iDistance. Where we differ: rows can be sorted by one column after the other as well, or split again and again by the
+column for which that pays most, both of which are often better; and several orders can be tried.
 
 Rows in the order of splitting them: every block by the column for which that pays most.
 

@@ -3,11 +3,12 @@
 Searches propose cuts on what they can see; whether a cut holds, and which relations of it are rare, is counted over all
 records, and relations are broken in all of them. Another engine (records on many machines) has to offer just this.
 
-Disassociates until no combination of relations is rare: what FixStructure of TREE does, by this search's counting.
+Disassociates until no combination of relations is rare: what FixStructure does (O. Gkountouna and M. Terrovitis,
+"Anonymizing collections of tree-structured data", IEEE TKDE 2015, Section III-C), by this search's counting.
 
-TREE's Algorithm 3 takes one combination at a time and breaks its rarest relation. Here all rare combinations are
+Their Algorithm 3 takes one combination at a time and breaks its rarest relation. Here all rare combinations are
 gathered first, and the relations that end most of them for the fewest records are broken, from the top of the class
-tree down; as that can lower other supports (SPEC: repeat to a fixpoint), everything is counted anew until none is rare.
+tree down; as that can lower other supports (until nothing changes), everything is counted anew until none is rare.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The default search: greedy walks to cuts of which nothing can be made finer, from many starts; the best is taken.
 
 A walk publishes one more hierarchy node at a time and keeps it if the *whole* guarantee, values and relations, still
-holds; what fails is not tried again. (For n <= 1 that loses nothing; for n >= 2 a refused cut may have a safe one
-below it, so the last walk tries again where the data are not many.) Walks differ in what a class is worth, drawn over
-up to four decades, and in whether all children of a node are published at once, as a cut has it, or one by one beside
-the general label of the others. Then relations are ended where that buys more than it costs, and the trees themselves
-are repaired until nothing is rare. TREE's searches instead repair every cut that they pass.
+holds; what fails is not tried again. (For n <= 1 that loses nothing; for n >= 2 a refused cut may have a safe one below
+it, so the last walk tries again where the data are not many.) Walks differ in what a class is worth, drawn over up to
+four decades, and in whether all children of a node are published at once, as a cut has it, or one by one beside the
+general label of the others. Then relations are ended where that buys more than it costs, and the trees themselves are
+repaired until nothing is rare. The published searches (O. Gkountouna and M. Terrovitis, "Anonymizing collections of
+tree-structured data", IEEE TKDE 2015) instead repair every cut that they pass.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _DEAR = 12
 """For so many refused labels, those with the greatest gains, relations may be ended."""
 
 # Below _USUAL_NODES nodes more walks are made, as they cost little; above _MANY_NODES fewer value by value. How
-# few nodes and labels let the search of TREE have a look too: see _deserves_more.
+# few nodes and labels let the published GCS have a look too: see _deserves_more.
 _USUAL_NODES, _MANY_NODES, _FEW_NODES, _MOST_TREE_LABELS = 40_000, 400_000, 5_000, 10_000
 
 _PRICE = 0.7
@@ -345,14 +346,14 @@ def _different(tried: list[tuple[float, WalkResult]]) -> list[WalkResult]:
 
 
 def _deserves_more(run: _Run) -> bool:
-    """Whether the search of TREE has a look too: always for its own measures and recoding, else if that is quick."""
+    """Whether the published GCS has a look too: always for its own measures and recoding, else if that is quick."""
     if strictly(run.guarantee) or len(run.forest.classes) > _MOST_TREE_LABELS:
         return False
     return run.goal.name != "loss" or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
 
 
 def _or_as_published(run: _Run, best: Draft) -> Draft:
-    """The best release, or what GCS of TREE finds, carried on, where that costs less.
+    """The best release, or what the published GCS finds, carried on, where that costs less.
 
     Finer is not always less by path distances: a level of an unbalanced hierarchy may hold fewer nodes than the one
     above it, so that walks to maximal cuts can end above a coarser one. And few records leave few cuts, of which that

@@ -28,7 +28,7 @@ RefusedSet = tuple[tuple[int, ...], bool]
 """Plain hierarchy nodes that are rare together; and whether they are whatever else is published.
 
 With one relation at most they can never all be published. With several, two nodes that witness the relations of one
-label may part when it does (SPEC's remark on n >= 2), so that a finer cut may be safe: hardly ever is it.
+label may part when it does (for n >= 2), so that a finer cut may be safe: hardly ever is it.
 """
 
 

@@ -1,4 +1,8 @@
-"""ACS, all cuts search (TREE III-D): every cut once, from {*} down, except below cuts that fail ValueCheck."""
+"""ACS, all cuts search: every cut once, from {*} down, except below cuts that fail ValueCheck.
+
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section
+III-C, Algorithm 4.
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,23 @@
-"""FixStructure (TREE, Algorithm 3): disassociates what StructureCheck finds until it finds nothing.
+"""The checks of a candidate cut, and its repair: ValueCheck, StructureCheck and FixStructure.
 
-Where we differ. Algorithm 3 passes over the combinations once, although a disassociation can lower the support of
-relations that were safe before; we repeat until a whole pass changes nothing. It checks only sets of m labels, we check
-2, 3, …, m. Of the relations of a failing combination the one with the least support goes, as in the paper.
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015): Algorithms 1
+and 2 are in Section III-B, Algorithm 3 in Section III-C; short: the paper.
 
-ValueCheck (TREE, Algorithm 1): no up to m labels of a cut may be held together by some records but fewer than k.
+`value_check` is ValueCheck (Algorithm 1): no up to m labels of a cut may be held together by some records but fewer
+than k. Where we differ: the paper's checks sets of exactly m labels; sizes below m count too, as a person may have
+fewer values. A cut whose parent has passed is only checked for sets with one of its new labels: the others are the
+parent's. Rare labels come first, and counting stops at k records.
 
-Where we differ. TREE's checks sets of exactly m labels; sizes below m count too, as a person may have fewer values. A
-cut whose parent has passed is only checked for sets with one of its new labels: the others are the parent's. Rare
-labels come first, and counting stops at k records.
+`StructureCheck` goes through the combinations as lines 2 to 4 of Algorithm 3 do; what is asked of each, whether some
+records hold it, but fewer than k, is StructureCheck (Algorithm 2), the kernel `broken`. Where we differ: labels that no
+relation speaks of count too, which Algorithm 2 forgets. Only combinations that can fail are counted, and counting stops
+at k records. With the joint attacker the records in which one and the same nodes witness all relations are counted as
+well.
 
-StructureCheck (TREE, Algorithm 2): labels and relations that some records hold together, but fewer than k.
-
-Where we differ. Labels that no relation speaks of count too, which Algorithm 2 forgets. Only combinations that can fail
-are counted (see `StructureCheck`), and counting stops at k records. With the joint attacker the records in which one
-and the same nodes witness all relations are counted as well.
+`fix_structure` is FixStructure (Algorithm 3): it disassociates what StructureCheck finds until it finds nothing. Where
+we differ: Algorithm 3 passes over the combinations once, although a disassociation can lower the support of relations
+that were safe before; we repeat until a whole pass changes nothing. It checks only sets of m labels, we check 2, 3, …,
+m. Of the relations of a failing combination the one with the least support goes, as in the paper.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from treeanon.privacy import Guarantee
 def value_check(space: Workspace, label_set: Ints, fresh: Flags, k: int, m: int) -> bool:
     """Whether a cut passes, given the record sets of its labels, and which of them its parent did not have.
 
-    A cut that fails is dead, and so is every specialisation of it: some part of the rare records' values stays rare.
+    A cut that fails is dead, and so is every specialization of it: some part of the rare records' values stays rare.
     """
     order = np.argsort(space.size[label_set], kind="stable")
     new = fresh[order]

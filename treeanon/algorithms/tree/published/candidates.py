@@ -1,10 +1,12 @@
-"""Cuts as the searches of TREE see them: specialize one node, check the values, fix the structure, take the cost.
+"""Candidates: cuts that searches specialize node by node, with the checks of their values and structure and their cost.
 
-What a search does not specialize again: cuts it has seen, or values that a cheaper sibling has specialized.
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Sections
+III-A (item index) and III-B.
 
-TREE closes cuts in its text, and values in its implementation note (and in Examples 6 and 8). Closing values makes the
-search a set enumeration: below a cut, nothing is specialized that one of its cheaper siblings specialized. Its second
-best branch so never gets what the best one has.
+What is not specialized again: cuts that were seen, or values that a cheaper sibling has specialized. The paper closes
+cuts in its text, and values in its implementation note (and in Examples 6 and 8). Closing values makes the search a set
+enumeration: below a cut, nothing is specialized that one of its cheaper siblings specialized. Its second best branch so
+never gets what the best one has.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class _Parent:
-    """A cut whose specialisations are looked at: its projected synopsis, and the record sets of its relations."""
+    """A cut whose specializations are looked at: its projected synopsis, and the record sets of its relations."""
 
     candidate: Candidate
     published: Ints
@@ -113,7 +115,7 @@ class Candidates:
         self.root = self.best = self._start()
 
     def _item_index(self) -> Sets:
-        """The records of every node of the hierarchies that has some (array L of TREE III-B)."""
+        """The records of every node of the hierarchies that has some (the paper's item index L)."""
         synopsis, space = self.base.synopsis, self.space
         nodes = [
             node
@@ -290,7 +292,7 @@ class Closing:
         return chosen
 
     def expand(self, parents: Sequence[Candidate]) -> list[list[Candidate]]:
-        """The specialisations of each parent that pass, cheapest first.
+        """The specializations of each parent that pass, cheapest first.
 
         A node whose specialisation fails is closed below all of them: it would fail there too.
         """

@@ -1,4 +1,8 @@
-"""GCS(g), greedy cut search (TREE III-E): from {*} down, the g cheapest cuts of each step are specialized further."""
+"""GCS(g), greedy cut search: from {*} down, the g cheapest cuts of each step are specialized further.
+
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section
+III-D.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """MiRaCle: multirelational k-anonymity by clustering, with local recoding.
 
-After Nergiz, Clifton and Nergiz, "Multirelational k-anonymity", as the baseline that TREE compares with. Persons are
-put into groups of at least k, and the trees of a group are made equal: aligned from the top, node by node, matched
-nodes get the lowest common ancestor of their values, and subtrees that some member has no partner for are suppressed.
-Whatever is known of a person's published tree, k persons fit it: the release is k^(m,n)-anonymous for every m and n,
-for both attackers and for negative knowledge.
+After M. E. Nergiz, C. Clifton and A. E. Nergiz, "Multirelational k-anonymity" (IEEE TKDE 2009), as the baseline that O.
+Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015) compares with in
+Section IV. Persons are put into groups of at least k, and the trees of a group are made equal: aligned from the top,
+node by node, matched nodes get the lowest common ancestor of their values, and subtrees that some member has no partner
+for are suppressed. Whatever is known of a person's published tree, k persons fit it: the release is k^(m,n)-anonymous
+for every m and n, for both attackers and for negative knowledge.
 
 Where we differ: neighbors are sought in a window of the persons sorted by the shape of their trees, not among all;
 children are aligned greedily, those of very wide nodes in the order of their labels.

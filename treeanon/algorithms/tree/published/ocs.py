@@ -1,7 +1,9 @@
-"""OCS, ordered cuts without disassociation (TREE III-E): GCS(g) in which a cut that fails StructureCheck is dead.
+"""OCS, OnlyCutSearch: GCS(g) in which a cut that fails StructureCheck is dead, so that no relation is disassociated.
 
-The dead cut's specialisations are dead with it. Without disassociation that loses nothing for n ≤ 1; for n ≥ 2 a
-finer cut may hold where a coarser one does not (two nodes of one label can witness two relations, and part).
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section IV,
+where it is compared with. The specializations of a dead cut are dead with it. Without disassociation that loses nothing
+for n ≤ 1; for n ≥ 2 a finer cut may hold where a coarser one does not (two nodes of one label can witness two
+relations, and part).
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""The synopsis projected to a cut, with the records of every relation, and structural disassociation on it.
+"""The synopsis tree projected to a cut, with the records of every relation, and structural disassociation on it.
 
-Record sets in one store that only grows at its end: what one thread of a search works on.
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Sections II-D
+and III-A; short: the paper.
+
+Record sets lie in one store that only grows at its end: what one thread of a search works on.
 """
 
 from __future__ import annotations
@@ -137,7 +140,7 @@ class Base:
 
 
 class Projected:
-    """The synopsis tree projected to a cut (TREE III-C).
+    """The synopsis tree projected to a cut (Section III-A of the paper).
 
     Nodes have `parent`, `item` (what their label is published as), `place` (the number of that item among the labels
     that count, else -1) and `support`; members[groups[v] : groups[v + 1]] are the nodes of the synopsis that became
