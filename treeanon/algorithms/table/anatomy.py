@@ -26,7 +26,7 @@ from treeanon.privacy.models.model import asks_for_size
 
 
 def search(problem: Problem, *, seed: int | None = None) -> Partition:
-    """Groups of rows with different sensitive values, to be published as two tables; no row is left out.
+    """Return groups of rows with different sensitive values, to be published as two tables; no row is left out.
 
     Rows of a value, and groups for rows that are left over, are drawn at random; `seed` is for tests.
 
@@ -63,7 +63,7 @@ def search(problem: Problem, *, seed: int | None = None) -> Partition:
 
 
 def _asked(problem: Problem) -> tuple[int, int]:
-    """How many different values a group is made of, and how many rows it must have."""
+    """Return how many different values a group is made of, and how many rows it must have."""
     size, k = 1, 1
     for model in problem.models:
         limits = model.limits
@@ -79,7 +79,7 @@ def _asked(problem: Problem) -> tuple[int, int]:
 
 
 def _place_rest(group: Longs, groups: int, has_value: Flags, rng: np.random.Generator) -> None:
-    """Gives rows of one value that are left each another group without it, while there are such; then any."""
+    """Give rows of one value that are left each another group without it, while there are such; then any."""
     rest = np.flatnonzero(has_value & (group < 0))
     has = np.zeros(groups, np.bool_)
     has[group[has_value & (group >= 0)]] = True

@@ -28,7 +28,7 @@ EXACT = 14
 
 
 def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
-    """The table with the fewest columns suppressed, and without the rows of groups that still fail.
+    """Return the table with the fewest columns suppressed, and without the rows of groups that still fail.
 
     Among sets of as few columns the one that suppresses the fewest persons, then the one that leaves the most groups.
     With more than `exact` columns a greedy choice: a smaller set may do, or a set where none is found.
@@ -65,7 +65,7 @@ def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
 
 
 def _flat(table: Table) -> Table:
-    """The table whose quasi columns have nothing but their values, a missing one among them, below the root."""
+    """Return the table whose quasi columns have nothing but their values, a missing one among them, below the root."""
     columns = []
     for column in table.columns:
         if column.role == "quasi":
@@ -77,7 +77,7 @@ def _flat(table: Table) -> Table:
 
 
 def _fewest(lattice: Lattice) -> Vector | None:
-    """The best of the vectors with the fewest columns suppressed that are satisfied."""
+    """Return the best of the vectors with the fewest columns suppressed that are satisfied."""
     columns = len(lattice.heights)
     for size in (1, 2):
         for kept in combinations(range(columns), size):
@@ -91,7 +91,7 @@ def _fewest(lattice: Lattice) -> Vector | None:
 
 
 def _greedy(lattice: Lattice) -> Vector | None:
-    """Columns go one by one, each time the one that helps most; then those that are not needed come back."""
+    """Return a greedy choice: columns go one by one, each time the one that helps most; those not needed come back."""
     vector = lattice.bottom
     gone: list[int] = []
     while not lattice.satisfies(vector):
@@ -107,6 +107,6 @@ def _greedy(lattice: Lattice) -> Vector | None:
 
 
 def _worth(lattice: Lattice, vector: Vector) -> tuple[int, int]:
-    """The persons that a vector suppresses, and minus the groups that it leaves."""
+    """Return the persons that a vector suppresses, and minus the groups that it leaves."""
     found = lattice.evaluate(vector)
     return found.suppressed, -found.groups

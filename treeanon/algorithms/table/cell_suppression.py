@@ -47,7 +47,7 @@ METHODS: tuple[Method, ...] = ("auto", "forest", "matching")
 
 
 def search(problem: Problem, *, method: Method = "auto") -> Recoding:
-    """The table with few cells suppressed, and with all of its rows: no person is left out.
+    """Return the table with few cells suppressed, and with all of its rows: no person is left out.
 
     `method` is forest, or matching for k = 2; auto is the matching for k = 2 and up to 200 rows. k is the size that
     models of size alone ask for: their number of cells is bounded, and what other models ask for comes on top.
@@ -100,7 +100,7 @@ def _method(method: str, k: int, rows: int) -> Method:
 
 
 def _values(problem: Problem) -> Ints:
-    """A row per row of the table, a column per quasi column: codes, a missing value after all others."""
+    """Return a row per row of the table, a column per quasi column: codes, a missing value after all others."""
     table = problem.table
     codes = [column.places for column in table.quasi]
     return np.ascontiguousarray(np.array(codes, np.int32).reshape(len(codes), len(table)).T)
@@ -124,7 +124,7 @@ class _Groups:
         self._join_equal()
 
     def merge_until_all_hold(self) -> int:
-        """How many groups go up in others: those that fail, each in the one that costs the fewest cells."""
+        """Return how many groups go up in others: those that fail, each in the one that costs the fewest cells."""
         checker, before = RowGroupChecker(self.problem), len(self.sizes)
         fails = ~checker.holds(self.group, before)
         while fails.any():
@@ -140,7 +140,7 @@ class _Groups:
         return before - len(self.sizes)
 
     def _join_equal(self) -> None:
-        """Makes groups one that look alike."""
+        """Make groups one that look alike."""
         columns = [np.ascontiguousarray(column + 1) for column in self.shared.T]
         sizes = [column.size + 2 for column in self.problem.table.quasi]
         numbers, groups = group_numbers(columns, sizes, len(self.sizes))
@@ -151,7 +151,7 @@ class _Groups:
         self.group, self.sizes, self.shared = numbers[self.group], joined, shared
 
     def _failing(self, checker: RowGroupChecker, changed: Flags) -> Flags:
-        """Which groups fail: of those that have changed, for all others held before."""
+        """Return which groups fail: of those that have changed, for all others held before."""
         rows = np.flatnonzero(changed[self.group])
         number = np.cumsum(changed) - 1
         fails = np.zeros(len(self.sizes), np.bool_)
@@ -160,7 +160,7 @@ class _Groups:
 
 
 def _forest(problem: Problem, k: int) -> Longs:
-    """For every row its group: FOREST, then DECOMPOSE-COMPONENT."""
+    """Return for every row its group: FOREST, then DECOMPOSE-COMPONENT."""
     values = _values(problem)
     numbers, _ = groups_of(problem.table)
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
@@ -176,7 +176,7 @@ def _forest(problem: Problem, k: int) -> Longs:
 
 
 def decompose(parent: Longs, k: int) -> Longs:
-    """For every vertex of a forest its part: k to max(2k - 1, 3k - 5) of one tree, given trees of at least k.
+    """Return for every vertex of a forest its part: k to max(2k - 1, 3k - 5) of one tree, given trees of at least k.
 
     >>> decompose(np.array([-1, 0, 1, 2]), 2).tolist(), decompose(np.array([-1, 0, 0, 0, 0]), 2).tolist()
     ([0, 0, 2, 2], [4, 2, 2, 4, 4])
@@ -193,7 +193,7 @@ def decompose(parent: Longs, k: int) -> Longs:
 
 
 def _bundle(vertices: Longs, left: Longs, below: Longs, tree: Longs, k: int) -> None:
-    """Splits a tree that no cut splits: what hangs on its center is bundled, and parts get the number of a vertex."""
+    """Split a tree that no cut splits: what hangs on its center is bundled, and parts get the number of a vertex."""
     center = int(vertices[np.argmax(below[vertices] > len(vertices) - k)])
     hangs: dict[int, list[int]] = {}
     part_of = {center: center}
@@ -210,7 +210,7 @@ def _bundle(vertices: Longs, left: Longs, below: Longs, tree: Longs, k: int) -> 
 
 
 def bundled(sizes: list[int], k: int) -> list[list[int]]:
-    """Subtrees, each smaller than k, in bundles of at least k; the first one takes their center, a vertex more.
+    """Return subtrees, each smaller than k, in bundles of at least k; the first one takes their center, a vertex more.
 
     No bundle has more than max(2k - 1, 3k - 5) vertices. All together there must be 2k.
 
@@ -239,7 +239,7 @@ def bundled(sizes: list[int], k: int) -> list[list[int]]:
 
 
 def one_two_factor(values: Ints) -> Longs:
-    """For every row its group of two or three: the components of a [1,2]-factor of least weight, by a matching.
+    """Return for every row its group of two or three: the components of a [1,2]-factor of least weight, by a matching.
 
     Every row has two copies, of which the first must be matched: to the first copy of another row, or to its second
     one, which so gets its second edge. Of edges between rows that have two each, none is needed.

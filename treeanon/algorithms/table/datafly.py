@@ -13,7 +13,7 @@ from treeanon.algorithms.table.problem import Problem
 
 
 def search(problem: Problem) -> FullDomainResult:
-    """The vector that the greedy steps come to: satisfied, but often more general than it would have to be."""
+    """Return the vector that the greedy steps come to: satisfied, but often more general than it would have to be."""
     lattice = Lattice(problem)
     lattice.require_top()
     values = _distinct_values(lattice)
@@ -29,7 +29,7 @@ def search(problem: Problem) -> FullDomainResult:
 
 
 def _distinct_values(lattice: Lattice) -> list[list[int]]:
-    """How many values each column has at each level."""
+    """Return how many values each column has at each level."""
     out = []
     for c, levels in enumerate(lattice.tuples.level_maps()):
         codes = np.unique(lattice.tuples.fields.unpack(lattice.tuples.keys, c))

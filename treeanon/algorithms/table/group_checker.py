@@ -48,7 +48,7 @@ class GroupChecker:
         return least if flags[least:].all() else None
 
     def holds(self, tuples: Tuples, rows: Longs, number: Ints) -> Flags:
-        """Whether each group satisfies all models; `number` has the group of every tuple, `rows` their rows."""
+        """Return whether each group satisfies all models; `number` has the group of every tuple, `rows` their rows."""
         sizes = self.sizes(tuples, rows, number)
         if self.least is not None:
             holds = sizes >= self.least
@@ -61,13 +61,13 @@ class GroupChecker:
         return holds
 
     def sizes(self, tuples: Tuples, rows: Longs, number: Ints) -> Longs:
-        """The number of persons of each group."""
+        """Return the number of persons of each group."""
         if not len(tuples.pair_tuple):
             return rows
         return persons_in(tuples.pair_tuple, tuples.pair_person, number, len(rows))
 
     def is_monotone(self, tuples: Tuples) -> bool:
-        """Whether no generalization suppresses more than those below it.
+        """Return whether no generalization suppresses more than those below it.
 
         With nothing suppressed it is enough that unions of groups hold, if they have different persons. Else groups
         must hold whatever is added, and no other sensitive columns may be joined, by which new parts would be added.
@@ -78,17 +78,18 @@ class GroupChecker:
         return self.least is not None and grows and all(cells.combos == 1 for cells in tuples.cells)
 
     def lost(self, tuples: Tuples, number: Ints, holds: Flags) -> int:
-        """How many persons have a row in a group that does not hold."""
+        """Return how many persons have a row in a group that does not hold."""
         if len(tuples.pair_tuple):
             return int(persons_losing(tuples.pair_tuple, tuples.pair_person, number, holds))
         return int(tuples.rows[~holds[number]].sum())
 
 
 def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags) -> None:
-    """Takes back `holds` of the groups in which a model fails for one sensitive column.
+    """Take back `holds` of the groups in which a model fails for one sensitive column.
 
     The other sensitive columns are joined to the quasi-identifier (V. Ciriani et al., "k-anonymity", 2007, Section 5):
-    a group is published if all of the parts that they divide it into satisfy the models. What has failed already is not looked at again.
+    a group is published if all of the parts that they divide it into satisfy the models. What has failed already is not
+    looked at again.
     """
     group = number[cells.tuple_of]
     parts, above = len(holds), np.arange(len(holds), dtype=np.int32)
@@ -110,7 +111,7 @@ def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags)
 
 
 def _sizes_of_parts(part: Ints, parts: int, cells: Cells) -> Longs:
-    """The number of different persons of each part, where one person may have several values in it."""
+    """Return the number of different persons of each part, where one person may have several values in it."""
     kept = part >= 0
     pairs = np.unique((part[kept].astype(np.int64) << 32) | cells.person[kept])
     return np.bincount(pairs >> 32, minlength=parts).astype(np.int64)
@@ -141,7 +142,9 @@ class RowGroupChecker:
                 self._by_column.append((column, asks, whole_of(column, table.person)))
 
     def holds(self, numbers: Longs, groups: int, rows: Longs | None = None) -> Flags:
-        """Whether each group satisfies all models; `numbers` has the group of every row, or of these rows alone."""
+        """Return whether each group satisfies all models; `numbers` has the group of every row, or of these rows
+        alone.
+        """
         table = self.problem.table if rows is None else self.problem.table.take(rows)
         flags = np.ones(groups, np.bool_)
         if self._by_size:

@@ -33,7 +33,7 @@ _MOST = 1 << 24
 def search(
     problem: Problem, *, preference: str = "minimum_absolute_distance", weights: Mapping[str, float] | None = None
 ) -> FullDomainResult:
-    """All k-minimal vectors, and of these the one preferred."""
+    """Return all k-minimal vectors, and of these the one preferred."""
     lattice = Lattice(problem)
     if lattice.size > _MOST:
         raise UsageError(f"the lattice has more than {_MOST} nodes, which is too many for incognito: try optimal")
@@ -54,7 +54,7 @@ def search(
 
 
 def _satisfied(lattice: Lattice, subset: Subset, smaller: Mapping[Subset, Marks]) -> Marks:
-    """Which levels of a subset of the columns are satisfied, in a search from the bottom up."""
+    """Return which levels of a subset of the columns are satisfied, in a search from the bottom up."""
     shape = [lattice.heights[c] + 1 for c in subset]
     candidates = np.ones(shape, np.bool_)
     for i in range(len(subset)):
@@ -82,7 +82,7 @@ def _vector(lattice: Lattice, subset: Subset, node: list[int]) -> Vector:
 
 
 def _above_any(satisfied: Marks) -> Marks:
-    """Which nodes have a satisfied one below them."""
+    """Return which nodes have a satisfied one below them."""
     closed, above = satisfied, np.zeros_like(satisfied)
     for axis in range(satisfied.ndim):
         closed = np.logical_or.accumulate(closed, axis)

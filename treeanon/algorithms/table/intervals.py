@@ -13,7 +13,7 @@ from treeanon.table.table import MISSING
 
 
 def places_of(column: Column) -> Ints:
-    """The place of every row's value, which is a leaf: its rank, or one more than all ranks if it is missing.
+    """Return the place of every row's value, which is a leaf: its rank, or one more than all ranks if it is missing.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
@@ -25,7 +25,8 @@ def places_of(column: Column) -> Ints:
 
 
 def cut_column(column: Column, starts: Sequence[int]) -> Column:
-    """The column cut into intervals, where `starts` has the places of the first value of the second, third, … one.
+    """Return the column cut into intervals, where `starts` has the places of the first value of the second, third, …
+    one.
 
     An interval covers all values of the hierarchy between the ends, whether they occur or not; a value alone in its
     interval stays as it is, and one interval of everything is the root.

@@ -49,7 +49,7 @@ NEVER = int(np.iinfo(np.int64).max)
 def search(
     problem: Problem, *, metric: Metric = "dm", label: str | None = None, seconds: float | None = SECONDS
 ) -> Recoding:
-    """The table cut into intervals at the least cost, or at the least one found when the time is over.
+    """Return the table cut into intervals at the least cost, or at the least one found when the time is over.
 
     `metric` is dm, or cm with the column of a label, which is no quasi column. No anonymization costs less than the
     count `lower_bound` says, and `optimal` is true where that is what ours costs. It always is without a limit of
@@ -80,7 +80,7 @@ def search(
 
 
 def _published(ordered: Ordered, head: Values, counts: Mapping[str, object]) -> Recoding:
-    """The recoding that a head set stands for."""
+    """Return the recoding that a head set stands for."""
     problem, table = ordered.problem, ordered.problem.table
     number, _, holds = ordered.groups_of(head)
     # Columns are cut once what is suppressed is gone, so that nothing of it shows; only the rows kept count.
@@ -111,7 +111,7 @@ class Ordered:
 
     @classmethod
     def of(cls, problem: Problem, metric: Metric, label: str | None) -> Ordered:
-        """The ordered columns of a problem; errors if options or values are of the wrong kind."""
+        """Return the ordered columns of a problem; errors if options or values are of the wrong kind."""
         if metric not in ("dm", "cm") or (metric == "cm") != (label is not None):
             raise UsageError("the metric must be dm, or cm with the column of a label")
         table = problem.table
@@ -151,7 +151,7 @@ class Ordered:
         return 1 if self.metric == "cm" else len(self.problem.table)
 
     def groups_of(self, head: Values) -> tuple[Ints, Longs, Flags]:
-        """The group of each distinct row, how many rows each group has, and whether it satisfies all models."""
+        """Return the group of each distinct row, how many rows each group has, and whether it satisfies all models."""
         codes, sizes = [], []
         for column in range(self.ranks.shape[1]):
             bounds = np.array(sorted(rank for c, rank in head if c == column), np.int32)
@@ -164,7 +164,7 @@ class Ordered:
         return number, rows, self.checker.holds(self.tuples, rows, number)
 
     def priced(self, head: Values) -> tuple[int, int]:
-        """What a head set costs, and how many rows it suppresses."""
+        """Return what a head set costs, and how many rows it suppresses."""
         number, rows, holds = self.groups_of(head)
         out = int(rows[~holds].sum())
         if out > self.most:
@@ -177,7 +177,7 @@ class Ordered:
 
 
 def _labels(problem: Problem, tuples: Tuples, label: str | None) -> Longs:
-    """How many rows of each distinct one have each label; no columns without a label."""
+    """Return how many rows of each distinct one have each label; no columns without a label."""
     if label is None:
         return np.zeros((len(tuples), 0), np.int64)
     column = problem.table.column(label)
@@ -213,7 +213,7 @@ class _Node:
     is_merged: bool = True
 
     def child(self, value: tuple[int, int]) -> _Node:
-        """The node that has the value in its head and is left with the tail."""
+        """Return the node that has the value in its head and is left with the tail."""
         column, bound = value
         pair = [self.group.astype(np.int32), (self.ranks[:, column] >= bound).astype(np.int32)]
         group, groups = group_numbers(pair, [self.groups, 2], len(self.group))
@@ -221,7 +221,7 @@ class _Node:
         return _Node([*self.head, value], list(self.tail), *rows, group, groups)
 
     def merge(self) -> None:
-        """Makes rows equal that the allset does not tell apart any more."""
+        """Make rows equal that the allset does not tell apart any more."""
         if self.is_merged:
             return
         ranks = np.zeros_like(self.ranks)
@@ -275,7 +275,7 @@ class _Search:
             self.open.append(child)
 
     def bound(self) -> int:
-        """What no anonymization costs less than: the least bound of what is still open."""
+        """Return what no anonymization costs less than: the least bound of what is still open."""
         return min([self.cost, *(self._lower(node) for node in self.open)])
 
     def _ascend(self, node: _Node) -> None:
@@ -329,7 +329,7 @@ class _Search:
             node.is_merged = False
 
     def _try(self, node: _Node) -> _Tried:
-        """What adding each value of the tail brings by sizes alone, which is no more than it costs."""
+        """Return what adding each value of the tail brings by sizes alone, which is no more than it costs."""
         self.checked += len(node.tail)
         column, bound = np.array(node.tail, np.int64).T
         values = (np.ascontiguousarray(column), np.ascontiguousarray(bound))
@@ -337,7 +337,9 @@ class _Search:
         return _Tried(*try_values(*rows, *values, self.ordered.k, self.ordered.penalty))
 
     def _cheapest(self, node: _Node, tried: _Tried, below: int) -> tuple[int, int] | None:
-        """Which value of the tail costs least by all models, and how much, if less than asked for: perhaps the best."""
+        """Return which value of the tail costs least by all models, and how much, if less than asked for: perhaps the
+        best.
+        """
         allowed = np.where(tried.out <= self.ordered.most, tried.cost, NEVER)
         found = None
         for at in [int(allowed.argmin())] if self.ordered.by_size else np.argsort(allowed, kind="stable").tolist():
@@ -356,7 +358,9 @@ class _Search:
         return found
 
     def _floor(self, node: _Node) -> Longs:
-        """What each distinct row of an allset costs at least, all that are equal to it together, if not suppressed."""
+        """Return what each distinct row of an allset costs at least, all that are equal to it together, if not
+        suppressed.
+        """
         if self.ordered.metric == "cm":
             fewer: Longs = node.weights - node.labels.max(axis=1, initial=0)
             return fewer
@@ -371,7 +375,9 @@ class _Search:
         return int(np.where(is_out, node.weights * self.ordered.penalty, self._floor(node)).sum())
 
     def _is_late(self) -> bool:
-        """Whether the time is over. Of that it is told how much is gone; without a limit how many values were tried."""
+        """Return whether the time is over. Of that it is told how much is gone; without a limit how many values were
+        tried.
+        """
         tell = self.ordered.problem.tell
         if self.seconds is None:
             tell(self.checked)

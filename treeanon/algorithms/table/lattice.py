@@ -80,12 +80,12 @@ class Lattice:
         return len(self._seen.keys() | self._bounds.keys())
 
     def looked(self) -> None:
-        """Says that one more node has been looked at."""
+        """Say that one more node has been looked at."""
         self._looks += 1
         self.problem.tell(self._looks)
 
     def at_height(self, height: int) -> Iterator[Vector]:
-        """The vectors whose levels add up to a height, in ascending order."""
+        """Return the vectors whose levels add up to a height, in ascending order."""
         below = [0, *itertools.accumulate(reversed(self.heights))]
         room = below[::-1]
 
@@ -101,21 +101,21 @@ class Lattice:
             yield from extend((), height)
 
     def above(self, vector: Vector) -> list[Vector]:
-        """The vectors one step more general."""
+        """Return the vectors one step more general."""
         return [(*vector[:c], level + 1, *vector[c + 1 :]) for c, level in enumerate(vector) if level < self.heights[c]]
 
     def below(self, vector: Vector) -> list[Vector]:
-        """The vectors one step more specific."""
+        """Return the vectors one step more specific."""
         return [(*vector[:c], level - 1, *vector[c + 1 :]) for c, level in enumerate(vector) if level]
 
     def named(self, vector: Vector) -> Mapping[str, int]:
-        """The level of each column by its name."""
+        """Return the level of each column by its name."""
         return dict(zip(self.names, vector, strict=True))
 
     # --- what a node suppresses --------------------------------------------------------------------------------------
 
     def evaluate(self, vector: Vector, fixed: int | None = None) -> Evaluation:
-        """What a vector suppresses; beyond what is allowed it may be more. `fixed` as in `Rollup.probe`."""
+        """Return what a vector suppresses; beyond what is allowed it may be more. `fixed` as in `Rollup.probe`."""
         found = self._seen.get(vector)
         if found is None:
             found = self._seen[vector] = self._evaluate(vector, fixed)
@@ -133,7 +133,7 @@ class Lattice:
         return Evaluation(checker.lost(tuples, number, holds), int(holds.sum()))
 
     def bound(self, vector: Vector, fixed: int | None = None) -> int:
-        """What this vector and every one below it suppress at least."""
+        """Return what this vector and every one below it suppress at least."""
         if self.is_monotone:
             return self.evaluate(vector, fixed).suppressed
         if self.checker.least is None:
@@ -152,12 +152,12 @@ class Lattice:
         return self.checker.lost(tuples, number, self.checker.sizes(tuples, rolled.rows, number) >= least)
 
     def groups(self, vector: Vector) -> tuple[RolledUp, Ints, Flags]:
-        """The groups of a vector, the group of each tuple, and whether each satisfies all models."""
+        """Return the groups of a vector, the group of each tuple, and whether each satisfies all models."""
         rolled, number = self.rollup.numbered(vector)
         return rolled, number, self.checker.holds(self.tuples, rolled.rows, number)
 
     def satisfies(self, vector: Vector) -> bool:
-        """Whether a vector suppresses no more than is allowed; not evaluated if what is known says so."""
+        """Return whether a vector suppresses no more than is allowed; not evaluated if what is known says so."""
         tags, limit = self._tags, self.problem.max_suppressed
         if tags is not None and tags[vector]:
             return bool(tags[vector] > 0)
@@ -175,12 +175,12 @@ class Lattice:
         return np.zeros([h + 1 for h in self.heights], np.int8) if self.size <= _TAGGED else None
 
     def require_top(self) -> None:
-        """GuaranteeError if not even the top of the lattice is satisfied, where that means that nothing is."""
+        """Raise GuaranteeError if not even the top of the lattice is satisfied, where that means that nothing is."""
         if self.bound(self.top) > self.problem.max_suppressed:
             raise self.unsolvable()
 
     def unsolvable(self) -> GuaranteeError:
-        """What to raise where no vector is satisfied."""
+        """Return what to raise where no vector is satisfied."""
         names = ", ".join(model.name for model in self.problem.models)
         return GuaranteeError(
             f"no generalization of the quasi columns gives {names} with at most {self.problem.max_suppressed} of "
@@ -188,7 +188,7 @@ class Lattice:
         )
 
     def suppressed_cost(self, vector: Vector, costs: list[Floats]) -> tuple[int, float]:
-        """How many rows a vector suppresses, and the sum of the costs of their generalized codes."""
+        """Return how many rows a vector suppresses, and the sum of the costs of their generalized codes."""
         if self.checker.least is not None and not self.checker.columns and not len(self.tuples.pair_tuple):
             rolled = self.rollup.stage(vector)
             lost = rolled.rows < self.checker.least
@@ -218,7 +218,7 @@ class FullDomainResult:
     def of(
         cls, lattice: Lattice, algorithm: str, vector: Vector, minimal: Iterable[Vector] = (), **counts: Any
     ) -> FullDomainResult:
-        """The solution that a vector of a lattice is."""
+        """Return the solution that a vector of a lattice is."""
         found = tuple((lattice.named(v), lattice.evaluate(v).suppressed) for v in minimal)
         suppressed = lattice.evaluate(vector).suppressed
         counts = {"lattice": lattice.size, "checked": lattice.checked, **counts}
@@ -230,14 +230,14 @@ class FullDomainResult:
         return sum(self.vector.values())
 
     def apply(self, table: Table) -> Table:
-        """The release of a table: generalized, without the rows of groups that do not satisfy the models.
+        """Return the release of a table: generalized, without the rows of groups that do not satisfy the models.
 
         Rows come in random order, and persons are numbered anew: neither says where a row was.
         """
         return scattered(self.recoded(table)[0])
 
     def recoded(self, table: Table) -> tuple[Table, Longs]:
-        """The rows of a table that are published, generalized; and their numbers in the table."""
+        """Return the rows of a table that are published, generalized; and their numbers in the table."""
         lattice = Lattice(Problem(table, self.models))
         _, number, holds = lattice.groups(tuple(self.vector[name] for name in lattice.names))
         generalized = {}
@@ -249,5 +249,5 @@ class FullDomainResult:
         return table.with_codes(generalized).take(rows), rows
 
     def as_dict(self) -> dict[str, Any]:
-        """The level of every column."""
+        """Return the level of every column."""
         return {"levels": dict(self.vector)}

@@ -41,7 +41,7 @@ _COMBINED = 128
 
 
 def local_tuples_of(tuples: Tuples) -> LocalTuples:
-    """The tuples, and the nodes of their columns with what each costs a row: its NCP.
+    """Return the tuples, and the nodes of their columns with what each costs a row: its NCP.
 
     A missing value is a child of the root, after all nodes.
     """
@@ -63,12 +63,12 @@ def local_tuples_of(tuples: Tuples) -> LocalTuples:
 
 
 def part_of(data: LocalTuples, chosen: Longs) -> LocalTuples:
-    """The data of these tuples alone."""
+    """Return the data of these tuples alone."""
     return data._replace(codes=data.codes[chosen], weights=data.weights[chosen])
 
 
 def vertices_of(tuples: Tuples, data: LocalTuples) -> Vertices:
-    """The lattice for these tuples: what they become at each vertex, and at least lose there."""
+    """Return the lattice for these tuples: what they become at each vertex, and at least lose there."""
     maps = [level_maps(column.hierarchy) for column in tuples.columns]
     costs = [data.costs[at + own] for at, own in zip(data.base[:-1], maps, strict=True)]
     least = [own[:, data.codes[:, c]].min(axis=1, initial=np.inf) for c, own in enumerate(costs)]
@@ -87,7 +87,8 @@ def vertices_of(tuples: Tuples, data: LocalTuples) -> Vertices:
 
 
 def level_steps(means: Sequence[Floats], limit: int = VERTICES) -> Longs:
-    """The levels of each column at each vertex, from what every level costs in the mean; at most `limit` vertices.
+    """Return the levels of each column at each vertex, from what every level costs in the mean; at most `limit`
+    vertices.
 
     Of columns with the most levels those that cost little more than the one below are left out; where two are left
     everywhere, columns go up together.
@@ -117,7 +118,7 @@ def level_steps(means: Sequence[Floats], limit: int = VERTICES) -> Longs:
 
 
 def _sums(codes: Ints, steps: Longs, places: Longs, widths: Longs, drawn: Longs) -> tuple[Longs, Longs]:
-    """Which rows of the sums are a vertex's, and the sums: one row for the levels of some columns together."""
+    """Return which rows of the sums are a vertex's, and the sums: one row for the levels of some columns together."""
     parts: list[list[int]] = [[]]
     for c in range(steps.shape[1]):
         if parts[-1] and len(_distinct(steps, [*parts[-1], c])[0]) > _COMBINED:
@@ -140,7 +141,7 @@ def _sums(codes: Ints, steps: Longs, places: Longs, widths: Longs, drawn: Longs)
 
 
 def _distinct(steps: Longs, columns: Sequence[int]) -> tuple[Longs, Longs]:
-    """The first vertex of each combination of levels of these columns, and which one every vertex has."""
+    """Return the first vertex of each combination of levels of these columns, and which one every vertex has."""
     keys = np.zeros(len(steps), np.int64)
     for c in columns:
         keys = keys * (int(steps[:, c].max()) + 1) + steps[:, c]
@@ -149,12 +150,12 @@ def _distinct(steps: Longs, columns: Sequence[int]) -> tuple[Longs, Longs]:
 
 
 def paid_by(data: LocalTuples, classes: Classes) -> Floats:
-    """What each row of a tuple loses; one that is left out loses all of its columns."""
+    """Return what each row of a tuple loses; one that is left out loses all of its columns."""
     return np.append(classes.costs, float(data.codes.shape[1]))[classes.of]
 
 
 def with_rest(data: LocalTuples, class_of: Ints, count: int, least: int, room: int) -> Classes:
-    """The classes with the rest in them, in the best of three ways; without classes the rest stays out.
+    """Return the classes with the rest in them, in the best of three ways; without classes the rest stays out.
 
     Each tuple goes where it costs least, or is left out if there is room and that costs less; or all of them go to one
     class; or they are one, filled up with tuples that others can spare.
@@ -176,7 +177,7 @@ def with_rest(data: LocalTuples, class_of: Ints, count: int, least: int, room: i
 
 
 def _fill(data: LocalTuples, classes: Classes, g: int, least: int) -> bool:
-    """Gives a class the tuples that cost most of those that others can spare; whether it then is large enough."""
+    """Give a class the tuples that cost most of those that others can spare; whether it then is large enough."""
     of = classes.of
     sizes = classes.sizes.copy()
     spare = np.flatnonzero((of != g) & (sizes[of] - data.weights >= least))
@@ -202,7 +203,7 @@ _WalkResult = tuple[Ints, int, int]
 
 
 def search(problem: Problem, *, effort: int | None = None, style: Style = "hierarchy") -> Partition:
-    """Classes that satisfy all models and lose little GCP (taxonomy).
+    """Return classes that satisfy all models and lose little GCP (taxonomy).
 
     `effort` is how many walks are taken, each of which has what those before have cost to compare with; the best is
     kept. With 0 no tuple moves after the walk. It is 2 for what takes little time, else 1, if not given. Where models
@@ -241,7 +242,9 @@ def search(problem: Problem, *, effort: int | None = None, style: Style = "hiera
 
 
 def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs], _WalkResult]) -> _WalkResult:
-    """What comes of all blocks, each for itself: the class of each tuple, how many there are, and the looks taken."""
+    """Return what comes of all blocks, each for itself: the class of each tuple, how many there are, and the looks
+    taken.
+    """
     class_of = np.full(sum(map(len, blocks)), -1, np.int32)
     count = looks = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -254,7 +257,7 @@ def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs],
 
 
 def blocks_of(data: LocalTuples) -> list[Longs]:
-    """The tuples in parts of about that size, of which each has what is near in the hierarchies."""
+    """Return the tuples in parts of about that size, of which each has what is near in the hierarchies."""
     count = len(data.codes)
     parts = max(round(count / BLOCK), 1)
     if parts == 1:
@@ -266,7 +269,7 @@ def blocks_of(data: LocalTuples) -> list[Longs]:
 
 
 def _best_walk(data: LocalTuples, vertices: Vertices, least: int, effort: int | None, room: int) -> _WalkResult:
-    """The classes of the best of so many walks, their number, and the looks of all."""
+    """Return the classes of the best of so many walks, their number, and the looks of all."""
     if effort is None:
         effort = 2 if vertices.steps.shape[0] * len(data.codes) <= _LITTLE else 1
     tuples = len(data.codes)
@@ -289,7 +292,7 @@ def _best_walk(data: LocalTuples, vertices: Vertices, least: int, effort: int | 
 
 
 def _improve(data: LocalTuples, classes: Classes, least: int, room: int, effort: int) -> None:
-    """Moves tuples, from those that cost most on, while there is work left; with more effort whole classes go too."""
+    """Move tuples, from those that cost most on, while there is work left; with more effort whole classes go too."""
     work = _WORK * effort
     room -= int(data.weights[classes.of < 0].sum())
     by_tuple = np.argsort(-classes.costs[classes.of], kind="stable").astype(np.int32)

@@ -27,7 +27,9 @@ class ClassChecker:
         self._tuples = len(tuples)
 
     def holds(self, class_of: Ints, count: int, chosen: Longs | None = None) -> Flags:
-        """Whether each class satisfies all models; what is empty does. `class_of` is of all tuples, or those chosen."""
+        """Return whether each class satisfies all models; what is empty does. `class_of` is of all tuples, or those
+        chosen.
+        """
         of = class_of
         if chosen is not None:
             of = np.full(self._tuples, -1, np.int32)
@@ -44,7 +46,7 @@ class ClassChecker:
 def walk_with_models(
     data: LocalTuples, vertices: Vertices, chosen: Longs, asked: ClassChecker, least: int
 ) -> tuple[Ints, int, int]:
-    """Classes of these tuples that satisfy the models, as `cheapest_first` has them: -1 where none is found.
+    """Return classes of these tuples that satisfy the models, as `cheapest_first` has them: -1 where none is found.
 
     The walk knows sizes only. Classes of it that fail are taken apart, and walked again for larger ones, which have
     more different values.
@@ -69,7 +71,7 @@ def walk_with_models(
 
 
 def settled(problem: Problem, tuples: Tuples, data: LocalTuples, class_of: Ints, count: int) -> Classes:
-    """The classes, with all tuples in them that are not left out: all satisfy the models.
+    """Return the classes, with all tuples in them that are not left out: all satisfy the models.
 
     What is in none goes where it costs least. What fails then is merged with what costs least, or left out where that
     costs less and may be.
@@ -97,13 +99,13 @@ def settled(problem: Problem, tuples: Tuples, data: LocalTuples, class_of: Ints,
 
 
 def _without(classes: Classes, gone: Ints, data: LocalTuples) -> Classes:
-    """The classes when the tuples of some are left out."""
+    """Return the classes when the tuples of some are left out."""
     class_of = np.where(np.isin(classes.of, gone), -1, classes.of).astype(np.int32)
     return described(class_of, len(classes.sizes), data)
 
 
 def _merged(classes: Classes, fails: Ints, room: int, data: LocalTuples) -> Classes:
-    """The classes after those that fail are merged, each with the cheapest other one, or left out.
+    """Return the classes after those that fail are merged, each with the cheapest other one, or left out.
 
     One that has got another already is as it is: it may hold now.
     """

@@ -40,7 +40,7 @@ from treeanon.kernels.table.mondrian_walk import cut_all, cuts_of_groups, divide
 
 
 def cut_by_levels(problem: Problem, data: Ints, starts: Flags, shape: Shape, rule: Rule) -> None:
-    """Cuts all rows while both halves satisfy the models; of each column only the best cut is tried."""
+    """Cut all rows while both halves satisfy the models; of each column only the best cut is tried."""
     checker = RowGroupChecker(problem)
     spare = np.empty_like(data)
     bounds = np.array([[0, len(data)]], np.int64)[: len(data)]
@@ -54,7 +54,7 @@ def cut_by_levels(problem: Problem, data: Ints, starts: Flags, shape: Shape, rul
 
 
 def _chosen(checker: RowGroupChecker, data: Ints, bounds: Longs, shape: Shape, rule: Rule) -> tuple[Longs, Longs]:
-    """The groups that can be cut, and the first cut of each of which both halves satisfy the models."""
+    """Return the groups that can be cut, and the first cut of each of which both halves satisfy the models."""
     at, cuts = cuts_of_groups(data, bounds, shape, rule, int((bounds[:, 1] - bounds[:, 0]).max()))
     chosen = np.full(len(bounds), -1, np.int64)
     tried = at[:-1].copy()
@@ -77,7 +77,7 @@ Split = Literal["median", "ncp"]
 
 
 def search(problem: Problem, *, mode: Mode = "strict", split: Split = "median", style: Style = "auto") -> Partition:
-    """Groups of rows that cannot be cut any more; no row is left out.
+    """Return groups of rows that cannot be cut any more; no row is left out.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity

@@ -31,10 +31,10 @@ class Objective(Protocol):
         """Its name."""
 
     def level_costs(self, lattice: Lattice) -> list[Floats]:
-        """For every column the cost of each of its levels if nothing is suppressed; it never falls."""
+        """Return for every column the cost of each of its levels if nothing is suppressed; it never falls."""
 
     def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
-        """The loss of a vector, whose levels cost `base` together: at least that."""
+        """Return the loss of a vector, whose levels cost `base` together: at least that."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Height:
     name: str = "height"
 
     def level_costs(self, lattice: Lattice) -> list[Floats]:
-        """Each level, weighed."""
+        """Return each level, weighed."""
         return [w * np.arange(h + 1.0) for w, h in zip(weights_of(lattice, self.weights), lattice.heights, strict=True)]
 
     def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
-        """The height of the vector."""
+        """Return the height of the vector."""
         return base
 
 
@@ -65,13 +65,13 @@ class Shares:
     weights: Weights | None = None
 
     def level_costs(self, lattice: Lattice) -> list[Floats]:
-        """The share that each level has lost in the mean."""
+        """Return the share that each level has lost in the mean."""
         if self.name in _FORMS:
             return lattice.rollup.level_costs(self._nodes(lattice))
         return [w * np.arange(h + 1.0) / max(h, 1) for w, h in zip(self._parts(lattice), lattice.heights, strict=True)]
 
     def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
-        """The loss of all rows; a suppressed one counts 1 instead of what its level costs."""
+        """Return the loss of all rows; a suppressed one counts 1 instead of what its level costs."""
         rows = max(1, int(lattice.tuples.rows.sum()))
         if not lattice.evaluate(vector).suppressed:
             return base
@@ -97,7 +97,7 @@ class Shares:
 
 
 def weights_of(lattice: Lattice, weights: Weights | None) -> list[float]:
-    """The weight of every column, 1 if none is given; UsageError for one that is no weight of a column."""
+    """Return the weight of every column, 1 if none is given; UsageError for one that is no weight of a column."""
     given = dict(weights or {})
     for name, weight in given.items():
         if name not in lattice.names:
@@ -108,7 +108,7 @@ def weights_of(lattice: Lattice, weights: Weights | None) -> list[float]:
 
 
 def objective_named(name: str, weights: Weights | None = None) -> Objective:
-    """The loss of that name; UsageError lists what there is.
+    """Return the loss of that name; UsageError lists what there is.
 
     >>> objective_named("gcp").name
     'gcp'
@@ -151,7 +151,7 @@ PREFERENCES: dict[str, Rank] = {
 def preferred(
     lattice: Lattice, minimal: Sequence[Vector], preference: str, weights: Mapping[str, float] | None = None
 ) -> list[Vector]:
-    """All of these vectors that are best by a preference; `weights` multiply the levels in the two distances."""
+    """Return all of these vectors that are best by a preference; `weights` multiply the levels in the two distances."""
     if preference not in PREFERENCES:
         raise UsageError(f"there is no preference {preference!r}; there is: {', '.join(PREFERENCES)}")
     if weights and "distance" not in preference:
@@ -165,6 +165,6 @@ def preferred(
 def choose(
     lattice: Lattice, minimal: Sequence[Vector], preference: str, weights: Mapping[str, float] | None = None
 ) -> Vector:
-    """The one of the preferred vectors that suppresses the fewest, then is lowest, then comes first."""
+    """Return the one of the preferred vectors that suppresses the fewest, then is lowest, then comes first."""
     best = preferred(lattice, minimal, preference, weights)
     return min(best, key=lambda vector: (lattice.evaluate(vector).suppressed, sum(vector), vector))

@@ -22,7 +22,9 @@ _EPSILON = 1e-12
 def search(
     problem: Problem, *, loss: str | Objective = "gcp", weights: Mapping[str, float] | None = None
 ) -> FullDomainResult:
-    """The solution with the least loss (height, gcp, gcp_set, precision), and of those with the least suppression."""
+    """Return the solution with the least loss (height, gcp, gcp_set, precision), and of those with the least
+    suppression.
+    """
     lattice = Lattice(problem)
     objective = objective_named(loss, weights) if isinstance(loss, str) else loss
     run = _Search(lattice, objective)
@@ -44,7 +46,7 @@ class _Search:
         self.loss, self.suppressed = math.inf, 0
 
     def run(self) -> Vector:
-        """The best vector of the lattice."""
+        """Return the best vector of the lattice."""
         self.lattice.require_top()
         self._offer(self.lattice.top)
         self._offer(self.lattice.bottom)
@@ -58,7 +60,7 @@ class _Search:
         return float(sum(self.costs[c][level] for c, level in enumerate(vector)))
 
     def _offer(self, vector: Vector) -> None:
-        """Takes a vector if it is satisfied and better."""
+        """Take a vector if it is satisfied and better."""
         suppressed, base = self.lattice.evaluate(vector).suppressed, self._base(vector)
         if suppressed > self.limit or base > self.loss + _EPSILON:
             return
@@ -79,7 +81,7 @@ class _Search:
             self._offer(at)
 
     def _visit(self, levels: list[int], place: int, cost: float) -> None:
-        """Tries all vectors that have the first columns of the order at these levels, at this cost."""
+        """Try all vectors that have the first columns of the order at these levels, at this cost."""
         order = self.lattice.order
         column = order[place]
         if place == len(order) - 1:
@@ -99,7 +101,7 @@ class _Search:
         levels[column] = 0
 
     def _highest(self, place: int, cost: float, rest: float, margin: float = _EPSILON) -> int:
-        """The highest level of the column at a place that does not exceed the best loss; -1 if none."""
+        """Return the highest level of the column at a place that does not exceed the best loss; -1 if none."""
         costs = self.costs[self.lattice.order[place]]
         level = len(costs) - 1
         while level >= 0 and cost + costs[level] + rest > self.loss + margin:
@@ -107,7 +109,7 @@ class _Search:
         return level
 
     def _may_hold(self, levels: list[int], place: int, cost: float) -> bool:
-        """Whether a better vector can have the first columns at these levels."""
+        """Return whether a better vector can have the first columns at these levels."""
         lost = self._bound(levels, place, cost, _EPSILON)
         if lost <= self.limit and lost >= self.suppressed:
             # As good as the best in loss would not be enough.
@@ -115,7 +117,7 @@ class _Search:
         return lost <= self.limit
 
     def _bound(self, levels: list[int], place: int, cost: float, margin: float) -> float:
-        """What is suppressed where every other column is as high as it alone could be."""
+        """Return what is suppressed where every other column is as high as it alone could be."""
         order, top = self.lattice.order, list(levels)
         for i in range(place, len(order)):
             others = self.rest[place] - self.costs[order[i]][0]

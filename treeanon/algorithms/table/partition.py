@@ -19,7 +19,7 @@ from treeanon.table.table import MISSING
 
 
 def recoded_groups(table: Table, numbers: Longs, style: Style = "auto") -> Table:
-    """The table in which the rows of a group look alike: `numbers` has the group of every row, from 0 on.
+    """Return the table in which the rows of a group look alike: `numbers` has the group of every row, from 0 on.
 
     `hierarchy`: the lowest node that covers the values of the group. `ranges`: from the least to the greatest value,
     in the order of numbers or of the hierarchy. `sets`: the values themselves. `auto` chooses for each column: ranges
@@ -49,7 +49,7 @@ def recoded_groups(table: Table, numbers: Longs, style: Style = "auto") -> Table
 
 
 def recoded_members(table: Table, offsets: Longs, members: Longs, style: Style = "auto") -> tuple[Column, ...]:
-    """The quasi columns of the groups themselves, a value a group.
+    """Return the quasi columns of the groups themselves, a value a group.
 
     Group g has the rows members[offsets[g]:offsets[g + 1]].
 
@@ -61,7 +61,7 @@ def recoded_members(table: Table, offsets: Longs, members: Longs, style: Style =
 
 
 def style_of(column: Column, style: Style) -> Style:
-    """The style in which a column is published."""
+    """Return the style in which a column is published."""
     # A node above a single leaf covers one leaf too, and is none.
     leaves_only = bool((value_ranks(column.hierarchy)[np.unique(column.codes[column.codes >= 0])] >= 0).all())
     if not leaves_only or style == "hierarchy":
@@ -84,7 +84,7 @@ def _column(column: Column, offsets: Longs, members: Longs, style: Style) -> Col
 
 
 def _nodes(column: Column, offsets: Longs, members: Longs) -> Ints:
-    """The lowest node above all of each group; with a missing value among others that is the root."""
+    """Return the lowest node above all of each group; with a missing value among others that is the root."""
     codes = column.codes[members]
     high = np.maximum.reduceat(codes, offsets[:-1])
     low = np.minimum.reduceat(codes, offsets[:-1])
@@ -134,7 +134,7 @@ def _sets(column: Column, ranks: Ints, offsets: Longs) -> Column:
 
 
 def _covered(column: Column, held: list[tuple[int, ...]], missing: Flags, of: Longs, *, is_range: bool) -> Column:
-    """The column of covers; where nothing but missing values is held, that is what is published."""
+    """Return the column of covers; where nothing but missing values is held, that is what is published."""
     empty = np.array([not ranks for ranks in held], np.bool_)
     kept = [ranks for ranks in held if ranks]
     if not kept:
@@ -167,7 +167,7 @@ class Partition:
         return f"<Partition by {self.algorithm}: {int(self.group.max(initial=-1)) + 1:,} groups>"
 
     def recoded(self, table: Table) -> tuple[Table, Longs]:
-        """The rows of the table that are published, as they are published; and their numbers in the table."""
+        """Return the rows of the table that are published, as they are published; and their numbers in the table."""
         rows = np.flatnonzero(self.group >= 0)
         if not len(rows):
             return table.take(rows), rows
@@ -175,7 +175,7 @@ class Partition:
         return recoded_groups(table.take(rows), numbers, self.style), rows
 
     def as_of(self, rows: Longs) -> Partition:
-        """The same in the numbers that the rows had before they came in another order: row r had rows[r].
+        """Return the same in the numbers that the rows had before they came in another order: row r had rows[r].
 
         >>> Partition("mine", (), np.array([0, 0, 1])).as_of(np.array([2, 1, 0])).group.tolist()
         [1, 0, 0]

@@ -44,12 +44,12 @@ class Problem:
             self.columns_of(model)
 
     def tell(self, done: int, total: int | None = None) -> None:
-        """Says how much is done, and of how much if that is known; a search that nobody waits for ends here."""
+        """Say how much is done, and of how much if that is known; a search that nobody waits for ends here."""
         if self.progress is not None:
             self.progress(done, total)
 
     def columns_of(self, model: Model) -> tuple[Column, ...]:
-        """The sensitive columns that a model looks at."""
+        """Return the sensitive columns that a model looks at."""
         if model.sensitive is None:
             return ()
         columns = tuple(map(self.table.column, model.sensitive)) if model.sensitive else self.table.sensitive
@@ -59,7 +59,7 @@ class Problem:
 
 
 def unordered_rows(table: Table, randomness: Randomness) -> Longs:
-    """The numbers of the rows, sorted by the quasi columns; those of rows that are alike in random order.
+    """Return the numbers of the rows, sorted by the quasi columns; those of rows that are alike in random order.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"x": ("bab", Hierarchy.flat("ab"))})
@@ -71,7 +71,7 @@ def unordered_rows(table: Table, randomness: Randomness) -> Longs:
 
 
 def requested_k(problem: Problem, searches: str) -> int:
-    """The k that groups or tuples must have; an error if more is asked for, or there are too few rows for it.
+    """Return the k that groups or tuples must have; an error if more is asked for, or there are too few rows for it.
 
     `searches` says what kind of searches asks.
 
@@ -94,6 +94,6 @@ def requested_k(problem: Problem, searches: str) -> int:
 
 
 def one_row_each(table: Table, searches: str) -> None:
-    """UsageError where somebody has several rows."""
+    """Raise UsageError where somebody has several rows."""
     if table.persons < len(table):
         raise UsageError(f"{searches} searches are for one row a person; reduce the rows of each person to one first")

@@ -33,10 +33,10 @@ class Result(Protocol):
         """What the search tells of itself, without a value of the data."""
 
     def recoded(self, table: Table) -> tuple[Table, Longs]:
-        """The rows of the table that are published, as they are published; and their numbers in the table."""
+        """Return the rows of the table that are published, as they are published; and their numbers in the table."""
 
     def as_dict(self) -> dict[str, Any]:
-        """How to do the same to other tables, as plain data: this may hold values. Empty if that cannot be."""
+        """Return how to do the same to other tables, as plain data: this may hold values. Empty if that cannot be."""
 
 
 @runtime_checkable
@@ -44,7 +44,7 @@ class RowResult(Result, Protocol):
     """What says of each row by its number what becomes of it."""
 
     def as_of(self, rows: Longs) -> Result:
-        """The same in the numbers that the rows had before they came in another order: row r had rows[r]."""
+        """Return the same in the numbers that the rows had before they came in another order: row r had rows[r]."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,11 +62,11 @@ class Recoding:
         return f"<Recoding by {self.algorithm}: {len(self.rows):,} rows>"
 
     def recoded(self, table: Table) -> tuple[Table, Longs]:
-        """The rows published: always those of the table that was searched."""
+        """Return the rows published: always those of the table that was searched."""
         return self.table, self.rows
 
     def as_of(self, rows: Longs) -> Recoding:
-        """The same in the numbers that the rows had before they came in another order: row r had rows[r]."""
+        """Return the same in the numbers that the rows had before they came in another order: row r had rows[r]."""
         return replace(self, rows=rows[self.rows])
 
     def as_dict(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Recoding:
 
 
 def scattered(table: Table, seed: int | None = None) -> Table:
-    """The rows in random order, persons numbered anew: neither says where a row was. `seed` is for tests.
+    """Return the rows in random order, persons numbered anew: neither says where a row was. `seed` is for tests.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"sex": (["f", "m", "m"], Hierarchy.flat(["f", "m"]))})

@@ -53,7 +53,7 @@ class Rollup:
         self._sizes = np.full(64, size, np.int64)
 
     def probe(self, vector: Vector, least: int, fixed: int | None = None) -> tuple[int, int]:
-        """How many rows are in groups of less than `least`, and how many groups are not.
+        """Return how many rows are in groups of less than `least`, and how many groups are not.
 
         On the way the vector with the levels of the first `fixed` columns of `order` is kept, and 0 for the others: of
         the vectors that a search visits next, many lie above it.
@@ -63,7 +63,7 @@ class Rollup:
         return int(lost), int(published)
 
     def stage(self, vector: Vector) -> RolledUp:
-        """The groups of a vector, which then serve those above it."""
+        """Return the groups of a vector, which then serve those above it."""
         kept = self._by_vector.get(vector)
         if kept is not None:
             return kept
@@ -74,13 +74,13 @@ class Rollup:
         return rolled
 
     def numbered(self, vector: Vector) -> tuple[RolledUp, Ints]:
-        """The groups of a vector, and the group of each tuple."""
+        """Return the groups of a vector, and the group of each tuple."""
         number = np.empty(len(self.tuples), np.int32)
         found = roll(*self._step(self._kept[0], vector), number)
         return RolledUp(vector, self._keys[:found].copy(), self._rows[:found].copy()), number
 
     def level_costs(self, costs: list[Floats]) -> list[Floats]:
-        """For every column and level the mean cost of a row, from the cost of every node of each column."""
+        """Return for every column and level the mean cost of a row, from the cost of every node of each column."""
         out = []
         rows = max(1, int(self.tuples.rows.sum()))
         for c, cost in enumerate(costs):
@@ -91,13 +91,13 @@ class Rollup:
         return out
 
     def cost_of(self, rolled: RolledUp, taken: npt.NDArray[np.bool_], costs: list[Floats]) -> float:
-        """The sum over the rows of the groups taken of the costs of their generalized codes."""
+        """Return the sum over the rows of the groups taken of the costs of their generalized codes."""
         starts = np.concatenate([[0], np.cumsum(self._widths)])[:-1]
         fields = np.column_stack([self.tuples.fields.places, starts])
         return float(sum_costs(rolled.keys, rolled.rows, taken, fields, np.concatenate(costs)))
 
     def _staged(self, vector: Vector, fixed: int) -> RolledUp:
-        """The smallest base of a vector, once those of its first columns are kept one after the other."""
+        """Return the smallest base of a vector, once those of its first columns are kept one after the other."""
         start = [0] * len(vector)
         for c in self.order[: max(fixed, 0)]:
             if vector[c]:
@@ -106,12 +106,12 @@ class Rollup:
         return self._base(vector)
 
     def _base(self, vector: Vector) -> RolledUp:
-        """The smallest groups kept that those of the vector can be rolled up from."""
+        """Return the smallest groups kept that those of the vector can be rolled up from."""
         at = smallest_below(self._vectors, self._sizes, len(self._kept), np.array(vector, np.int32))
         return self._kept[at]
 
     def _step(self, base: RolledUp, vector: Vector) -> tuple[Longs, Longs, Longs, Longs, Ints, Longs, Longs]:
-        """The arguments of `roll` from a base to a vector above it."""
+        """Return the arguments of `roll` from a base to a vector above it."""
         fields = [
             (*self._places[c], self._starts[c] + level * self._widths[c])
             for c, level in enumerate(vector)
@@ -135,7 +135,7 @@ class Rollup:
         self._used += used
 
     def _drop(self) -> None:
-        """Drops the older half of what is kept: a search goes on near where it was last."""
+        """Drop the older half of what is kept: a search goes on near where it was last."""
         self._kept = [self._kept[0], *self._kept[len(self._kept) // 2 + 1 :]]
         for at, rolled in enumerate(self._kept):
             self._vectors[at] = rolled.vector

@@ -40,7 +40,7 @@ def search(
     weights: Mapping[str, float] | None = None,
     matrix: bool | None = None,
 ) -> FullDomainResult:
-    """All k-minimal vectors, and of these the one preferred."""
+    """Return all k-minimal vectors, and of these the one preferred."""
     lattice = Lattice(problem)
     lattice.require_top()
     vt = VT.of(lattice, matrix)
@@ -70,7 +70,9 @@ def _lowest_height(lattice: Lattice, satisfies: Satisfies) -> int:
 
 
 def _minimal(lattice: Lattice, satisfies: Satisfies, lowest: int) -> list[Vector]:
-    """The satisfied vectors above no other: on the way up, those above a vector found already are passed over."""
+    """Return the satisfied vectors above no other: on the way up, those above a vector found already are passed
+    over.
+    """
     found: list[Vector] = []
     for height in range(lowest, sum(lattice.top) + 1):
         known = np.array(found, np.int32).reshape(-1, len(lattice.top))
@@ -95,7 +97,7 @@ class VT:
 
     @classmethod
     def of(cls, lattice: Lattice, wanted: bool | None) -> VT | None:
-        """The matrix, if it is wanted, or if nobody says that it is not and it is small; None otherwise."""
+        """Return the matrix, if it is wanted, or if nobody says that it is not and it is small; None otherwise."""
         k, tuples = lattice.checker.least, lattice.tuples
         usable = k is not None and not lattice.checker.columns and not len(tuples.pair_tuple)
         if wanted and not usable:
@@ -106,7 +108,7 @@ class VT:
         return cls(lattice, k, outliers) if wanted or len(outliers) * len(tuples) <= _MOST else None
 
     def satisfies(self, vector: Vector) -> bool:
-        """Whether a vector needs no more suppression than is allowed (the paper's Satisfies)."""
+        """Return whether a vector needs no more suppression than is allowed (the paper's Satisfies)."""
         found = self.checked.get(vector)
         if found is None:
             levels = np.array(vector, np.int8)

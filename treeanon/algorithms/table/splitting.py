@@ -51,7 +51,7 @@ class Ordered:
 
     @classmethod
     def of(cls, column: Column, style: Style) -> Ordered:
-        """The values of a column that is published in a style."""
+        """Return the values of a column that is published in a style."""
         size = len(column.hierarchy)
         counts = np.bincount(column.codes + 1, minlength=size + 1)
         used = np.flatnonzero(counts).astype(np.int32) - 1
@@ -82,7 +82,7 @@ def _units(shares: Floats) -> Ints:
 
 
 def ordered_columns(table: Table, style: Style) -> tuple[list[Ordered], Shape]:
-    """The quasi columns, and the same as kernels know it."""
+    """Return the quasi columns, and the same as kernels know it."""
     if style not in STYLES:
         raise UsageError(f"there is no style {style!r} of published values; there is: {', '.join(STYLES)}")
     found = [Ordered.of(column, style) for column in table.quasi]
@@ -104,7 +104,7 @@ def ordered_columns(table: Table, style: Style) -> tuple[list[Ordered], Shape]:
 
 
 def _fill(jump: Ints, between: Ints) -> None:
-    """Writes the greatest of each 2**b in a row of `between` to row b."""
+    """Write the greatest of each 2**b in a row of `between` to row b."""
     jump[0] = between
     for bit in range(1, len(jump)):
         half = 1 << (bit - 1)
@@ -113,7 +113,7 @@ def _fill(jump: Ints, between: Ints) -> None:
 
 
 def ranked_rows(table: Table, columns: list[Ordered], sensitive: Ints | None = None) -> Ints:
-    """A line per row: its rank in each quasi column, that of its sensitive value (0: none), and its number."""
+    """Return a line per row: its rank in each quasi column, that of its sensitive value (0: none), and its number."""
     data = np.zeros((len(table), len(columns) + 2), np.int32)
     for c, (column, ordered) in enumerate(zip(table.quasi, columns, strict=True)):
         data[:, c] = ordered.rank_of[column.codes]
@@ -124,7 +124,9 @@ def ranked_rows(table: Table, columns: list[Ordered], sensitive: Ints | None = N
 
 
 def numbered(data: Ints, starts: Flags) -> Longs:
-    """The group of every row, where rows of a group lie side by side in `data` and `starts` says where one begins."""
+    """Return the group of every row, where rows of a group lie side by side in `data` and `starts` says where one
+    begins.
+    """
     group = np.empty(len(data), np.int64)
     group[data[:, -1]] = np.cumsum(starts) - 1
     return group
@@ -147,7 +149,7 @@ def checked_whole(problem: Problem) -> None:
 
 
 def rule_of(problem: Problem, *, by_loss: bool = False, is_relaxed: bool = False) -> tuple[Rule, Ints | None]:
-    """What a kernel is to check, and the rank of each row's sensitive value.
+    """Return what a kernel is to check, and the rank of each row's sensitive value.
 
     None in place of these if it cannot check all: then the rule speaks of the rows that k needs, and no more.
     """
@@ -181,7 +183,7 @@ _PARTS = 128
 
 
 def split_in_threads(problem: Problem, starts: Flags, divide: Divide, least: int) -> None:
-    """Divides all rows; `starts`, which says where a group begins, becomes that of what cannot be divided any more.
+    """Divide all rows; `starts`, which says where a group begins, becomes that of what cannot be divided any more.
 
     Groups of less than `least` rows are not looked at. A row is looked at each time that its group is divided: so the
     work left is told as the sum over all groups of their rows times how often these can be halved.
@@ -214,7 +216,7 @@ def split_in_threads(problem: Problem, starts: Flags, divide: Divide, least: int
 
 
 def _parts(starts: Flags, start: int, end: int) -> list[tuple[int, int]]:
-    """What a group was divided into; nothing if that could not be."""
+    """Return what a group was divided into; nothing if that could not be."""
     inner = start + 1 + np.flatnonzero(starts[start + 1 : end])
     return list(pairwise([start, *inner.tolist(), end])) if len(inner) else []
 

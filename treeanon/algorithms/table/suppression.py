@@ -23,7 +23,7 @@ SUPPRESSED = 0
 
 
 def released(problem: Problem, algorithm: str, table: Table, kept: Flags, **counts: Any) -> Recoding:
-    """What a search gives that publishes the rows kept of a recoded table.
+    """Return what a search gives that publishes the rows kept of a recoded table.
 
     GuaranteeError if more persons would lose a row than may.
     """
@@ -36,12 +36,12 @@ def released(problem: Problem, algorithm: str, table: Table, kept: Flags, **coun
 
 
 def left_out(table: Table, is_out: Flags) -> int:
-    """How many persons lose a row when these rows go."""
+    """Return how many persons lose a row when these rows go."""
     return int(is_out.sum()) if table.person is None else len(np.unique(table.person[is_out]))
 
 
 def unreachable(problem: Problem) -> GuaranteeError:
-    """What to raise where suppression of the form asked for is not enough."""
+    """Return what to raise where suppression of the form asked for is not enough."""
     names = ", ".join(model.name for model in problem.models)
     return GuaranteeError(
         f"this suppression does not give {names} with at most {problem.max_suppressed:,} of "
@@ -50,7 +50,7 @@ def unreachable(problem: Problem) -> GuaranteeError:
 
 
 def require_any(problem: Problem) -> None:
-    """GuaranteeError if nothing satisfies the models where no row may go: not even all rows together do.
+    """Raise GuaranteeError if nothing satisfies the models where no row may go: not even all rows together do.
 
     That holds for monotone models, and where nobody has several rows.
     """

@@ -36,7 +36,7 @@ _WORK = 2_000_000
 
 
 def search(problem: Problem, *, style: Style = "auto", seed: int = 0) -> Partition:
-    """Groups of rows that are near each other; no row is left out. `seed` is of the random order of the rows.
+    """Return groups of rows that are near each other; no row is left out. `seed` is of the random order of the rows.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -69,7 +69,7 @@ def search(problem: Problem, *, style: Style = "auto", seed: int = 0) -> Partiti
 
 
 def _merged(problem: Problem, data: Ints, starts: Flags, group: Longs, shape: Shape) -> Longs:
-    """The groups after as many mergers as the models need."""
+    """Return the groups after as many mergers as the models need."""
     checker, groups = RowGroupChecker(problem), int(starts.sum())
     low, high, sizes = group_ends(data, starts, groups, len(shape.kind))
     is_open = np.ones(groups, np.bool_)
@@ -90,7 +90,7 @@ def _merged(problem: Problem, data: Ints, starts: Flags, group: Longs, shape: Sh
 
 
 def _failing(checker: RowGroupChecker, group: Longs, is_open: Flags) -> Flags:
-    """Which of the groups that are open do not satisfy the models."""
+    """Return which of the groups that are open do not satisfy the models."""
     rows = np.flatnonzero(is_open[group])
     known, numbers = np.unique(group[rows], return_inverse=True)
     fails = np.zeros(len(is_open), np.bool_)

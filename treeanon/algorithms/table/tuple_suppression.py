@@ -14,7 +14,7 @@ from treeanon.metrics.table.groups import groups_of
 
 
 def search(problem: Problem) -> Recoding:
-    """The table without the groups of equal rows that do not satisfy all models; that is the least that can go.
+    """Return the table without the groups of equal rows that do not satisfy all models; that is the least that can go.
 
     GuaranteeError if more persons than allowed lose a row by that. Models that look at shares of the whole table take
     those of the input.

@@ -24,7 +24,7 @@ class Fields:
 
     @classmethod
     def of(cls, sizes: Sequence[int]) -> Fields:
-        """The fields of columns with so many codes each; a field never crosses the border of a word.
+        """Return the fields of columns with so many codes each; a field never crosses the border of a word.
 
         >>> Fields.of([4, 1000]).places.tolist()
         [[0, 0, 3], [0, 2, 1023]]
@@ -39,14 +39,14 @@ class Fields:
         return cls(np.array(places, np.int64).reshape(-1, 3), word + 1)
 
     def pack(self, columns: Sequence[Ints], missing: Sequence[int]) -> Longs:
-        """A key for every row; -1 in a column becomes its `missing`."""
+        """Return a key for every row; -1 in a column becomes its `missing`."""
         keys = np.zeros((len(columns[0]), self.words), np.int64)
         for codes, gap, (word, shift, _) in zip(columns, missing, self.places.tolist(), strict=True):
             add_field(keys, np.ascontiguousarray(codes, np.int32), gap, word, shift)
         return keys
 
     def unpack(self, keys: Longs, column: int) -> Ints:
-        """The codes of one column of these keys."""
+        """Return the codes of one column of these keys."""
         word, shift, mask = self.places[column].tolist()
         codes: Ints = ((keys[:, word] >> shift) & mask).astype(np.int32)
         return codes
@@ -90,7 +90,7 @@ class Tuples:
 
     @classmethod
     def of(cls, table: Table, sensitive: Sequence[Column] = ()) -> Tuples:
-        """The tuples of a table, with the cells of these sensitive columns."""
+        """Return the tuples of a table, with the cells of these sensitive columns."""
         columns = table.quasi
         sizes = [len(column.hierarchy) for column in columns]
         fields = Fields.of([size + 1 for size in sizes])
@@ -113,7 +113,7 @@ class Tuples:
         return len(self.rows)
 
     def level_maps(self) -> list[Ints]:
-        """For every quasi column what its codes become at each level."""
+        """Return for every quasi column what its codes become at each level."""
         return [level_maps(column.hierarchy) for column in self.columns]
 
 

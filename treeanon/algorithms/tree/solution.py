@@ -44,14 +44,16 @@ class Solution:
         return f"<Solution: {g.k}^({g.m},{g.n}) by {self.algorithm}, {nodes} nodes in the cut, {moved} disassociated>"
 
     def apply(self, forest: Forest) -> Forest:
-        """The trees that the solution publishes, for the same or other data (suppressed persons are not its matter)."""
+        """Return the trees that the solution publishes, for the same or other data (suppressed persons are not its
+        matter).
+        """
         if self.cut is None:
             raise ValueError("a local recoding has no cut to apply")
         cut: Any = STAR if STAR in self.cut else self.cut
         return forest.without(self.withheld).project(cut).disassociate(self.disassociated)
 
     def as_dict(self) -> dict[str, Any]:
-        """The solution as plain data, as solution files hold it.
+        """Return the solution as plain data, as solution files hold it.
 
         >>> Solution(Guarantee(5), "gcs", {"sex": ("*",)}).as_dict()["cut"]
         {'sex': ['*']}
@@ -68,13 +70,13 @@ class Solution:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Solution:
-        """The solution of such plain data; UsageError says which part is not as it should be."""
+        """Return the solution of such plain data; UsageError says which part is not as it should be."""
 
         return solution_of(plain)
 
 
 def plain_data(value: Any) -> Any:
-    """An option or a count as JSON can hold it."""
+    """Return an option or a count as JSON can hold it."""
     if isinstance(value, Mapping):
         return {str(key): plain_data(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -93,7 +95,7 @@ class Result:
 
 
 def cut_of_map(forest: Forest, mapping: np.ndarray) -> dict[str, tuple[str, ...]]:
-    """The cut as texts for an array that has for every label the label it is published as."""
+    """Return the cut as texts for an array that has for every label the label it is published as."""
     classes = forest.classes
     if not mapping.any():
         return {STAR: (STAR,)}
@@ -109,7 +111,7 @@ NEEDED = ("guarantee", "algorithm", "cut")
 
 
 def solution_of(plain: Mapping[str, Any]) -> Solution:
-    """The solution that plain data describes.
+    """Return the solution that plain data describes.
 
     >>> plain = {"guarantee": {"k": 5}, "algorithm": "gcs", "cut": {"sex": ["*"]}}
     >>> solution_of(plain).guarantee.k

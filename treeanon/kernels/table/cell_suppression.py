@@ -15,7 +15,7 @@ _LOOKS = 20_000_000
 
 @njit
 def _top(up: Longs, v: int) -> int:
-    """The root of v's tree; what lies on the way there points further up from now on."""
+    """Return the root of v's tree; what lies on the way there points further up from now on."""
     while up[v] != v:
         up[v] = up[up[v]]
         v = up[v]
@@ -23,7 +23,8 @@ def _top(up: Longs, v: int) -> int:
 
 
 def grow_forest(values: Ints, counts: Longs, k: int, tell: Callable[[int, int], None] | None = None) -> Longs:
-    """For each distinct row the one it is linked to, or -1: trees of at least k rows, each row of `counts` equal ones.
+    """Return for each distinct row the one it is linked to, or -1: trees of at least k rows, each row of `counts` equal
+    ones.
 
     A link goes from the one row of a tree of fewer than k that has none yet to the nearest row outside of the tree.
     There must be k rows. Now and then `tell` is told how many rows have been looked at, of how many.
@@ -40,10 +41,11 @@ def grow_forest(values: Ints, counts: Longs, k: int, tell: Callable[[int, int], 
 
 @njit
 def _link(values: Ints, k: int, begin: int, end: int, link: Longs, up: Longs, size: Longs) -> None:
-    """Links the rows from begin to end, where their trees are too small."""
+    """Link the rows from begin to end, where their trees are too small."""
     rows, columns = values.shape
     for first in range(begin, end):
         u = _top(up, first)
+        # A tree that is too small is linked to the nearest row outside of it, as often as needed.
         while size[u] < k:
             best, near = -1, columns + 1
             for v in range(rows):
@@ -54,6 +56,7 @@ def _link(values: Ints, k: int, begin: int, end: int, link: Longs, up: Longs, si
                         break
                 if apart < near and _top(up, v) != u:
                     best, near = v, apart
+                    # Distinct rows differ in one column at least: none can be nearer.
                     if near == 1:
                         break
             link[u] = best
@@ -64,7 +67,7 @@ def _link(values: Ints, k: int, begin: int, end: int, link: Longs, up: Longs, si
 
 @njit
 def cut_trees(parent: Longs, k: int) -> tuple[Longs, Longs, Longs, Longs]:
-    """The trees cut at every edge that leaves at least k nodes on both sides.
+    """Return the trees cut at every edge that leaves at least k nodes on both sides.
 
     Gives the parents that are left, the nodes in an order in which children come before their parents, how many nodes
     each has below and with it, and for each its tree, which has the number of its root.
@@ -109,7 +112,7 @@ def cut_trees(parent: Longs, k: int) -> tuple[Longs, Longs, Longs, Longs]:
 
 @njit
 def merge_nearest(shared: Ints, sizes: Longs, fails: Flags) -> Longs:
-    """For each group the one that it is in now: those that fail are merged, each with the one that is nearest.
+    """Return for each group the one that it is in now: those that fail are merged, each with the one that is nearest.
 
     `shared` has the values that the rows of a group share, -1 where they share none; near is what lets fewest cells go.
     A group that something was merged with does not look for another one. Sizes and shared values become those of the

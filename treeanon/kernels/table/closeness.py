@@ -54,7 +54,7 @@ def add_over_edges(
 
 @njit
 def _in_order(at: Longs, begin: int, end: int, order: Longs) -> None:
-    """Writes which of the places from begin to end come first, second, …"""
+    """Write which of the places from begin to end come first, second, …"""
     if end - begin > _SMALL:
         order[: end - begin] = np.argsort(at[begin:end]) + begin
         return

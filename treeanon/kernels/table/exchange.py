@@ -38,7 +38,7 @@ class Slots(NamedTuple):
 
 
 def slots_of(members: Ints, classes: int) -> Slots:
-    """Which tuples cover each of the classes."""
+    """Return which tuples cover each of the classes."""
     flat = members.ravel()
     order = np.argsort(flat, kind="stable")
     starts = np.append(0, np.cumsum(np.bincount(flat, minlength=classes))).astype(np.int64)
@@ -47,7 +47,7 @@ def slots_of(members: Ints, classes: int) -> Slots:
 
 @njit
 def _random(state: Longs) -> int:
-    """The next random number of 63 bits: xorshift of a state that is not 0."""
+    """Return the next random number of 63 bits: xorshift of a state that is not 0."""
     x = np.uint64(state[0])
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -68,7 +68,9 @@ def _unit(state: Longs) -> float:
 
 @njit
 def _ends(values: Ints, members: Ints, c: int, t: int, a: int) -> tuple[int, int, bool]:
-    """The least and the greatest value of a tuple without its member a, -1 without any; whether some are missing."""
+    """Return the least and the greatest value of a tuple without its member a, -1 without any; whether some are
+    missing.
+    """
     low, high, missing = -1, -1, False
     for j in range(members.shape[1]):
         if j == a:
@@ -85,7 +87,9 @@ def _ends(values: Ints, members: Ints, c: int, t: int, a: int) -> tuple[int, int
 
 @njit
 def _ends_cost(prices: Prices, c: int, low: int, high: int, missing: bool, value: int) -> float:
-    """What a range or a node costs that covers all from low to high (none if that is negative), and one value more."""
+    """Return what a range or a node costs that covers all from low to high (none if that is negative), and one value
+    more.
+    """
     if value < 0:
         missing = True
     elif high < 0:
@@ -106,7 +110,7 @@ def _ends_cost(prices: Prices, c: int, low: int, high: int, missing: bool, value
 
 @njit
 def _set_cost(prices: Prices, c: int, members: Ints, t: int, a: int, instead: int) -> float:
-    """What a set costs with another value in place of that of member a, where some may be missing."""
+    """Return what a set costs with another value in place of that of member a, where some may be missing."""
     distinct, missing, k = 0, False, members.shape[1]
     for j in range(k):
         value = instead if j == a else prices.values[members[t, j], c]
@@ -129,7 +133,9 @@ _MISSING = 2
 
 @njit
 def _set_change(values: Ints, members: Ints, c: int, t: int, a: int, old: int, new: int) -> int:
-    """How many values more a set has with another one in place of that of member a; _MISSING if some are missing."""
+    """Return how many values more a set has with another one in place of that of member a; _MISSING if some are
+    missing.
+    """
     has_old, has_new, missing = False, False, old < 0 or new < 0
     for j in range(members.shape[1]):
         if j == a:
@@ -149,7 +155,7 @@ def _set_change(values: Ints, members: Ints, c: int, t: int, a: int, old: int, n
 
 @njit
 def change(prices: Prices, members: Ints, t: int, a: int, other: int) -> float:
-    """How much more a tuple costs when it covers a row of another class in place of its member a."""
+    """Return how much more a tuple costs when it covers a row of another class in place of its member a."""
     found = 0.0
     own = members[t, a]
     values, kinds = prices.values, prices.kinds
@@ -172,7 +178,7 @@ def change(prices: Prices, members: Ints, t: int, a: int, other: int) -> float:
 
 @njit
 def _has_room(members: Ints, t: int, a: int, other: int, most: int) -> bool:
-    """Whether a tuple covers fewer rows of a class than there are; not counting its member a."""
+    """Return whether a tuple covers fewer rows of a class than there are; not counting its member a."""
     for j in range(members.shape[1]):
         most -= j != a and members[t, j] == other
     return most > 0
@@ -180,7 +186,7 @@ def _has_room(members: Ints, t: int, a: int, other: int, most: int) -> bool:
 
 @njit
 def _replace(tuples: Ints, start: int, old: int, new: int) -> None:
-    """Puts a tuple in the place of another one among those that cover a class."""
+    """Put a tuple in the place of another one among those that cover a class."""
     while tuples[start] != old:
         start += 1
     tuples[start] = new
@@ -188,7 +194,7 @@ def _replace(tuples: Ints, start: int, old: int, new: int) -> None:
 
 @njit
 def costly(prices: Prices, members: Ints) -> Longs:
-    """The tuples that cost anything."""
+    """Return the tuples that cost anything."""
     out = np.empty(len(members), np.int64)
     count = 0
     for t in range(len(members)):
@@ -210,7 +216,7 @@ def exchange(
     tries: int,
     state: Longs,
 ) -> float:
-    """Exchanges members of the tuples, in place; returns how much more all tuples cost then.
+    """Exchange members of the tuples, in place; returns how much more all tuples cost then.
 
     One of two tuples is always one of those `live`; a class near one of its members is looked for among the members of
     the other, or near the other's members. What makes tuples dearer by x is accepted with probability exp(-x / heat).
@@ -221,8 +227,10 @@ def exchange(
         return found
     reach = math.log(near.reach)
     for _try in range(tries):
+        # Draw a member of a live tuple, and a class near it, or near another member of the tuple that gives it.
         t, a = int(live[_below(state, len(live))]), _below(state, k)
         own, o = members[t, a], _below(state, orders)
+        # Short ways are drawn as often as long ones: the logarithm of the distance is uniform.
         way = int(math.exp(_unit(state) * reach))
         bits = _random(state) >> 30
         is_near_others = bits & 1 == 1
@@ -243,11 +251,13 @@ def exchange(
             continue
         if not _has_room(members, t, a, other, most[other]) or not _has_room(members, u, b, own, most[own]):
             continue
+        # Metropolis' rule, drawn as the growth that would just be accepted, before the growth is computed.
         limit = -heat * math.log(1.0 - _unit(state)) + 1e-12
         more = change(prices, members, t, a, other) + change(prices, members, u, b, own)
         if more > limit:
             continue
         members[t, a], members[u, b] = other, own
+        # The lists of tuples by class follow the exchange.
         _replace(slots.tuples, slots.starts[own], t, u)
         _replace(slots.tuples, slots.starts[other], u, t)
         found += more
@@ -256,7 +266,7 @@ def exchange(
 
 @njit
 def dealt(members: Ints, starts: Longs, rows: Longs) -> Ints:
-    """The rows that each tuple covers: those of class v are rows[starts[v]:starts[v + 1]], dealt out one by one.
+    """Return the rows that each tuple covers: those of class v are rows[starts[v]:starts[v + 1]], dealt out one by one.
 
     A tuple gets different rows of a class if it has no more members of it than there are: they follow each other.
     """

@@ -19,7 +19,9 @@ _NEVER = 1e300
 def _best_class(
     cells: Ints, room: Ints, worth: Floats, by_worth: Longs, steps: Floats, least: float
 ) -> tuple[int, float]:
-    """The class with room that leaves least when what it is worth is taken from its steps: less than `least`, or -1."""
+    """Return the class with room that leaves least when what it is worth is taken from its steps: less than `least`, or
+    -1.
+    """
     best = -1
     for at in range(len(by_worth)):
         v = by_worth[at]
@@ -42,7 +44,7 @@ def _best_class(
 def _improve(
     prices: Prices, worth: Floats, by_worth: Longs, members: Ints, others: Ints, room: Ints, steps: Floats
 ) -> None:
-    """Replaces members one by one as long as that pays, a few times at most."""
+    """Replace members one by one as long as that pays, a few times at most."""
     k = len(members)
     for _sweep in range(_SWEEPS):
         is_better = False
@@ -69,8 +71,8 @@ def _improve(
 
 @njit
 def worthwhile(prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int) -> tuple[Ints, Floats, Floats]:
-    """For each class to begin with a tuple of k members that is worth much: these ascending, its cost, and what is
-    left of the cost when what its members are worth is taken from it.
+    """Return for each class to begin with a tuple of k members that is worth much: these ascending, its cost, and what
+    is left of the cost when what its members are worth is taken from it.
 
     Members are added greedily, then replaced one by one. No class comes more often than `most` says. There are k
     members to be had, and k is more than 1.

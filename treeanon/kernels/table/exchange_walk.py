@@ -68,7 +68,9 @@ def _look(prices: Prices, worth: Floats, walk: _Walk, m: int) -> None:
 
 @njit
 def _most_worth(worth: Floats, walk: _Walk, m: int, r: int) -> tuple[float, float]:
-    """What the r classes that are worth most are worth together, and the least of them; -inf if there are not r."""
+    """Return what the r classes that are worth most are worth together, and the least of them; -inf if there are
+    not r.
+    """
     total, last = 0.0, 0.0
     for i in range(walk.counts[m]):
         v = walk.listed[m, i]
@@ -82,7 +84,9 @@ def _most_worth(worth: Floats, walk: _Walk, m: int, r: int) -> tuple[float, floa
 
 @njit
 def _least_shares(worth: Floats, walk: _Walk, m: int, r: int) -> float:
-    """The sum of the r least of what classes come to if each pays the r-th part of its growth: walk.least has them."""
+    """Return the sum of the r least of what classes come to if each pays the r-th part of its growth: walk.least has
+    them.
+    """
     least, count = walk.least, 0
     for i in range(walk.counts[m]):
         v = walk.listed[m, i]
@@ -90,6 +94,7 @@ def _least_shares(worth: Floats, walk: _Walk, m: int, r: int) -> float:
         for _copy in range(min(walk.room[v], r)):
             if count == r and share >= least[r - 1]:
                 break
+            # Insertion into the sorted least shares.
             j = count if count < r else r - 1
             count = min(count + 1, r)
             while j > 0 and least[j - 1] > share:
@@ -101,7 +106,7 @@ def _least_shares(worth: Floats, walk: _Walk, m: int, r: int) -> float:
 
 @njit
 def _narrow(worth: Floats, walk: _Walk, m: int, below: float) -> bool:
-    """Drops the classes with which no tuple comes to less than `below`; returns whether there were any."""
+    """Drop the classes with which no tuple comes to less than `below`; return whether there were any."""
     r, left, before = len(walk.members) - m, walk.left[m], walk.counts[m]
     total, last = _most_worth(worth, walk, m, r)
     kept = 0
@@ -112,6 +117,8 @@ def _narrow(worth: Floats, walk: _Walk, m: int, below: float) -> bool:
             for i in range(before):
                 v = walk.listed[m, i]
                 share = walk.growth[i] / r - worth[v]
+                # Two bounds of what a tuple with the class comes to: by shares of the growth, and by its own growth
+                # alone.
                 one = left + shares + max(share - greatest, 0.0)
                 other = left + walk.growth[i] - total + max(last - worth[v], 0.0)
                 if one < below and other < below:
@@ -138,6 +145,7 @@ def _best(prices: Prices, worth: Floats, walk: _Walk, members: Ints, below: floa
             while _narrow(worth, walk, m, below):
                 pass
             walk.at[m] = 0
+        # The last member needs no further level: the best class for it is found in one pass.
         if m == k - 1:
             for i in range(walk.counts[m]):
                 v = walk.listed[m, i]
@@ -151,6 +159,7 @@ def _best(prices: Prices, worth: Floats, walk: _Walk, members: Ints, below: floa
             walk.at[m] += 1
             walk.members[m] = walk.listed[m, at]
             walk.room[walk.members[m]] -= 1
+            # Members come in the order of the list, so that no combination comes twice.
             walk.counts[m + 1] = walk.counts[m] - at
             walk.listed[m + 1, : walk.counts[m + 1]] = walk.listed[m, at : walk.counts[m]]
             m, is_new = m + 1, True
@@ -164,9 +173,9 @@ def _best(prices: Prices, worth: Floats, walk: _Walk, members: Ints, below: floa
 def worthiest(
     prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int, below: float, looks: int
 ) -> tuple[Ints, Floats, Flags]:
-    """For each class to begin with the tuple of k members, none worth more than it, of which least is left when what
-    they are worth is taken from the cost; what is left, which is `below` if none comes to less; and whether that is
-    sure, as no more than so many `looks` were needed.
+    """Return for each class to begin with the tuple of k members, none worth more than it, of which least is left when
+    what they are worth is taken from the cost; what is left, which is `below` if none comes to less; and whether that
+    is sure, as no more than so many `looks` were needed.
 
     `begin` are all classes, or some of them, and k is more than 1.
     """

@@ -18,8 +18,8 @@ Draws = npt.NDArray[np.uint32]
 
 @njit
 def go_on_matching(edges: Ints, degree: int, order: Longs, first: int, owner: Ints, slot: Ints, draws: Draws) -> int:
-    """Gives the tuples order[first:] an original each, of the first `degree` of their edges; returns for how many
-    tuples of the order the draws have sufficed.
+    """Give the tuples order[first:] an original each, of the first `degree` of their edges; return for how many tuples
+    of the order the draws have sufficed.
 
     owner[i] is the tuple that original i is given to, or -1, and slot[j] the edge by which tuple j has its own. There
     must be as many draws at least as there are tuples, for a walk to come to its end.
@@ -57,7 +57,7 @@ def go_on_matching(edges: Ints, degree: int, order: Longs, first: int, owner: In
 
 @njit
 def set_aside(edges: Ints, degree: int, slot: Ints) -> None:
-    """Moves every tuple's edge of the matching behind its first `degree` - 1."""
+    """Move every tuple's edge of the matching behind its first `degree` - 1."""
     for j in range(len(edges)):
         last = degree - 1
         edges[j, slot[j]], edges[j, last] = edges[j, last], edges[j, slot[j]]
@@ -65,7 +65,7 @@ def set_aside(edges: Ints, degree: int, slot: Ints) -> None:
 
 @njit
 def component_of(edges: Ints) -> tuple[Ints, int]:
-    """The connected part of the graph that every tuple belongs to, and how many there are."""
+    """Return the connected part of the graph that every tuple belongs to, and how many there are."""
     above = np.arange(len(edges)).astype(np.int32)
     first = np.full(len(edges), -1, np.int32)
     for j in range(len(edges)):

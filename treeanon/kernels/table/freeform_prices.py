@@ -36,7 +36,7 @@ class Prices(NamedTuple):
 
 @njit
 def _column_cost(prices: Prices, c: int, rows: Ints, count: int) -> float:
-    """What the first `count` of the rows cost in a column."""
+    """Return what the first `count` of the rows cost in a column."""
     values, at = prices.values, prices.starts[c]
     low, high, missing, distinct = np.int32(-1), np.int32(-1), False, 0
     for i in range(count):
@@ -69,7 +69,7 @@ def _column_cost(prices: Prices, c: int, rows: Ints, count: int) -> float:
 
 @njit
 def rows_cost(prices: Prices, rows: Ints, count: int) -> float:
-    """What a tuple that covers the first `count` of the rows costs: the NCP of all columns."""
+    """Return what a tuple that covers the first `count` of the rows costs: the NCP of all columns."""
     cost = 0.0
     for c in range(len(prices.kinds)):
         cost += _column_cost(prices, c, rows, count)
@@ -78,7 +78,7 @@ def rows_cost(prices: Prices, rows: Ints, count: int) -> float:
 
 @njit
 def tuple_costs(prices: Prices, edges: Ints) -> Floats:
-    """What every published tuple costs that covers the rows of edges[j]."""
+    """Return what every published tuple costs that covers the rows of edges[j]."""
     out = np.empty(len(edges), np.float64)
     for j in range(len(edges)):
         out[j] = rows_cost(prices, edges[j], edges.shape[1])

@@ -49,7 +49,7 @@ class Round(NamedTuple):
 
 @njit
 def all_free(of: Ints, cells: Ints) -> Free:
-    """All originals, the class of each of which is given; classes are numbered as they come first."""
+    """Return all originals, the class of each of which is given; classes are numbered as they come first."""
     rows = len(of)
     classes = of.max() + 1 if rows else 0
     starts = np.zeros(classes + 1, np.int32)
@@ -73,7 +73,7 @@ def all_free(of: Ints, cells: Ints) -> Free:
 
 @njit
 def _renew(free: Free) -> None:
-    """Makes all originals free again."""
+    """Make all originals free again."""
     for c in range(len(free.left)):
         free.left[c] = free.starts[c + 1] - free.starts[c]
         free.classes[c] = c
@@ -93,7 +93,7 @@ def _take(free: Free, original: int) -> None:
 
 @njit
 def _forget_empty(free: Free) -> None:
-    """Takes the classes without a free original off the list, in whose order the others stay."""
+    """Take the classes without a free original off the list, in whose order the others stay."""
     kept = 0
     for a in range(free.alive[0]):
         if free.left[free.classes[a]] > 0:
@@ -104,7 +104,7 @@ def _forget_empty(free: Free) -> None:
 
 @njit
 def may_cover(edges: Ints, count: int, j: int, original: int) -> bool:
-    """Whether a tuple that covers `count` originals does not cover this one yet."""
+    """Return whether a tuple that covers `count` originals does not cover this one yet."""
     for e in range(count):
         if edges[j, e] == original:
             return False
@@ -119,7 +119,7 @@ def _give(now: Round, j: int, original: int) -> None:
 
 @njit
 def _cheapest(prices: Prices, free: Free, now: Round, j: int, steps: Floats) -> tuple[float, int]:
-    """The free original that costs a tuple least, and what; -1 if it covers all that there are."""
+    """Return the free original that costs a tuple least, and what; -1 if it covers all that there are."""
     fill_steps(prices, now.edges[j], now.number, steps)
     best, found = np.inf, _NONE
     empty = 0
@@ -141,6 +141,7 @@ def _cheapest(prices: Prices, free: Free, now: Round, j: int, steps: Floats) -> 
                 break
         if best <= 0.0:
             break
+    # Classes without rows left are dropped when they are a quarter: that keeps the passes short.
     if 4 * empty > free.alive[0]:
         _forget_empty(free)
     return best, found
@@ -148,7 +149,7 @@ def _cheapest(prices: Prices, free: Free, now: Round, j: int, steps: Floats) -> 
 
 @njit
 def _step_back(free: Free, now: Round, done: Longs, count: int, j: int) -> int:
-    """Gives a tuple that covers all free originals already that of another one, which takes a free one instead.
+    """Give a tuple that covers all free originals already that of another one, which takes a free one instead.
 
     The others are asked in turn, the last of done[:count] first. Returns how many of them were; -1 if in vain.
     """
@@ -178,6 +179,7 @@ def _pass_on(free: Free, now: Round, j: int) -> None:
     rows = len(now.edges)
     came = np.full(rows, _NONE, np.int32)
     queue = np.empty(rows, np.int32)
+    # Breadth first: the first chain that ends with a free original is a shortest one.
     queue[0] = j
     filled, at = 1, 0
     while at < filled:
@@ -197,7 +199,7 @@ def _pass_on(free: Free, now: Round, j: int) -> None:
 
 @njit
 def _move(now: Round, came: Ints, j: int, original: int) -> None:
-    """Moves the originals of a chain that begins with a tuple and ends with a free original."""
+    """Move the originals of a chain that begins with a tuple and ends with a free original."""
     while True:
         taker = came[original]
         former = now.edges[taker, now.number]
@@ -209,7 +211,7 @@ def _move(now: Round, came: Ints, j: int, original: int) -> None:
 
 @njit
 def _escape(free: Free, now: Round, done: Longs, count: int, j: int, counts: Longs) -> None:
-    """Gives a tuple an original out of a dead end."""
+    """Give a tuple an original out of a dead end."""
     counts[0] += 1
     back = _step_back(free, now, done, count, j)
     if back > 0:
@@ -221,7 +223,7 @@ def _escape(free: Free, now: Round, done: Longs, count: int, j: int, counts: Lon
 
 @njit
 def _begun(free: Free, edges: Ints, number: int) -> Round:
-    """A round in which all originals are free."""
+    """Return a round in which all originals are free."""
     _renew(free)
     edges[:, number] = _NONE
     return Round(edges, np.full(len(edges), _NONE, np.int32), number)
@@ -229,7 +231,7 @@ def _begun(free: Free, edges: Ints, number: int) -> Round:
 
 @njit
 def greedy_rounds(prices: Prices, free: Free, order: Longs, edges: Ints, counts: Longs) -> None:
-    """Fills the edges, of which the first column is there: round by round, tuple by tuple in the order, by the free
+    """Fill the edges, of which the first column is there: round by round, tuple by tuple in the order, by the free
     original that costs least.
 
     counts: how often there was a dead end, how many tuples were gone back at most, and how often that was not enough.
@@ -265,6 +267,7 @@ def sorted_rounds(prices: Prices, free: Free, edges: Ints, counts: Longs) -> Non
         while len(heap) > 0:
             cost, j, original = heapq.heappop(heap)
             if original >= 0 and now.taker[original] >= 0:
+                # What it would have taken is gone: its cost is only known anew, and may no longer be the least of all.
                 again, original = _cheapest(prices, free, now, j, steps)
                 if again > cost:
                     heapq.heappush(heap, (again, j, original))

@@ -16,7 +16,8 @@ _ROOM = 1 << 62
 
 
 def group_numbers(columns: Sequence[Ints], sizes: Sequence[int], rows: int) -> tuple[Longs, int]:
-    """The number of each row's group, from 0, and how many groups there are: rows of a group are equal in all columns.
+    """Return the number of each row's group, from 0, and how many groups there are: rows of a group are equal in all
+    columns.
 
     Codes of column i lie between 0 and sizes[i] - 1. Groups are numbered in the order of their codes. Without columns
     all rows are one group.
@@ -38,7 +39,7 @@ def group_numbers(columns: Sequence[Ints], sizes: Sequence[int], rows: int) -> t
 
 @njit
 def draw_groups(rows: Longs, sizes: Longs, size: int, group: Longs) -> tuple[int, Longs]:
-    """Writes the group of every row that gets one; returns how many groups there are, and what is left of each bucket.
+    """Write the group of every row that gets one; return how many groups there are, and what is left of each bucket.
 
     `rows` lists buckets of rows with equal values, the largest first: bucket b ends where its sizes say. Each group
     takes the last row left of the `size` buckets that have most.

@@ -21,7 +21,7 @@ def try_values(
     k: int,
     penalty: int,
 ) -> tuple[Longs, Longs, Longs, Longs, Flags]:
-    """For each value (a column and the rank from which on it is another interval) what comes of adding it.
+    """Return for each value (a column and the rank from which on it is another interval) what comes of adding it.
 
     Gives a lower bound of the cost of all that holds it, its own cost, the rows suppressed, how many groups it splits,
     and whether it is of use: whether it leaves one of these with a part of at least k.
@@ -37,6 +37,7 @@ def try_values(
     held = np.zeros((groups, 2, kinds), np.int64)
     for t in range(values):
         c, b = column[t], bound[t]
+        # One pass over the tuples splits every group by this value alone.
         sizes[:] = 0
         held[:] = 0
         for i in range(tuples):
@@ -47,6 +48,7 @@ def try_values(
         for g in range(groups):
             if sizes[g, 0] and sizes[g, 1]:
                 splits[t] += 1
+                # A value of which both parts are always too small splits nothing that is published.
                 if sizes[g, 0] >= k or sizes[g, 1] >= k:
                     is_useful[t] = True
             for side in range(2):
@@ -57,6 +59,7 @@ def try_values(
                     cost[t] += size - held[g, side].max()
                 else:
                     cost[t] += size * size
+        # The bound counts the floor of every row that need not be suppressed, the cost what its group costs now.
         cost[t] += out[t] * penalty
         lower[t] = out[t] * penalty
         for i in range(tuples):

@@ -65,7 +65,7 @@ class Scan(NamedTuple):
 
 @njit
 def add_sums(above: Longs, of: Longs, codes: Ints, column: int, starts: Longs, drawn: Longs, out: Longs) -> None:
-    """Writes rows of sums: row of[r] of those above, and what is drawn for a column's nodes from starts[r] on."""
+    """Write rows of sums: row of[r] of those above, and what is drawn for a column's nodes from starts[r] on."""
     for r in range(len(out)):
         for t in range(len(codes)):
             out[r, t] = above[of[r], t] + drawn[starts[r] + codes[t, column]]
@@ -74,7 +74,8 @@ def add_sums(above: Longs, of: Longs, codes: Ints, column: int, starts: Longs, d
 def cheapest_first(
     codes: Ints, weights: Longs, wanted: Flags, vertices: Vertices, least: int, ease: float, prices: Floats | None
 ) -> tuple[Ints, int, int]:
-    """The class of each tuple that is wanted, -1 where there is none; how many classes there are; the looks taken.
+    """Return the class of each tuple that is wanted, -1 where there is none; how many classes there are; the looks
+    taken.
 
     The class that costs a row least comes first, of all that have at least `least` rows among the tuples left. A class
     only loses tuples to others, so a vertex is looked at again when its cheapest class of the last time is due, and
@@ -117,7 +118,7 @@ def _new_scan(wanted: Flags) -> Scan:
 def _walk(
     codes: Ints, weights: Longs, vertices: Vertices, least: int, ease: float, scan: Scan, class_of: Ints
 ) -> tuple[int, int]:
-    """Writes the class of each tuple that gets one; how many there are, and the looks taken."""
+    """Write the class of each tuple that gets one; how many there are, and the looks taken."""
     count = len(scan.left)
     heap = [(vertices.due[v], v) for v in range(len(vertices.due))]
     heapq.heapify(heap)
@@ -213,7 +214,7 @@ def _count_spare(
     costs: Floats,
     scan: Scan,
 ) -> None:
-    """Adds up which rows to spare the classes could get that are too small, and what theirs are expected to cost."""
+    """Add up which rows to spare the classes could get that are too small, and what theirs are expected to cost."""
     scan.paid[:found] = 0.0
     scan.spare_paid[:found] = 0.0
     scan.spare_rows[:found] = 0
@@ -235,7 +236,7 @@ def _count_spare(
 
 @njit
 def _fill(scan: Scan, spare: int, weights: Longs, class_of: Ints) -> int:
-    """Gives new classes the tuples that they are owed; how many are left to spare."""
+    """Give new classes the tuples that they are owed; how many are left to spare."""
     kept = 0
     for i in range(spare):
         t, g = scan.spare[i], scan.spare_number[i]
@@ -250,7 +251,7 @@ def _fill(scan: Scan, spare: int, weights: Longs, class_of: Ints) -> int:
 
 @njit
 def _spare(scan: Scan, count: int, spare: int, weights: Longs, costs: Floats) -> int:
-    """Adds the tuples that new classes can spare, which are owed less than nothing; how many there are now."""
+    """Add the tuples that new classes can spare, which are owed less than nothing; how many there are now."""
     for i in range(count):
         t, g = scan.left[i], scan.number[i]
         if scan.new[g] >= 0 and scan.owed[g] + weights[t] <= 0:
@@ -271,7 +272,7 @@ def _bits(entries: int) -> int:
 
 @njit
 def _key(sums: Longs, rows: Longs, t: int) -> int:
-    """What tells a tuple at a vertex from those that are not alike."""
+    """Return what tells a tuple at a vertex from those that are not alike."""
     key = np.int64(0)
     for row in rows:
         key += sums[row, t]
@@ -280,7 +281,7 @@ def _key(sums: Longs, rows: Longs, t: int) -> int:
 
 @njit
 def _slot(seen: Ints, keys: Longs, key: int, last: int) -> int:
-    """Where the class with a key is noted, or would be."""
+    """Return where the class with a key is noted, or would be."""
     at = (key ^ (key >> 31)) & last
     while seen[at] >= 0 and keys[seen[at]] != key:
         at = (at + 1) & last
@@ -289,7 +290,9 @@ def _slot(seen: Ints, keys: Longs, key: int, last: int) -> int:
 
 @njit
 def _may_have(vertices: Vertices, v: int, count: int, weights: Longs, least: int, scan: Scan) -> bool:
-    """Whether a vertex may have a class that is large enough: quicker than to know, as no two sums are told apart."""
+    """Return whether a vertex may have a class that is large enough: quicker than to know, as no two sums are told
+    apart.
+    """
     sums, rows = vertices.sums, vertices.sum_rows[v]
     last = (1 << _bits(count)) - 1
     scan.seen[: last + 1] = 0
@@ -306,7 +309,7 @@ def _may_have(vertices: Vertices, v: int, count: int, weights: Longs, least: int
 
 @njit
 def _number(vertices: Vertices, v: int, count: int, weights: Longs, scan: Scan) -> int:
-    """Numbers the classes of the tuples left at a vertex and adds up their sizes; how many there are."""
+    """Return numbers the classes of the tuples left at a vertex and adds up their sizes; how many there are."""
     sums, rows = vertices.sums, vertices.sum_rows[v]
     last = (1 << _bits(count)) - 1
     scan.seen[: last + 1] = -1
@@ -330,7 +333,7 @@ def _number(vertices: Vertices, v: int, count: int, weights: Longs, scan: Scan) 
 
 @njit
 def _cost(vertices: Vertices, v: int, codes: Ints) -> float:
-    """What each row of a tuple loses at a vertex."""
+    """Return what each row of a tuple loses at a vertex."""
     cost = 0.0
     for c in range(len(codes)):
         cost += vertices.costs[vertices.places[c] + vertices.steps[v, c] * vertices.widths[c] + codes[c]]
@@ -339,7 +342,7 @@ def _cost(vertices: Vertices, v: int, codes: Ints) -> float:
 
 @njit
 def _release(scan: Scan, count: int, class_of: Ints) -> int:
-    """Gives tuples their new classes, and keeps the others in `left`; how many those are."""
+    """Give tuples their new classes, and keeps the others in `left`; how many those are."""
     kept = 0
     for i in range(count):
         t = scan.left[i]

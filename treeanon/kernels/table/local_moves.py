@@ -43,7 +43,7 @@ class Classes(NamedTuple):
 
 @njit
 def _above(a: int, b: int, at: int, data: LocalTuples) -> int:
-    """The lowest node above two of a column, whose nodes start at `at`."""
+    """Return the lowest node above two of a column, whose nodes start at `at`."""
     low, high = min(a, b), max(a, b)
     while data.ends[at + low] <= high:
         low = data.parents[at + low]
@@ -51,7 +51,7 @@ def _above(a: int, b: int, at: int, data: LocalTuples) -> int:
 
 
 def described(class_of: Ints, count: int, data: LocalTuples) -> Classes:
-    """The classes that tuples are in; `class_of` becomes theirs."""
+    """Return the classes that tuples are in; `class_of` becomes theirs."""
     found = Classes(
         class_of,
         np.zeros((count, data.codes.shape[1]), np.int32),
@@ -73,7 +73,7 @@ def _put_all(data: LocalTuples, classes: Classes) -> None:
 
 @njit
 def _put(t: int, g: int, data: LocalTuples, classes: Classes) -> None:
-    """Puts a tuple into a class."""
+    """Put a tuple into a class."""
     cost = 0.0
     for c in range(data.codes.shape[1]):
         at, code = data.base[c], data.codes[t, c]
@@ -91,7 +91,9 @@ def _put(t: int, g: int, data: LocalTuples, classes: Classes) -> None:
 def _cheapest(
     codes: Ints, weight: int, own: int, limit: float, data: LocalTuples, classes: Classes
 ) -> tuple[int, float]:
-    """The class but `own` that rows with these codes cost least to join, all rows told; -1 if none is below `limit`."""
+    """Return the class but `own` that rows with these codes cost least to join, all rows told; -1 if none is below
+    `limit`.
+    """
     best = -1
     for g in range(len(classes.sizes)):
         size = classes.sizes[g]
@@ -112,7 +114,7 @@ def _cheapest(
 
 @njit
 def place_rest(rest: Ints, room: int, data: LocalTuples, classes: Classes) -> int:
-    """Puts each tuple of `rest` where it costs least, or leaves it out where that costs less; the room then left."""
+    """Put each tuple of `rest` where it costs least, or leaves it out where that costs less; the room then left."""
     for t in rest:
         codes, weight = data.codes[t], data.weights[t]
         out = float(weight * len(codes)) if weight <= room else np.inf
@@ -126,7 +128,7 @@ def place_rest(rest: Ints, room: int, data: LocalTuples, classes: Classes) -> in
 
 @njit
 def partners(asked: Ints, data: LocalTuples, classes: Classes) -> tuple[Ints, Floats]:
-    """For each class asked for the one that it costs least to merge with, and how much more both then cost."""
+    """Return for each class asked for the one that it costs least to merge with, and how much more both then cost."""
     found = np.empty(len(asked), np.int32)
     more = np.empty(len(asked), np.float64)
     for i in range(len(asked)):
@@ -139,7 +141,7 @@ def partners(asked: Ints, data: LocalTuples, classes: Classes) -> tuple[Ints, Fl
 
 @njit
 def _without(t: int, g: int, data: LocalTuples, classes: Classes, nodes: Ints) -> float:
-    """Writes the nodes of a class without one of its tuples, of which it has others; what they cost a row."""
+    """Write the nodes of a class without one of its tuples, of which it has others; what they cost a row."""
     nodes[:] = -1
     x = classes.heads[g]
     while x >= 0:
@@ -156,7 +158,7 @@ def _without(t: int, g: int, data: LocalTuples, classes: Classes, nodes: Ints) -
 
 @njit
 def _cut(t: int, g: int, classes: Classes) -> None:
-    """Takes a tuple out of its chain."""
+    """Take a tuple out of its chain."""
     if classes.heads[g] == t:
         classes.heads[g] = classes.after[t]
         return
@@ -168,7 +170,7 @@ def _cut(t: int, g: int, classes: Classes) -> None:
 
 @njit
 def move(order: Ints, least: int, room: int, work: int, data: LocalTuples, classes: Classes) -> tuple[int, int]:
-    """Moves tuples, in this order, from classes that can spare them to where they cost less, or out.
+    """Move tuples, in this order, from classes that can spare them to where they cost less, or out.
 
     A class can spare what leaves it `least` rows. Classes are compared about `work` times. How many have moved, and the
     room that is left for those that are left out.
@@ -206,7 +208,7 @@ def move(order: Ints, least: int, room: int, work: int, data: LocalTuples, class
 
 @njit
 def dissolve(order: Ints, work: int, data: LocalTuples, classes: Classes) -> int:
-    """Dissolves classes, in this order, whose tuples cost less in others; how many. See `move` for `work`."""
+    """Dissolve classes, in this order, whose tuples cost less in others; how many. See `move` for `work`."""
     done = 0
     members, to = np.empty(len(classes.of), np.int32), np.empty(len(classes.of), np.int32)
     taken = np.zeros(len(classes.sizes), np.bool_)
@@ -231,7 +233,8 @@ def dissolve(order: Ints, work: int, data: LocalTuples, classes: Classes) -> int
 def _destinations(
     g: int, members: Ints, to: Ints, taken: Flags, data: LocalTuples, classes: Classes
 ) -> tuple[int, int]:
-    """Where the tuples of a class cost less than in it: how many there are, 0 if that is nowhere; and how many tried.
+    """Return where the tuples of a class cost less than in it: how many there are, 0 if that is nowhere; and how many
+    tried.
 
     Each goes to another class: what one costs where another of them has gone is not known yet.
     """

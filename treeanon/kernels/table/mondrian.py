@@ -67,7 +67,7 @@ class WorkSpace(NamedTuple):
 
 @njit
 def new_work_space(shape: Shape, rule: Rule, rows: int) -> WorkSpace:
-    """Work space for groups of so many rows."""
+    """Return work space for groups of so many rows."""
     spread = new_spread(shape, rows)
     widest, total, columns = spread.values.shape[1] + 1, shape.offset[-1], len(shape.kind)
     return WorkSpace(
@@ -91,7 +91,7 @@ def new_work_space(shape: Shape, rule: Rule, rows: int) -> WorkSpace:
 
 @njit
 def find_cuts(data: Ints, start: int, end: int, shape: Shape, rule: Rule, space: WorkSpace, wanted: int) -> int:
-    """How many cuts of the rows start:end there are in `space`; the search may end with so many as are wanted.
+    """Return how many cuts of the rows start:end there are in `space`; the search may end with so many as are wanted.
 
     The rule holds for all but those that divide equal values.
     """
@@ -123,7 +123,7 @@ def find_cuts(data: Ints, start: int, end: int, shape: Shape, rule: Rule, space:
 
 @njit
 def _widest_first(data: Ints, start: int, end: int, shape: Shape, rule: Rule, space: WorkSpace) -> int:
-    """Puts the columns with several values into `order`, the widest first; how many these are."""
+    """Put the columns with several values into `order`, the widest first; how many these are."""
     spread, columns = space.spread, 0
     for c in range(len(shape.kind)):
         if rule.by_loss or shape.kind[c] == SETS:
@@ -141,7 +141,7 @@ def _widest_first(data: Ints, start: int, end: int, shape: Shape, rule: Rule, sp
 
 @njit
 def _insert(found: int, worth: int, balance: int, c: int, value: int, take: int, space: WorkSpace) -> int:
-    """Puts a cut to its place among those found; returns how many these are now."""
+    """Put a cut to its place among those found; return how many these are now."""
     at = found
     while at > 0 and (space.worth[at - 1, 0], space.worth[at - 1, 1]) > (worth, balance):
         space.worth[at] = space.worth[at - 1]
@@ -154,7 +154,7 @@ def _insert(found: int, worth: int, balance: int, c: int, value: int, take: int,
 
 @njit
 def _halve(c: int, rows: int, found: int, worth: int, space: WorkSpace) -> int:
-    """Adds the cut in the middle, through equal values if it must be."""
+    """Add the cut in the middle, through equal values if it must be."""
     spread, half, before, i = space.spread, rows // 2, 0, 0
     while before + spread.sizes[c, i] <= half:
         before += spread.sizes[c, i]
@@ -166,7 +166,7 @@ def _halve(c: int, rows: int, found: int, worth: int, space: WorkSpace) -> int:
 
 @njit
 def _mark_allowed(data: Ints, start: int, end: int, c: int, shape: Shape, rule: Rule, space: WorkSpace) -> None:
-    """Says in allowed[i] whether both the rows below the i-th value and the others satisfy the rule."""
+    """Say in allowed[i] whether both the rows below the i-th value and the others satisfy the rule."""
     spread, allowed = space.spread, space.allowed
     left, some = 0, False
     for i in range(1, spread.held[c]):
@@ -182,7 +182,7 @@ def _mark_allowed(data: Ints, start: int, end: int, c: int, shape: Shape, rule: 
 
 @njit
 def _order_sensitive(data: Ints, start: int, end: int, c: int, shape: Shape, space: WorkSpace) -> None:
-    """Puts the sensitive values of the rows into `ordered`, in the order of the column."""
+    """Put the sensitive values of the rows into `ordered`, in the order of the column."""
     spread, at, filled = space.spread, shape.offset[c], 0
     for i in range(spread.held[c]):
         space.slot[at + spread.values[c, i]] = filled
@@ -195,7 +195,7 @@ def _order_sensitive(data: Ints, start: int, end: int, c: int, shape: Shape, spa
 
 @njit
 def _sweep(c: int, rows: int, rule: Rule, space: WorkSpace, is_back: bool) -> None:
-    """Takes from `allowed` where the sensitive values of what lies on one side do not satisfy the rule."""
+    """Take from `allowed` where the sensitive values of what lies on one side do not satisfy the rule."""
     held, done, distinct, most = space.spread.held[c], 0, 0, 0
     for step in range(held - 1):
         i = held - 1 - step if is_back else step
@@ -213,7 +213,7 @@ def _sweep(c: int, rows: int, rule: Rule, space: WorkSpace, is_back: bool) -> No
 
 @njit
 def _most_even(c: int, rows: int, shape: Shape, space: WorkSpace) -> int:
-    """The allowed cut nearest to the middle; 0 if there is none.
+    """Return the allowed cut nearest to the middle; 0 if there is none.
 
     Where nodes are published, one between children of the lowest node above all goes first: others leave that node to
     one of the halves at least.
@@ -236,7 +236,8 @@ def _most_even(c: int, rows: int, shape: Shape, space: WorkSpace) -> int:
 
 @njit
 def _least_loss(data: Ints, start: int, end: int, c: int, shape: Shape, space: WorkSpace) -> tuple[int, int, int]:
-    """The allowed cut that leaves the halves the least loss (0: none), that loss times rows, and the smaller half.
+    """Return the allowed cut that leaves the halves the least loss (0: none), that loss times rows, and the smaller
+    half.
 
     The last is negative: among equals the more even cut is better.
     """
@@ -268,7 +269,7 @@ def _least_loss(data: Ints, start: int, end: int, c: int, shape: Shape, space: W
 
 @njit
 def _add_spans(data: Ints, start: int, end: int, c: int, b: int, shape: Shape, space: WorkSpace) -> None:
-    """Adds to left[i] and right[i] what the halves of a cut below the i-th value of column c lose in column b."""
+    """Add to left[i] and right[i] what the halves of a cut below the i-th value of column c lose in column b."""
     held, below, above = space.spread.held[c], space.below, space.above
     if space.spread.low[b] == space.spread.high[b]:
         own = width_of(shape, b, space.spread)

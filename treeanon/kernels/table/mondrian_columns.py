@@ -38,7 +38,7 @@ class Shape(NamedTuple):
 
 @njit
 def loss_of(shape: Shape, c: int, low: int, high: int, held: int) -> int:
-    """What a group loses in a column of which it has `held` different values from `low` to `high`."""
+    """Return what a group loses in a column of which it has `held` different values from `low` to `high`."""
     at = shape.offset[c]
     kind = shape.kind[c]
     if low == high:
@@ -54,7 +54,7 @@ def loss_of(shape: Shape, c: int, low: int, high: int, held: int) -> int:
 
 @njit
 def highest(shape: Shape, c: int, low: int, high: int) -> int:
-    """The loss of the node above all values from `low` to `high`, of which there are at least two."""
+    """Return the loss of the node above all values from `low` to `high`, of which there are at least two."""
     bit = 0
     while 2 << bit <= high - low:
         bit += 1
@@ -78,7 +78,7 @@ class Spread(NamedTuple):
 
 @njit
 def new_spread(shape: Shape, rows: int) -> Spread:
-    """Work space for groups of so many rows."""
+    """Return work space for groups of so many rows."""
     columns, widest = len(shape.kind), 1
     for c in range(columns):
         widest = max(widest, min(rows, shape.offset[c + 1] - shape.offset[c]))
@@ -89,7 +89,7 @@ def new_spread(shape: Shape, rows: int) -> Spread:
 
 @njit
 def find_ends(data: Ints, start: int, end: int, spread: Spread) -> None:
-    """Finds the least and the greatest value of the rows start:end in each column."""
+    """Find the least and the greatest value of the rows start:end in each column."""
     columns = len(spread.low)
     for c in range(columns):
         spread.low[c] = spread.high[c] = data[start, c]
@@ -107,7 +107,7 @@ def find_ends(data: Ints, start: int, end: int, spread: Spread) -> None:
 
 @njit
 def spread_out(data: Ints, start: int, end: int, c: int, shape: Shape, spread: Spread) -> None:
-    """Finds the different values of the rows start:end in a column, whose ends are found already."""
+    """Find the different values of the rows start:end in a column, whose ends are found already."""
     if spread.high[c] == spread.low[c]:
         spread.values[c, 0], spread.sizes[c, 0], spread.held[c] = spread.low[c], end - start, 1
         return
@@ -151,5 +151,5 @@ def _sort_out(column: Ints, c: int, spread: Spread) -> None:
 
 @njit
 def width_of(shape: Shape, c: int, spread: Spread) -> int:
-    """What the group loses in a column, as long as it is not divided."""
+    """Return what the group loses in a column, as long as it is not divided."""
     return loss_of(shape, c, spread.low[c], spread.high[c], spread.held[c])

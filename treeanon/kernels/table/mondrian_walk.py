@@ -16,7 +16,7 @@ _DEPTH = 128
 def cut_all(
     data: Ints, spare: Ints, start: int, end: int, shape: Shape, rule: Rule, smallest: int, starts: Flags
 ) -> None:
-    """Cuts the rows start:end, and what comes of them, but nothing of less than `smallest` rows.
+    """Cut the rows start:end, and what comes of them, but nothing of less than `smallest` rows.
 
     Rows of a group end up side by side; `starts` says where a group begins. `spare` is as large as `data`.
     """
@@ -45,7 +45,7 @@ def cut_all(
 
 @njit
 def _cut(data: Ints, spare: Ints, start: int, end: int, shape: Shape, rule: Rule, space: WorkSpace) -> int:
-    """Makes the best cut that holds; returns where the right half begins, `start` if there is none."""
+    """Make the best cut that holds; return where the right half begins, `start` if there is none."""
     # A cut through equal values may have to be looked at once more.
     wanted = 1 if rule.kinds == 0 or not rule.is_relaxed else len(space.cuts)
     found = find_cuts(data, start, end, shape, rule, space, wanted)
@@ -61,7 +61,7 @@ def _cut(data: Ints, spare: Ints, start: int, end: int, shape: Shape, rule: Rule
 def _holds(
     data: Ints, start: int, end: int, c: int, value: int, take: int, shape: Shape, rule: Rule, space: WorkSpace
 ) -> bool:
-    """Whether both halves of a cut through equal values have sensitive values that satisfy the rule."""
+    """Return whether both halves of a cut through equal values have sensitive values that satisfy the rule."""
     for side in range(2):
         rows, distinct, most, passed = 0, 0, 0, 0
         for r in range(start, end):
@@ -83,7 +83,7 @@ def _holds(
 
 @njit
 def divide(data: Ints, spare: Ints, start: int, end: int, c: int, value: int, take: int) -> int:
-    """Moves the rows of the left half before those of the right, both in order; returns where the right begins."""
+    """Move the rows of the left half before those of the right, both in order; return where the right begins."""
     width = data.shape[1]
     left, right, passed = start, start, 0
     for r in range(start, end):
@@ -108,7 +108,9 @@ def divide(data: Ints, spare: Ints, start: int, end: int, c: int, value: int, ta
 
 @njit
 def cuts_of_groups(data: Ints, bounds: Longs, shape: Shape, rule: Rule, biggest: int) -> tuple[Longs, Longs]:
-    """The cuts of every group bounds[g, 0]:bounds[g, 1], the best first: those of g are cuts[at[g]:at[g + 1]]."""
+    """Return the cuts of every group bounds[g, 0]:bounds[g, 1], the best first: those of g are cuts[at[g]:at[g +
+    1]].
+    """
     space = new_work_space(shape, rule, biggest)
     groups = len(bounds)
     at = np.zeros(groups + 1, np.int64)
@@ -122,7 +124,7 @@ def cuts_of_groups(data: Ints, bounds: Longs, shape: Shape, rule: Rule, biggest:
 
 @njit
 def sides_of(data: Ints, bounds: Longs, cuts: Longs, out_rows: Longs, out_groups: Longs) -> int:
-    """Writes the number of each row of the groups, and 2 * g for one on the left of cut g, else 2 * g + 1."""
+    """Write the number of each row of the groups, and 2 * g for one on the left of cut g, else 2 * g + 1."""
     filled = 0
     for g in range(len(bounds)):
         c, value, take = cuts[g, 0], cuts[g, 1], cuts[g, 2]
@@ -139,7 +141,7 @@ def sides_of(data: Ints, bounds: Longs, cuts: Longs, out_rows: Longs, out_groups
 
 @njit
 def divide_all(data: Ints, spare: Ints, bounds: Longs, cuts: Longs, starts: Flags) -> Longs:
-    """Makes a cut in every group; returns where the right halves begin."""
+    """Make a cut in every group; return where the right halves begin."""
     middles = np.zeros(len(bounds), np.int64)
     for g in range(len(bounds)):
         c, value, take = cuts[g, 0], cuts[g, 1], cuts[g, 2]

@@ -10,7 +10,7 @@ from treeanon.kernels.jit import njit
 
 @njit
 def turn_back(rows: Longs, points: Ints, columns: Longs) -> None:
-    """Turns lexicographically ordered rows, in place, so that every column goes on from where it is.
+    """Turn lexicographically ordered rows, in place, so that every column goes on from where it is.
 
     Among the rows that are equal in the columns before it, a column runs up or down, whichever begins nearer to its
     value in the row before them.
@@ -38,7 +38,7 @@ def turn_back(rows: Longs, points: Ints, columns: Longs) -> None:
 
 @njit
 def walked(rows: Longs, points: Ints, scale: Floats) -> Floats:
-    """How far it is along the rows in their order to each of them; a step in column c counts scale[c]."""
+    """Return how far it is along the rows in their order to each of them; a step in column c counts scale[c]."""
     out = np.zeros(len(rows), np.float64)
     for i in range(1, len(rows)):
         out[i] = out[i - 1]
@@ -49,7 +49,7 @@ def walked(rows: Longs, points: Ints, scale: Floats) -> Floats:
 
 @njit
 def add_range_costs(values: Ints, places: Floats, mixed: float, k: int, first: int, costs: Floats) -> None:
-    """Adds to costs[i, s - k] what a column costs in the s rows from first + i on: the way from its least rank to its
+    """Add to costs[i, s - k] what a column costs in the s rows from first + i on: the way from its least rank to its
     greatest, by the places of the ranks. Negative values are missing: nothing if all are, `mixed` among others.
     """
     for i in range(len(costs)):
@@ -114,8 +114,8 @@ def add_extent_costs(places: Floats, k: int, first: int, costs: Floats) -> None:
 
 @njit
 def extend_cuts(costs: Floats, k: int, first: int, best: Floats, size: Longs) -> None:
-    """Goes on with the least cost `best[j]` of cutting the first j rows into groups of k to 2k - 1, over the groups
-    that begin at `first` and after; size[j] is that of the last of these groups. A group's cost counts for each row.
+    """Go on with the least cost `best[j]` of cutting the first j rows into groups of k to 2k - 1, over the groups that
+    begin at `first` and after; size[j] is that of the last of these groups. A group's cost counts for each row.
     """
     rows = len(best) - 1
     for i in range(len(costs)):
@@ -131,7 +131,9 @@ def extend_cuts(costs: Floats, k: int, first: int, best: Floats, size: Longs) ->
 
 @njit
 def cut_groups(rows: Longs, size: Longs) -> tuple[Longs, int]:
-    """The group of every row, and the number of groups, where size[j] is that of the last group of the first j."""
+    """Return the group of every row, and the number of groups, where size[j] is that of the last group of the first
+    j.
+    """
     out = np.empty(len(rows), np.int64)
     groups, stop = 0, len(rows)
     while stop > 0:

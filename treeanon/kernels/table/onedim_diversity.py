@@ -17,7 +17,7 @@ from treeanon.kernels.table.onedim_diversity_loss import Prices, box_of, price_o
 
 @njit
 def queues(values: Ints, count: int) -> tuple[Longs, Longs]:
-    """The places of every value in order: those of v are places[starts[v]:starts[v + 1]]."""
+    """Return the places of every value in order: those of v are places[starts[v]:starts[v + 1]]."""
     starts = np.zeros(count + 1, np.int64)
     for i in range(len(values)):
         starts[values[i] + 1] += 1
@@ -33,7 +33,7 @@ def queues(values: Ints, count: int) -> tuple[Longs, Longs]:
 
 @njit
 def ranked_values(left: Longs) -> tuple[Longs, Longs, Longs]:
-    """Values by how many rows they have left: those with c are ranked[first[c]:first[c + 1]].
+    """Return values by how many rows they have left: those with c are ranked[first[c]:first[c + 1]].
 
     Gives `first`, `ranked`, and where in it each value is.
     """
@@ -57,7 +57,7 @@ def ranked_values(left: Longs) -> tuple[Longs, Longs, Longs]:
 
 @njit
 def one_less(v: int, left: Longs, first: Longs, ranked: Longs, rank: Longs) -> None:
-    """Takes one row from those that value v has left."""
+    """Take one row from those that value v has left."""
     # It goes to the front of those with as many, which then belongs to those with one less.
     front = first[left[v]]
     other = ranked[front]
@@ -69,14 +69,16 @@ def one_less(v: int, left: Longs, first: Longs, ranked: Longs, rank: Longs) -> N
 
 @njit
 def critical_values(rest: int, ell: int, first: Longs) -> int:
-    """How many values have as many of the `rest` rows as any may have: those from ranked[first[rest // ell]] on."""
+    """Return how many values have as many of the `rest` rows as any may have: those from ranked[first[rest // ell]]
+    on.
+    """
     most = rest // ell
     return first[most + 1] - first[most] if most < len(first) - 1 else 0
 
 
 @njit
 def _set_key(least: Longs, leaf: int, key: int) -> None:
-    """Gives a leaf of the tree of least keys another key."""
+    """Give a leaf of the tree of least keys another key."""
     at = len(least) // 2 + leaf
     least[at] = key
     while at > 1:
@@ -91,7 +93,7 @@ def _set_key(least: Longs, leaf: int, key: int) -> None:
 def _rest_is_eligible(
     size: int, rest: int, ell: int, critical: int, inside: int, first: Longs, inside_below: int
 ) -> bool:
-    """Whether no value has more than 1/ℓ of what is left when a group of `size` rows goes.
+    """Return whether no value has more than 1/ℓ of what is left when a group of `size` rows goes.
 
     `critical` values have as many rows as any may have, `inside` of them have one in the group; of those with one row
     less `inside_below` have one in it.
@@ -111,7 +113,7 @@ def _rest_is_eligible(
 
 @njit
 def diverse_groups(values: Ints, count: int, ell: int) -> tuple[Ints, int, int]:
-    """The group of every place, their number, and how many of them were made by falling back.
+    """Return the group of every place, their number, and how many of them were made by falling back.
 
     No value may have more than 1/ℓ of all rows. Groups have ℓ to 2ℓ - 1 rows of different values.
 
@@ -154,7 +156,7 @@ def diverse_groups(values: Ints, count: int, ell: int) -> tuple[Ints, int, int]:
 
 @njit
 def _greedy(taken: Longs, ell: int, rest: int, values: Ints, left: Longs, first: Longs, least: Longs) -> int:
-    """Writes the values of the first rows that differ to `taken`, out of the tree; how many, negative if in vain."""
+    """Write the values of the first rows that differ to `taken`, out of the tree; how many, negative if in vain."""
     most = rest // ell
     critical = critical_values(rest, ell, first)
     size, inside, inside_below = 0, 0, 0
@@ -187,7 +189,7 @@ def _fall_back(
     head: Longs,
     places: Longs,
 ) -> int:
-    """Writes the values of the fall-back step to `taken`, which has what was taken greedily; returns their number."""
+    """Write the values of the fall-back step to `taken`, which has what was taken greedily; return their number."""
     most = rest // ell
     critical = critical_values(rest, ell, first)
     for i in range(critical):
@@ -216,7 +218,8 @@ def _fall_back(
 def best_groups(
     cells: Ints, starts: Longs, places: Longs, masks: Longs, sizes: Longs, levels: Longs, p: Prices
 ) -> tuple[Floats, Ints]:
-    """The least loss of the first rows of every value, for each level; and the mask of the last group taken, or -1.
+    """Return the least loss of the first rows of every value, for each level; and the mask of the last group taken, or
+    -1.
 
     The rows of value v are places[starts[v]:starts[v + 1]]. A state says how many rows of each value are in groups
     already; its number is Σ taken[v]·step[v], where step[v] is the product of the (rows + 1) of the values before v.

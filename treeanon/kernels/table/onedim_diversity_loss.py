@@ -40,7 +40,7 @@ def is_new(cells: Ints, place: int, c: int, members: Longs, start: int, stop: in
 
 @njit
 def clear(box: Ints) -> None:
-    """Makes the box that of no row.
+    """Make the box that of no row.
 
     A box has four rows with an entry a column: the least and the greatest cell, the number of different ones (of
     SETS), and whether one is missing.
@@ -50,7 +50,7 @@ def clear(box: Ints) -> None:
 
 @njit
 def grow(cells: Ints, place: int, box: Ints, members: Longs, start: int, stop: int, out: int, p: Prices) -> None:
-    """Makes the box of members[start:stop], without the one at index `out`, that of one more row."""
+    """Make the box of members[start:stop], without the one at index `out`, that of one more row."""
     for c in range(cells.shape[1]):
         cell = cells[place, c]
         if cell < 0:
@@ -64,7 +64,7 @@ def grow(cells: Ints, place: int, box: Ints, members: Longs, start: int, stop: i
 
 @njit
 def box_of(cells: Ints, box: Ints, members: Longs, start: int, stop: int, out: int, p: Prices) -> None:
-    """Makes the box that of members[start:stop] without the one at index `out`."""
+    """Make the box that of members[start:stop] without the one at index `out`."""
     clear(box)
     for i in range(start, stop):
         if i != out:
@@ -73,7 +73,7 @@ def box_of(cells: Ints, box: Ints, members: Longs, start: int, stop: int, out: i
 
 @njit
 def _priced(c: int, low: int, high: int, different: int, p: Prices) -> float:
-    """The price of cells in one column of which none is missing."""
+    """Return the price of cells in one column of which none is missing."""
     base = p.starts[c]
     if p.kinds[c] == NODES:
         while p.end[base + low] <= high:
@@ -88,7 +88,7 @@ def _priced(c: int, low: int, high: int, different: int, p: Prices) -> float:
 
 @njit
 def price_of(box: Ints, p: Prices) -> float:
-    """What each row of a box loses, added up over the columns."""
+    """Return what each row of a box loses, added up over the columns."""
     total = 0.0
     for c in range(box.shape[1]):
         if box[1, c] < 0:
@@ -101,7 +101,7 @@ def price_of(box: Ints, p: Prices) -> float:
 def price_with(
     cells: Ints, place: int, box: Ints, members: Longs, start: int, stop: int, out: int, p: Prices, limit: float
 ) -> float:
-    """The price of the box of members[start:stop], without the one at index `out`, and of one more row.
+    """Return the price of the box of members[start:stop], without the one at index `out`, and of one more row.
 
     Infinite where it is not below the limit.
     """
@@ -133,7 +133,7 @@ def price_with(
 
 @njit
 def partition_price(cells: Ints, offsets: Longs, members: Longs, p: Prices) -> float:
-    """What all rows lose, added up: group g has members[offsets[g]:offsets[g + 1]]."""
+    """Return what all rows lose, added up: group g has members[offsets[g]:offsets[g + 1]]."""
     total = 0.0
     box = np.empty((4, cells.shape[1]), np.int32)
     for g in range(len(offsets) - 1):
@@ -169,7 +169,7 @@ def _swap_best(
     p: Prices,
     within: Flags,
 ) -> bool:
-    """Swaps the rows of two groups by which most is gained, if anything is; values stay different in both.
+    """Swap the rows of two groups by which most is gained, if anything is; values stay different in both.
 
     `within[0]` and `within[1]` say which values the groups have.
     """
@@ -184,8 +184,10 @@ def _swap_best(
             if change >= best:
                 continue
             other = values[members[j]]
+            # A value must not come twice into a group; rows of one value may always change places.
             if own != other and (within[1, own] or within[0, other]):
                 continue
+            # The price is only needed while the swap can still beat the best one: beyond the limit it is infinite.
             bare = price[g] - gain[i]
             limit = bare + (best - change) / size_g
             change += size_g * (price_with(cells, members[j], boxes[i], members, begin_g, end_g, i, p, limit) - bare)
@@ -209,7 +211,7 @@ def _swap_best(
 def look_back(
     cells: Ints, values: Ints, count: int, offsets: Longs, members: Longs, window: int, rounds: int, p: Prices
 ) -> int:
-    """Swaps rows of each group with rows of up to `window` groups before it while less is lost; returns how often.
+    """Swap rows of each group with rows of up to `window` groups before it while less is lost; return how often.
 
     Changes `members`. No group changes its size, and the values in each stay different.
     """
@@ -222,6 +224,7 @@ def look_back(
         _measure(cells, offsets, members, g, price, gain, boxes, p)
     swaps = 0
     for _round in range(rounds):
+        # Rounds go on until one of them swaps nothing.
         before = swaps
         for g in range(1, groups):
             _mark(values, offsets, members, g, within[0], True)

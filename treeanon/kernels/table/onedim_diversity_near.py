@@ -27,7 +27,7 @@ class Lists(NamedTuple):
 
 @njit
 def _add(cells: Ints, place: int, box: Ints, group: Longs, size: int, p: Prices) -> None:
-    """Puts one more row into the group, at index `size`."""
+    """Put one more row into the group, at index `size`."""
     grow(cells, place, box, group, 0, size, -1, p)
     group[size] = place
 
@@ -60,7 +60,7 @@ def _nearest(
 
 @njit
 def _linked(values: Ints, count: int) -> tuple[Lists, Longs]:
-    """The lists of all rows, and how many there are of each value."""
+    """Return the lists of all rows, and how many there are of each value."""
     rows = len(values)
     own_after = np.full(rows, -1, np.int64)
     own_before = np.full(rows, -1, np.int64)
@@ -78,7 +78,7 @@ def _linked(values: Ints, count: int) -> tuple[Lists, Longs]:
 
 @njit
 def _unlink(lists: Lists, at: int, v: int) -> None:
-    """Takes a row of value v out of the lists."""
+    """Take a row of value v out of the lists."""
     following, former = lists.after[at], lists.before[at]
     if former >= 0:
         lists.after[former] = following
@@ -95,7 +95,7 @@ def _unlink(lists: Lists, at: int, v: int) -> None:
 
 @njit
 def near_groups(cells: Ints, values: Ints, count: int, ell: int, window: int, p: Prices) -> tuple[Ints, int, int]:
-    """The group of every place, their number, and how many of them had values that had to be in them.
+    """Return the group of every place, their number, and how many of them had values that had to be in them.
 
     No value may have more than 1/ℓ of all rows. Groups have ℓ to 2ℓ - 1 rows of different values.
 
@@ -113,6 +113,7 @@ def near_groups(cells: Ints, values: Ints, count: int, ell: int, window: int, p:
     inside = np.zeros(count, np.bool_)
     start, rest, groups, forced = 0, rows, 0, 0
     while rest > 0:
+        # Values that would be too frequent in the rest must be in this group.
         clear(box)
         critical = critical_values(rest, ell, first)
         forced += critical > 0
@@ -141,6 +142,7 @@ def near_groups(cells: Ints, values: Ints, count: int, ell: int, window: int, p:
             _add(cells, at, box, group, size, p)
             inside[values[at]] = True
             size += 1
+        # The rows leave all lists, and the counts of their values go down, before the next group begins.
         for i in range(size):
             v = values[group[i]]
             inside[v] = False

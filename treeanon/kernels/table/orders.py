@@ -63,7 +63,7 @@ def _counted(values: Ints, lo: int, hi: int, c: int, work: Work) -> int:
 
 @njit
 def _expected_range(places: Floats, ranks: Longs, count: Longs, rows: int, k: int) -> float:
-    """How far apart the least and the greatest of k random rows are expected to be."""
+    """Return how far apart the least and the greatest of k random rows are expected to be."""
     found, below = 0.0, 0
     for i in range(len(ranks) - 1):
         below += count[ranks[i]]
@@ -74,7 +74,7 @@ def _expected_range(places: Floats, ranks: Longs, count: Longs, rows: int, k: in
 
 @njit
 def _range_gain(places: Floats, rows: int, k: int, held: int, work: Work) -> tuple[float, float, int]:
-    """What splitting a block in the middle of its range gains, the bits it takes, and the lower half."""
+    """Return what splitting a block in the middle of its range gains, the bits it takes, and the lower half."""
     ranks = np.sort(work.held[:held])
     middle = (places[ranks[0]] + places[ranks[-1]]) / 2
     low, half = 0, 0
@@ -90,7 +90,7 @@ def _range_gain(places: Floats, rows: int, k: int, held: int, work: Work) -> tup
 
 @njit
 def child_below(parent: Ints, above: int, node: int) -> int:
-    """The child of a node that another one lies below; the node itself where that is the other one."""
+    """Return the child of a node that another one lies below; the node itself where that is the other one."""
     while node != above and parent[node] != above:
         node = parent[node]
     return node
@@ -119,7 +119,7 @@ def _count_above(parent: Ints, above: int, held: int, work: Work) -> int:
 def _node_gain(
     shares: Floats, parent: Ints, above: int, rows: int, k: int, nodes: int, work: Work
 ) -> tuple[float, float]:
-    """What splitting a block by the children of `above` gains, and the bits it takes.
+    """Return what splitting a block by the children of `above` gains, and the bits it takes.
 
     The lowest node that covers k random rows is expected to cost: for every node the probability that all are below it,
     times what it costs less than its parent.
@@ -147,7 +147,7 @@ def _node_gain(
 def _set_gain(
     step: float, parent: Ints, above: int, rows: int, k: int, held: int, nodes: int, work: Work
 ) -> tuple[float, float]:
-    """The same where the distinct values of k random rows cost a step each."""
+    """Return the same where the distinct values of k random rows cost a step each."""
     gain, bits = 0.0, 0.0
     for i in range(held):
         child = child_below(parent, above, work.held[i])
@@ -162,8 +162,9 @@ def _set_gain(
 
 @njit
 def column_gain(values: Ints, lo: int, hi: int, c: int, scales: Scales, k: int, work: Work) -> tuple[float, float, int]:
-    """What the best split of a block by one column gains, the bits it takes, and by what: the last rank of the lower
-    half, or the node whose children are split; -1 if missing values are split from others. No bits: nothing to split.
+    """Return what the best split of a block by one column gains, the bits it takes, and by what: the last rank of the
+    lower half, or the node whose children are split; -1 if missing values are split from others. No bits: nothing to
+    split.
     """
     least, greatest, missing = values[lo, c], values[lo, c], 0
     for at in range(lo, hi):
@@ -198,7 +199,7 @@ def column_gain(values: Ints, lo: int, hi: int, c: int, scales: Scales, k: int, 
 
 @njit
 def _part_of(value: int, by: int, is_range: bool, parent: Ints) -> int:
-    """The part of a split that a value goes to."""
+    """Return the part of a split that a value goes to."""
     if by < 0:
         return int(value < 0)
     if is_range:
@@ -210,9 +211,9 @@ def _part_of(value: int, by: int, is_range: bool, parent: Ints) -> int:
 def _divide(
     values: Ints, rows: Longs, lo: int, hi: int, c: int, by: int, scales: Scales, work: Work, parts: Longs
 ) -> int:
-    """Sorts a block by the parts of a split, the part first that is nearer to the row before the block.
+    """Sort a block by the parts of a split, the part first that is nearer to the row before the block.
 
-    Writes the ends of the parts, the last one first, to `work.own`; returns how many there are.
+    Writes the ends of the parts, the last one first, to `work.own`; return how many there are.
     """
     parent = scales.parent[scales.starts[c] : scales.starts[c + 1]]
     is_range = scales.kinds[c] == RANGES
@@ -250,7 +251,7 @@ def _divide(
 
 @njit
 def adaptive_rows(values: Ints, scales: Scales, k: int) -> Longs:
-    """The rows in the order of splitting them until all blocks are of equal rows; `values` are sorted along.
+    """Return the rows in the order of splitting them until all blocks are of equal rows; `values` are sorted along.
 
     Each block is split by the column that gains most for a bit: what k random rows of the block are expected to lose in
     the column when published together, less what they are in its parts; the bits are the entropy of the parts.
@@ -286,7 +287,7 @@ WORD = 64
 
 @njit
 def hilbert_words(points: Ints, sizes: Longs, bits: int, out: Words) -> None:
-    """Writes the place of every point on the curve that fills a cube of 2^bits cells a side, most significant word
+    """Write the place of every point on the curve that fills a cube of 2^bits cells a side, most significant word
     first; a place has bits · columns bits, the words before the last are full.
 
     Column c has coordinates 0 to sizes[c] - 1, which are scaled to the cube. After Skilling, "Programming the Hilbert
@@ -328,7 +329,7 @@ def hilbert_words(points: Ints, sizes: Longs, bits: int, out: Words) -> None:
 
 @njit
 def nearest_centers(points: Ints, scale: Floats, centers: Floats, nearest: Longs, distance: Floats) -> None:
-    """Writes for every point its nearest center, the first of several, and the squared distance to it.
+    """Write for every point its nearest center, the first of several, and the squared distance to it.
 
     Coordinate c of a point counts scale[c] a step.
     """

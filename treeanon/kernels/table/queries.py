@@ -16,7 +16,7 @@ from treeanon.kernels.jit import njit, read_only
 def spread(
     lines: Longs, weights: Floats, starts: Longs, low: Ints, high: Ints, cell: Ints, child: Longs, last: int
 ) -> Floats:
-    """What falls into each cell of the query, a node of the last level, which begins at node `last`.
+    """Return what falls into each cell of the query, a node of the last level, which begins at node `last`.
 
     Line i is a box, lines[i, j] its value in column j; each of its cells gets weights[i]. Value v is the cells from
     low[r] to high[r] for all r of starts[v] .. starts[v + 1] - 1.
@@ -68,7 +68,7 @@ def _spread(
 
 @njit
 def _first(cell: Ints, begin: int, end: int, least: int) -> int:
-    """The first node from begin on whose cell is no less than the least."""
+    """Return the first node from begin on whose cell is no less than the least."""
     while begin < end:
         middle = (begin + end) // 2
         if cell[middle] < least:

@@ -38,7 +38,7 @@ class Halves(NamedTuple):
 def split_all(
     data: Ints, spare: Ints, start: int, end: int, shape: Shape, rule: Rule, smallest: int, starts: Flags
 ) -> None:
-    """Splits the rows start:end into groups that satisfy the rule; marks in `starts` where each begins.
+    """Split the rows start:end into groups that satisfy the rule; marks in `starts` where each begins.
 
     Groups of at least `smallest` rows, and twice those that the rule asks for, are split, unless a half has sensitive
     values that do not satisfy it. Rows of a group end up side by side; they come in random order.
@@ -56,6 +56,7 @@ def split_all(
         start, end = waiting[top, 0], waiting[top, 1]
         while end - start >= smallest:
             mark += 1
+            # Rows are given a side, the smaller side is filled up, then both come to lie side by side.
             sizes = _choose_sides(data, start, end, shape, halves, mark)
             if not _settle(data, start, end, sizes, shape, rule, halves, growth, seen, mark):
                 break
@@ -73,7 +74,7 @@ def split_all(
 
 @njit
 def _holds(data: Ints, start: int, end: int, sensitive: int, rule: Rule, seen: Longs) -> bool:
-    """Whether both sides have sensitive values that satisfy the rule."""
+    """Return whether both sides have sensitive values that satisfy the rule."""
     side_at, holds = data.shape[1] - 2, True
     sizes, distinct, most = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
     for r in range(start, end):
@@ -102,7 +103,7 @@ def _settle(
     seen: Longs,
     mark: int,
 ) -> bool:
-    """Fills the smaller side up, more and more until both satisfy the rule; false if they never do.
+    """Fill the smaller side up, more and more until both satisfy the rule; false if they never do.
 
     A side much smaller than the other is too small even so: there would be as many splits as rows.
     """
@@ -120,7 +121,7 @@ def _settle(
 
 @njit
 def _choose_sides(data: Ints, start: int, end: int, shape: Shape, halves: Halves, mark: int) -> tuple[int, int]:
-    """Writes to the rows on which side of a split they go; returns how many go to each."""
+    """Write to the rows on which side of a split they go; return how many go to each."""
     columns, side_at = len(shape.kind), data.shape[1] - 2
     low, high, held, lost = halves.low, halves.high, halves.held, halves.lost
     first, second = _far_apart(data, start, end, shape)
@@ -158,8 +159,9 @@ def _choose_sides(data: Ints, start: int, end: int, shape: Shape, halves: Halves
 
 @njit
 def _far_apart(data: Ints, start: int, end: int, shape: Shape) -> tuple[int, int]:
-    """Two rows that would lose much together: each found as the farthest of some rows from the other."""
+    """Return two rows that would lose much together: each found as the farthest of some rows from the other."""
     one = other = start
+    # Large groups are sampled: seeds need be far apart, not the farthest.
     step = max((end - start) // _SAMPLE, 1)
     for _ in range(_TRIES):
         far = -1
@@ -176,7 +178,7 @@ def _far_apart(data: Ints, start: int, end: int, shape: Shape) -> tuple[int, int
 
 @njit
 def _growth(data: Ints, r: int, side: int, shape: Shape, halves: Halves, mark: int) -> int:
-    """How much more a group loses with a row."""
+    """Return how much more a group loses with a row."""
     grown = 0
     for c in range(len(shape.kind)):
         v = data[r, c]
@@ -191,7 +193,7 @@ def _growth(data: Ints, r: int, side: int, shape: Shape, halves: Halves, mark: i
 
 @njit
 def _take(data: Ints, r: int, side: int, shape: Shape, halves: Halves, mark: int) -> None:
-    """Puts a row into a group."""
+    """Put a row into a group."""
     low, high, held = halves.low, halves.high, halves.held
     for c in range(len(shape.kind)):
         v = data[r, c]
@@ -219,12 +221,13 @@ def _fill_up(
     growth: Longs,
     mark: int,
 ) -> None:
-    """Gives the small side so many rows of the other, those with which it grows least."""
+    """Give the small side so many rows of the other, those with which it grows least."""
     side_at, others = data.shape[1] - 2, 0
     for r in range(start, end):
         if data[r, side_at] != small:
             growth[others] = _growth(data, r, small, shape, halves, mark)
             others += 1
+    # All rows below the limit go over, and as many of those equal to it as are missing.
     limit = np.partition(growth[:others], missing - 1)[missing - 1]
     below = 0
     for i in range(others):
@@ -241,7 +244,7 @@ def _fill_up(
 
 @njit
 def group_ends(data: Ints, starts: Flags, groups: int, columns: int) -> tuple[Ints, Ints, Longs]:
-    """The least and the greatest value of every group in each column, and how many rows it has."""
+    """Return the least and the greatest value of every group in each column, and how many rows it has."""
     low, high = np.empty((groups, columns), np.int32), np.empty((groups, columns), np.int32)
     sizes, g = np.zeros(groups, np.int64), -1
     for r in range(len(data)):
@@ -257,7 +260,7 @@ def group_ends(data: Ints, starts: Flags, groups: int, columns: int) -> tuple[In
 
 @njit
 def merge_failing(low: Ints, high: Ints, sizes: Longs, shape: Shape, fails: Flags, window: int, into: Longs) -> None:
-    """Merges every group that fails with that of the `window` before or after it with which it loses least.
+    """Merge every group that fails with that of the `window` before or after it with which it loses least.
 
     Groups that were merged into others have size 0, and in `into` which one that is. A group with which one that fails
     was merged is left as it is for now, be it good or not.
@@ -289,7 +292,7 @@ def merge_failing(low: Ints, high: Ints, sizes: Longs, shape: Shape, fails: Flag
 
 @njit
 def _cost(low: Ints, high: Ints, sizes: Longs, shape: Shape, g: int, h: int) -> int:
-    """How much more the rows of two groups lose together."""
+    """Return how much more the rows of two groups lose together."""
     cost = 0
     for c in range(len(shape.kind)):
         both = _span(shape, c, min(low[g, c], low[h, c]), max(high[g, c], high[h, c]))
@@ -300,7 +303,7 @@ def _cost(low: Ints, high: Ints, sizes: Longs, shape: Shape, g: int, h: int) -> 
 
 @njit
 def _span(shape: Shape, c: int, low: int, high: int) -> int:
-    """What values from low to high lose: of sets as if all between were there."""
+    """Return what values from low to high lose: of sets as if all between were there."""
     if shape.kind[c] == SETS:
         return int(min(UNIT, (high - low) * UNIT // shape.steps[c]))
     return loss_of(shape, c, low, high, 0)

@@ -16,7 +16,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 @njit
 def add_field(keys: Longs, codes: Ints, missing: int, word: int, shift: int) -> None:
-    """Writes a column of codes into a field of all keys; -1 becomes `missing`."""
+    """Write a column of codes into a field of all keys; -1 becomes `missing`."""
     for i in range(len(codes)):
         code = missing if codes[i] < 0 else int(np.int64(codes[i]))
         keys[i, word] |= code << shift
@@ -32,7 +32,7 @@ def _slots(entries: int) -> int:
 
 @njit
 def distinct(keys: Longs) -> tuple[Ints, Longs, Ints]:
-    """The first row of each distinct key, how many rows have it, and the number of the key of each row."""
+    """Return the first row of each distinct key, how many rows have it, and the number of the key of each row."""
     rows = len(keys)
     bits = 10
     table = np.full(1 << bits, -1, np.int32)
@@ -41,6 +41,7 @@ def distinct(keys: Longs) -> tuple[Ints, Longs, Ints]:
     number = np.empty(rows, np.int32)
     found = 0
     for i in range(rows):
+        # Open addressing with linear probing: the table stays at most half full.
         if 2 * found >= len(table):
             bits += 2
             table = np.full(1 << bits, -1, np.int32)
@@ -92,7 +93,7 @@ def roll(
     out_counts: Longs,
     number: Ints,
 ) -> int:
-    """Writes the distinct keys after generalization and their counts; returns how many there are.
+    """Write the distinct keys after generalization and their counts; return how many there are.
 
     `number`, unless it is empty, gets for each key the one that it becomes. `table` is work space, with at least 4 (and
     8) times as many entries as there are keys.
@@ -107,8 +108,10 @@ def roll(
     for i in range(len(keys)):
         key = keys[i, 0]
         for f in range(len(fields)):
+            # The code in a field is exchanged for its generalization by a xor of both.
             code = (key >> fields[f, 1]) & fields[f, 2]
             key ^= (code ^ maps[fields[f, 3] + code]) << fields[f, 1]
+        # Multiplicative hashing; the upper bits are the best mixed.
         state = np.uint64(key) * _MIX
         state ^= state >> np.uint64(32)
         at = int(np.int64((state * _MIX) >> np.uint64(64 - bits)))
@@ -180,7 +183,7 @@ def probe(
     number: Ints,
     least: int,
 ) -> tuple[int, int]:
-    """How many are in groups of less than `least` after generalization, and how many groups are not."""
+    """Return how many are in groups of less than `least` after generalization, and how many groups are not."""
     found = roll(keys, counts, fields, maps, table, out_keys, out_counts, number)
     lost = 0
     published = 0
@@ -194,7 +197,9 @@ def probe(
 
 @njit
 def sum_costs(keys: Longs, counts: Longs, taken: Flags, fields: Longs, costs: Longs) -> float:
-    """The sum over the keys taken of their counts times the costs of their codes; `costs` lies as `maps` does."""
+    """Return the sum over the keys taken of their counts times the costs of their codes; `costs` lies as `maps`
+    does.
+    """
     total = 0.0
     for i in range(len(keys)):
         if taken[i]:
@@ -208,7 +213,7 @@ def sum_costs(keys: Longs, counts: Longs, taken: Flags, fields: Longs, costs: Lo
 
 @njit
 def persons_in(pair_tuple: Ints, pair_person: Ints, number: Ints, groups: int) -> Longs:
-    """How many different persons each group of tuples has; pairs are in the order of persons."""
+    """Return how many different persons each group of tuples has; pairs are in the order of persons."""
     out = np.zeros(groups, np.int64)
     seen = np.full(groups, -1, np.int32)
     for i in range(len(pair_tuple)):
@@ -221,7 +226,7 @@ def persons_in(pair_tuple: Ints, pair_person: Ints, number: Ints, groups: int) -
 
 @njit
 def persons_losing(pair_tuple: Ints, pair_person: Ints, number: Ints, holds: Flags) -> int:
-    """How many persons have a row in a group that does not hold; pairs are in the order of persons."""
+    """Return how many persons have a row in a group that does not hold; pairs are in the order of persons."""
     lost = 0
     last = -1
     for i in range(len(pair_tuple)):
@@ -233,7 +238,7 @@ def persons_losing(pair_tuple: Ints, pair_person: Ints, number: Ints, holds: Fla
 
 @njit
 def histogram(group: Ints, groups: int, value: Ints, counts: Longs, person: Ints) -> tuple[Longs, Ints, Longs, Longs]:
-    """Starts, values and counts of the histogram of each group; entries come in ascending order of values.
+    """Return starts, values and counts of the histogram of each group; entries come in ascending order of values.
 
     An entry counts for `counts`; where `person` is not empty, for one if the person is not that of the entry before it
     with the same group and value (persons ascend within a value). Group -1 is left out. Also: how much each group has
@@ -245,6 +250,7 @@ def histogram(group: Ints, groups: int, value: Ints, counts: Longs, person: Ints
             place[group[i] + 1] += 1
     for g in range(groups):
         place[g + 1] += place[g]
+    # A counting sort by group, which keeps the order of values within each.
     order = np.empty(place[groups], np.int32)
     following = place[:-1].copy()
     for i in range(len(group)):
@@ -278,9 +284,10 @@ def histogram(group: Ints, groups: int, value: Ints, counts: Longs, person: Ints
 
 @njit
 def smallest_below(vectors: Ints, sizes: Longs, stored: int, vector: Ints) -> int:
-    """The place of the vector with the least size that is nowhere above this one; -1 if there is none."""
+    """Return the place of the vector with the least size that is nowhere above this one; -1 if there is none."""
     best = -1
     for i in range(stored):
+        # Sizes are compared first: that is cheaper than the vectors.
         if best >= 0 and sizes[i] >= sizes[best]:
             continue
         below = True
@@ -295,7 +302,7 @@ def smallest_below(vectors: Ints, sizes: Longs, stored: int, vector: Ints) -> in
 
 @njit
 def meeting_levels(levels: Ints, codes: Ints, outliers: Longs, out: Tinies) -> None:
-    """Writes for each outlier and tuple the lowest level at which their codes are equal; one above the top if never."""
+    """Write for each outlier and tuple the lowest level at which their codes are equal; one above the top if never."""
     for i in range(len(outliers)):
         own = codes[outliers[i]]
         for j in range(len(codes)):
@@ -307,7 +314,7 @@ def meeting_levels(levels: Ints, codes: Ints, outliers: Longs, out: Tinies) -> N
 
 @njit
 def required_suppression(distances: Tinies, rows: Longs, outliers: Longs, vector: Tinies, k: int) -> int:
-    """How many rows are of outliers to which fewer than k rows become equal at a vector of levels."""
+    """Return how many rows are of outliers to which fewer than k rows become equal at a vector of levels."""
     required = 0
     for i in range(len(outliers)):
         near = 0
@@ -319,6 +326,7 @@ def required_suppression(distances: Tinies, rows: Longs, outliers: Longs, vector
                     break
             if equal:
                 near += rows[j]
+                # Enough rows become equal: how many more does not matter.
                 if near >= k:
                     break
         if near < k:

@@ -29,7 +29,7 @@ def build_trees(
     label_first: Longs,
     rank: Ints,
 ) -> Longs:
-    """Writes the canonical trees of some records, and returns their offsets.
+    """Write the canonical trees of some records, and return their offsets.
 
     The owners of container x are owners[owner_first[x]:owner_first[x + 1]], ascending; the codes of class c lie
     likewise, one for each row of its container, and code y of it means labels[label_first[c] + y] (below 0: no node).
@@ -52,6 +52,8 @@ def build_trees(
     for r in range(records):
         most = 0
         start[0], end[0] = r, r + 1
+        # Rows come in the order of their owners: the record's rows of each container follow those of the record
+        # before.
         for x in range(1, containers):
             start[x] = end[x]
             first, size = owner_first[x], owner_first[x + 1] - owner_first[x]
@@ -60,6 +62,7 @@ def build_trees(
             while stop < size and owners[first + stop] < limit:
                 stop += 1
             end[x] = stop
+        # As many nodes as the record can have: one for each row of a class's container.
         for c in range(classes):
             most += end[class_container[c]] - start[class_container[c]]
         if most > room:
@@ -79,12 +82,14 @@ def build_trees(
                 above = np.int32(-1)
                 if p >= 0:
                     y, at = x, row
+                    # Up through the rows that own this one, to the row in which the parent class stands.
                     while y != home:
                         at = owners[owner_first[y] + at]
                         y = container_parent[y]
                     above = anchors[code_first[p] + at]
                 code = codes[code_first[c] + row]
                 found = labels[label_first[c] + code] if code >= 0 else np.int32(-1)
+                # A value becomes a node, and the anchor of what hangs under it; a missing one leaves the anchor above.
                 if found >= 0:
                     label[count] = found
                     next_sibling[count] = first_child[above + 1]
@@ -100,7 +105,7 @@ def build_trees(
 
 @njit
 def close_gaps(parent: Ints, label: Ints, starts: Longs, sizes: Longs) -> int:
-    """Moves the parts that begin at `starts` together, in place, and returns where they end."""
+    """Move the parts that begin at `starts` together, in place, and return where they end."""
     at = 0
     for i in range(len(starts)):
         if starts[i] != at:
@@ -139,7 +144,7 @@ def place_nodes(
     class_container: Ints,
     container_parent: Ints,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    """Rows (container, owner row), the row of each node, the moved nodes' rows, and copies (row, node).
+    """Return rows (container, owner row), the row of each node, the moved nodes' rows, and copies (row, node).
 
     Row r of the first arrays is the record r's own for r < records. A node goes to the row of its parent when they
     share a container, else to a new row inside it. A field holds one value: where a node has several children of
@@ -155,6 +160,7 @@ def place_nodes(
     biggest = 0
     for r in range(records):
         biggest = max(biggest, offsets[r + 1] - offsets[r])
+    # Each node needs a row of its own container at most, and one of each container above.
     row_container = np.zeros(records + total * deepest, np.int32)
     row_owner = np.full(records + total * deepest, -1, np.int32)
     node_row = np.full(total, NESTED, np.int32)
@@ -175,10 +181,12 @@ def place_nodes(
         for p in range(-1, size):
             own_row = r if p < 0 else node_row[base + p]
             own_class = -1 if p < 0 else class_of[label[base + p]]
+            # What was moved is written as a whole by whoever holds it: nothing below it gets a row.
             if own_row < 0 or first_child[p + 1] < 0:
                 continue
             own_container = row_container[own_row]
             v = first_child[p + 1]
+            # How many children of each class there are decides whether fields are enough.
             while v >= 0:
                 siblings[class_of[label[base + v]]] += 1
                 v = next_sibling[v]
@@ -208,6 +216,8 @@ def place_nodes(
                         row_owner[rows] = row_owner[own_row]
                         node_row[node] = rows
                         q = p
+                        # The repeated row holds the node and what holds it in the same container: the reader merges
+                        # them again.
                         while q >= 0 and class_container[class_of[label[base + q]]] == goes:
                             copy_row[copies] = rows
                             copy_node[copies] = base + q
@@ -217,6 +227,8 @@ def place_nodes(
                 else:
                     steps = 0
                     x = goes
+                    # New rows for the containers in between; those that hold nothing themselves are shared by
+                    # siblings.
                     while x != own_container:
                         chain[steps] = x
                         steps += 1

@@ -14,7 +14,7 @@ from treeanon.kernels.tree.synopsis import node_now
 def _embeds(
     nodes: Ints, count: int, parent: Ints, place: Ints, labels: Ints, size: int, upper: Ints, lower: Ints, number: int
 ) -> bool:
-    """Whether each label can be given one of a record's nodes such that all relations hold between these."""
+    """Return whether each label can be given one of a record's nodes such that all relations hold between these."""
     given = np.full(size, -1, np.int64)
     depth = 0
     while depth >= 0:
@@ -28,6 +28,7 @@ def _embeds(
             continue
         fits = True
         for i in range(number):
+            # A relation is checked when the second of its ends is chosen.
             if max(upper[i], lower[i]) != depth:
                 continue
             top = nodes[given[upper[i]]]
@@ -82,7 +83,7 @@ def joint_support(
     number: int,
     enough: int,
 ) -> int:
-    """The records, counted up to `enough`, in which one embedding witnesses all labels and relations.
+    """Return the records, counted up to `enough`, in which one embedding witnesses all labels and relations.
 
     The records are among those that the chosen sets share; `class_of` has the class of every label.
     """
@@ -91,6 +92,7 @@ def joint_support(
             # No path has two nodes of one class, so no node has two ancestors of it.
             if lower[i] == lower[j] and class_of[labels[upper[i]]] == class_of[labels[upper[j]]]:
                 return 0
+    # The records of the smallest set are gone through, the others are asked for them.
     least = 0
     for i in range(1, count):
         if size[chosen[i]] < size[chosen[least]]:
@@ -120,6 +122,7 @@ def joint_support(
                     break
             if not every:
                 continue
+            # The nodes of the record as they are after the disassociations so far.
             length = offsets[record + 1] - offsets[record]
             if length > len(nodes):
                 nodes = np.empty(2 * length, np.int32)

@@ -32,7 +32,7 @@ def _sort(work: Longs, lo: int, hi: int) -> None:
 
 @njit
 def list_children(parent: Ints, base: int, size: int, first_child: Ints, next_sibling: Ints) -> None:
-    """Links the children of every node of a record, in ascending order: first_child[p + 1], then next_sibling."""
+    """Link the children of every node of a record, in ascending order: first_child[p + 1], then next_sibling."""
     first_child[: size + 1] = -1
     for i in range(size - 1, -1, -1):
         above = parent[base + i] + 1
@@ -41,7 +41,7 @@ def list_children(parent: Ints, base: int, size: int, first_child: Ints, next_si
 
 
 def canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[Longs, Ints, Ints]:
-    """Offsets, parents and labels of the same trees in canonical form; parents may come in any order.
+    """Return offsets, parents and labels of the same trees in canonical form; parents may come in any order.
 
     Equal siblings are merged together with what lies below them. `rank` must be unique for a label; an empty one stands
     for the labels themselves.
@@ -87,7 +87,7 @@ def canonical_record(
     out_label: Ints,
     filled: int,
 ) -> int:
-    """Writes one record, whose labels lie from `base` on, in canonical form from `filled` on; returns where it ends.
+    """Write one record, whose labels lie from `base` on, in canonical form from `filled` on; return where it ends.
 
     The first two rows of `space` list the children of each node, as `list_children` does.
     (One function: its work arrays and their fill levels would have to go in and out of every part.)
@@ -105,6 +105,7 @@ def canonical_record(
     last = 1
     while True:
         # The children of nodes at:last of the frame above (first of all, of the record) make a new frame.
+        # Nodes with equal labels under one parent merge: their children are one segment, sorted together.
         start = top
         for i in range(at, last):
             child = first_child[(work[i] & _NODE) + 1 if depth >= 0 else 0]
@@ -129,6 +130,7 @@ def canonical_record(
             return filled
         at = frame_at[depth]
         end = frame_end[depth]
+        # A run of equal labels becomes one node.
         shared = work[at] >> 32
         last = at + 1
         while last < end and work[last] >> 32 == shared:
@@ -142,7 +144,8 @@ def canonical_record(
 
 @njit
 def group_by_record(record: Ints, parent: Ints, label: Ints, records: int) -> tuple[Longs, Ints, Ints]:
-    """Offsets, parents and labels with the nodes of each record side by side; parents become positions inside it.
+    """Return offsets, parents and labels with the nodes of each record side by side; parents become positions inside
+    it.
 
     `parent` counts nodes in the order given, -1 for a child of the root.
     """
@@ -168,7 +171,7 @@ def group_by_record(record: Ints, parent: Ints, label: Ints, records: int) -> tu
 def move_disassociated(
     offsets: Longs, parent: Ints, label: Ints, pairs_of: Longs, pair_ids: Ints, upper: Ints, lower: Ints
 ) -> Ints:
-    """Parents after disassociating upper[i] ⇝ lower[i] for every i in order.
+    """Return parents after disassociating upper[i] ⇝ lower[i] for every i in order.
 
     The pairs whose lower label is x are pair_ids[pairs_of[x]:pairs_of[x + 1]]. Each node `lower` below a node
     `upper` becomes a leaf child of upper's parent, its children go to its own former parent; merging is left to
@@ -178,6 +181,7 @@ def move_disassociated(
     biggest = 0
     for r in range(len(offsets) - 1):
         biggest = max(biggest, offsets[r + 1] - offsets[r])
+    # Only pairs whose lower label the record has can move anything in it.
     moves = np.zeros(len(upper), np.bool_)
     former = np.empty(biggest, np.int32)
     goal = np.empty(biggest, np.int32)
@@ -214,6 +218,7 @@ def move_disassociated(
                 continue
             for i in range(size):
                 above = out[base + i]
+                # Children of a moved node go to its former parent first, then the node itself goes up.
                 if above >= 0 and moved[above]:
                     out[base + i] = former[above]
             for i in range(size):
@@ -224,7 +229,8 @@ def move_disassociated(
 
 @njit
 def drop_nodes(offsets: Longs, parent: Ints, label: Ints, dropped: npt.NDArray[np.bool_]) -> tuple[Longs, Ints, Ints]:
-    """Offsets, parents and labels without the dropped nodes, whose children go to their parents; not yet canonical.
+    """Return offsets, parents and labels without the dropped nodes, whose children go to their parents; not yet
+    canonical.
 
     Parents come before their children, as in any canonical forest.
     """
@@ -251,7 +257,7 @@ def drop_nodes(offsets: Longs, parent: Ints, label: Ints, dropped: npt.NDArray[n
 
 @njit
 def gather(offsets: Longs, parent: Ints, label: Ints, chosen: Longs) -> tuple[Longs, Ints, Ints]:
-    """Offsets, parents and labels of the chosen records, in the order chosen."""
+    """Return offsets, parents and labels of the chosen records, in the order chosen."""
     out_offsets = np.zeros(len(chosen) + 1, np.int64)
     for i in range(len(chosen)):
         out_offsets[i + 1] = out_offsets[i] + offsets[chosen[i] + 1] - offsets[chosen[i]]
@@ -267,7 +273,7 @@ def gather(offsets: Longs, parent: Ints, label: Ints, chosen: Longs) -> tuple[Lo
 
 
 def hash_records(offsets: Longs, parent: Ints, label: Ints, seed: int) -> Longs:
-    """A 64-bit fingerprint of every record; equal records have equal fingerprints."""
+    """Return a 64-bit fingerprint of every record; equal records have equal fingerprints."""
     offsets, parent, label = read_only(offsets, parent, label)
     return _hash_records(offsets, parent, label, seed)
 
@@ -290,7 +296,7 @@ def _hash_records(offsets: Longs, parent: Ints, label: Ints, seed: int) -> Longs
 
 @njit
 def depths(offsets: Longs, parent: Ints) -> Ints:
-    """The depth of every node of a canonical forest; children of the pseudo-root have depth 0."""
+    """Return the depth of every node of a canonical forest; children of the pseudo-root have depth 0."""
     out = np.zeros(len(parent), np.int32)
     for r in range(len(offsets) - 1):
         for i in range(offsets[r], offsets[r + 1]):

@@ -31,6 +31,7 @@ def _look(
     by_rest: Flags,
 ) -> int:
     """Lists the distinct slots of a record in `held`, and marks those that stand in a relation with part or rest."""
+    # Marks of slots are only valid while the slot is held: the caller clears `is_held` alone.
     count = 0
     for i in range(size):
         s = slot[label[base + i]]
@@ -47,6 +48,7 @@ def _look(
             if s < 0 or (s != part and s != rest):
                 continue
             marks = by_part if s == part else by_rest
+            # Relations go both ways: to all that is above the node, and to all below it.
             j = parent[base + i]
             while j >= 0:
                 if own[j] >= 0:
@@ -96,6 +98,7 @@ def count_part(
     for r in records:
         base, size = offsets[r], offsets[r + 1] - offsets[r]
         count = _look(base, size, parent, label, slot, part, rest, relations, own, held, is_held, by_part, by_rest)
+        # The rest loses its label in records in which no other node of it is left.
         left = rest >= 0 and is_held[rest]
         touched = rest >= 0 and not left
         if touched:
@@ -106,6 +109,7 @@ def count_part(
             if y == part:
                 continue
             out[0, y] += 1
+            # And a relation where only the nodes that leave it stood in one with y.
             lost = rest >= 0 and y != rest and by_part[y] and not by_rest[y]
             if by_part[y]:
                 out[1, y] += 1
@@ -137,7 +141,7 @@ def fill_part(
     gone: Ints,
     gone_at: Longs,
 ) -> None:
-    """Fills the sets of the relations that `count_part` listed (set_of[y], -1: none), and lists what `rest` loses.
+    """Fill the sets of the relations that `count_part` listed (set_of[y], -1: none), and lists what `rest` loses.
 
     The records that lose their relation of `rest` with y go to gone[gone_at[y]:gone_at[y + 1]].
     """
@@ -158,7 +162,7 @@ def fill_part(
 
 @njit
 def change_bits(rows: Words, row: int, records: Ints, on: bool) -> None:
-    """Sets or clears the records in a bitmap."""
+    """Set or clears the records in a bitmap."""
     for r in records:
         bit = np.uint64(1) << np.uint64(r & 63)
         if on:
@@ -169,9 +173,10 @@ def change_bits(rows: Words, row: int, records: Ints, on: bool) -> None:
 
 @njit
 def without(lists: Ints, start: int, size: int, gone: Ints, goal: int) -> None:
-    """Copies an ascending list to lists[goal:], leaving out what is in the ascending `gone`."""
+    """Copy an ascending list to lists[goal:], leaving out what is in the ascending `gone`."""
     j = 0
     for i in range(start, start + size):
+        # Both lists ascend: one pass over each.
         while j < len(gone) and gone[j] < lists[i]:
             j += 1
         if j < len(gone) and gone[j] == lists[i]:
@@ -182,7 +187,7 @@ def without(lists: Ints, start: int, size: int, gone: Ints, goal: int) -> None:
 
 @njit
 def places(label: Ints, labels: int) -> tuple[Longs, Longs]:
-    """The nodes in ascending order of their labels, and where each label begins in that order."""
+    """Return the nodes in ascending order of their labels, and where each label begins in that order."""
     starts = np.zeros(labels + 1, np.int64)
     for x in label:
         starts[x + 1] += 1
@@ -198,7 +203,9 @@ def places(label: Ints, labels: int) -> tuple[Longs, Longs]:
 
 @njit
 def supports(offsets: Longs, label: Ints, above: Ints) -> tuple[Ints, Longs]:
-    """For every label the records and the nodes with it or something below it; above[x] is its parent, -1 at roots."""
+    """Return for every label the records and the nodes with it or something below it; above[x] is its parent, -1 at
+    roots.
+    """
     records, nodes = np.zeros(len(above), np.int32), np.zeros(len(above), np.int64)
     last = np.full(len(above), -1, np.int64)
     for r in range(len(offsets) - 1):
@@ -225,7 +232,8 @@ def pair_supports(
     start: int,
     stop: int,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """For every two of `count` numbered labels the records that hold both, and those where they stand in a relation.
+    """Return for every two of `count` numbered labels the records that hold both, and those where they stand in a
+    relation.
 
     A record holds a label if it has the label or something below it. number[x] is -1 for labels that do not matter.
     """
@@ -254,6 +262,7 @@ def pair_supports(
                 while x >= 0:
                     a = number[x]
                     y = label[base + j]
+                    # Each pair of labels that the two nodes stand for, counted once a record.
                     while y >= 0 and a >= 0:
                         b = number[y]
                         if b >= 0 and last[a, b] != r:
@@ -295,7 +304,7 @@ def fill_pairs(
     start: int,
     stop: int,
 ) -> None:
-    """Fills the record sets of labels (set_of[a, a]) and of their relations (set_of[a, b]; -1: not wanted).
+    """Fill the record sets of labels (set_of[a, a]) and of their relations (set_of[a, b]; -1: not wanted).
 
     filled[s] is how many records the list of set s holds so far. Bitmaps are filled by words, so that several threads
     may fill them if their records do not share one.

@@ -16,7 +16,7 @@ _MIX = 0x1E3779B97F4A7C15
 
 @njit
 def count_records_with(offsets: Longs, label: Ints, labels: int) -> Longs:
-    """For every label the number of records that hold it."""
+    """Return for every label the number of records that hold it."""
     out = np.zeros(labels, np.int64)
     last = np.full(labels, -1, np.int64)
     for r in range(len(offsets) - 1):
@@ -31,7 +31,8 @@ def count_records_with(offsets: Longs, label: Ints, labels: int) -> Longs:
 def count_published(
     offsets: Longs, label: Ints, out_offsets: Longs, out_label: Ints, released_as: Longs, up: Ints
 ) -> tuple[Longs, Longs, Longs]:
-    """For every label: records that publish it for another value, that publish it as they held it, and that lost it.
+    """Return for every label: records that publish it for another value, that publish it as they held it, and that lost
+    it.
 
     Record r is published as record released_as[r] of the release, or not at all (-1). A value is published as its
     nearest ancestor-or-self that the released record holds; `up` has the label above each one, 0 above a class root.
@@ -53,6 +54,7 @@ def count_published(
             if value == 0 or held[value] == r:
                 continue
             held[value] = r
+            # The nearest ancestor-or-self that the released record holds is what the value was published as.
             above = value
             while above > 0 and shown[above] != r:
                 above = up[above]
@@ -66,6 +68,7 @@ def count_published(
                 if value == 0 or shown[value] != r:
                     continue
                 shown[value] = -1
+                # Published for itself only if the record held it and nothing more special became it.
                 if held[value] == r and widened[value] != r:
                     same[value] += 1
                 else:
@@ -75,7 +78,8 @@ def count_published(
 
 @njit
 def count_relations(offsets: Longs, parent: Ints, label: Ints, class_of: Ints, classes: int) -> Longs:
-    """For every two classes (a, d), the different pairs of labels a above d of every record, summed over the records.
+    """Return for every two classes (a, d), the different pairs of labels a above d of every record, summed over the
+    records.
 
     Pairs of a record that were seen are kept in a table of slots, which the next record need not clear: a slot counts
     only with the record's number on it. (One function: table and fill level would have to go in and out.)
@@ -93,6 +97,7 @@ def count_relations(offsets: Longs, parent: Ints, label: Ints, class_of: Ints, c
             depth[i] = 0 if above < 0 else depth[above] + 1
             pairs += depth[i]
         most = max(most, pairs)
+    # At most half full, a power of two: probing stays short, and a mask does for a remainder.
     slots = 4
     while slots < 2 * most:
         slots *= 2
@@ -122,7 +127,9 @@ def count_relations(offsets: Longs, parent: Ints, label: Ints, class_of: Ints, c
 
 @njit
 def path_losses(offsets: Longs, parent: Ints, label: Ints, level_size: Ints) -> Floats:
-    """The RPD of every record of a canonical forest: the mean over its root-to-leaf paths of 1 / Π depth·level size."""
+    """Return the RPD of every record of a canonical forest: the mean over its root-to-leaf paths of 1 / Π depth·level
+    size.
+    """
     out = np.zeros(len(offsets) - 1, np.float64)
     biggest = 0
     for r in range(len(offsets) - 1):
@@ -136,6 +143,7 @@ def path_losses(offsets: Longs, parent: Ints, label: Ints, level_size: Ints) -> 
         total = 0.0
         for i in range(size):
             above = parent[base + i]
+            # The product along the path grows with every node: a parent's is done before its children's.
             depth[i] = 1 if above < 0 else depth[above] + 1
             loss[i] = (1.0 if above < 0 else loss[above]) / (depth[i] * level_size[label[base + i]])
             # Preorder: a node has children exactly if the next one is its child.
@@ -158,7 +166,7 @@ def node_losses(
     released_as: Longs,
     up: Ints,
 ) -> tuple[Ints, Ints]:
-    """For every node the levels by which its label is published more generally, and its broken relations.
+    """Return for every node the levels by which its label is published more generally, and its broken relations.
 
     A relation is broken if the released record does not show it between the labels that its ends are published as. A
     label of which nothing is published counts one level more than one published as its class root.
@@ -179,6 +187,7 @@ def node_losses(
             shown[out_label[i]] = r
         for i in range(base, offsets[r + 1]):
             above = label[i]
+            # Each step up the hierarchy is one level lost.
             while above > 0 and shown[above] != r:
                 above = up[above]
                 levels[i] += 1
@@ -212,7 +221,7 @@ def subtree_losses(
     broken: Shorts,
     relations: Ints,
 ) -> tuple[Longs, Floats]:
-    """For every set of items (root paths, closed under prefixes) its support in the release, and its dtree.
+    """Return for every set of items (root paths, closed under prefixes) its support in the release, and its dtree.
 
     Set t is items[starts[t]:starts[t + 1]]. The records with item q are holders[holders_of[q]:holders_of[q + 1]];
     `held` and `shown` say by record and item what input and release have, `levels` and `broken` what was lost at it;
@@ -224,6 +233,7 @@ def subtree_losses(
         lo = starts[t]
         hi = starts[t + 1]
         related = 0
+        # The holders of the rarest item are a superset of the holders of all.
         rarest = items[lo]
         for i in range(lo, hi):
             q = items[i]

@@ -35,7 +35,7 @@ def _top(record: int, offsets: Longs) -> int:
 def _join(
     first: int, record: int, mark: int, offsets: Longs, links: Links, labels: Labels, state: State, work: Work
 ) -> None:
-    """Takes a record into the group of the record `first`; slots without a partner in it end."""
+    """Take a record into the group of the record `first`; slots without a partner in it end."""
     first_child, next_sibling, label = links
     size = offsets[record + 1] - offsets[record]
     pending = np.empty((size + 1, 2), np.int64)
@@ -81,7 +81,8 @@ def form_groups(
     labels: Labels,
     state: State,
 ) -> int:
-    """The number of records of `order` that are left when groups of k have been taken from it as often as possible.
+    """Return the number of records of `order` that are left when groups of k have been taken from it as often as
+    possible.
 
     The first record left starts a group; k - 1 times the one of the next `window` records joins whose joining loses
     least. What a record would keep was counted when the group was smaller, or bounded by its class counts before:
@@ -117,11 +118,14 @@ def form_groups(
             for i in range(seen):
                 if candidate[i] >= 0:
                     record = order[candidate[i]]
+                    # What a group loses by a member is bounded from above by the labels that both have: the most
+                    # promising.
                     score = offsets[record + 1] - offsets[record] - (size + 1) * bound[i]
                     if score < best:
                         best = score
                         chosen = i
             best = np.inf
+            # The most promising one is matched first: then most others need not be matched at all.
             promising = chosen
             for turn in range(-1, seen):
                 i = promising if turn < 0 else turn
@@ -138,6 +142,7 @@ def form_groups(
                     chosen = i
             _join(first, order[candidate[chosen]], size, offsets, links, labels, state, work)
             candidate[chosen] = -1
+        # Candidates that found no group go back to the list of waiting records, in their order.
         last = -1
         for i in range(seen):
             if candidate[i] >= 0:
@@ -158,7 +163,7 @@ def form_groups(
 def join_rest(
     rest: Longs, firsts: Longs, sizes: Longs, levels: int, offsets: Longs, links: Links, labels: Labels, state: State
 ) -> None:
-    """Takes every record of `rest` into the group that loses least by it; firsts and sizes are the groups'."""
+    """Take every record of `rest` into the group that loses least by it; firsts and sizes are the groups'."""
     work = work_space(offsets, levels)
     best_worth = labels.worth.max()
     held = np.zeros(len(firsts), np.float64)
@@ -196,7 +201,7 @@ def nearest_known(
     core_next: Ints,
     core_label: Ints,
 ) -> Ints:
-    """For every node the node of the core (the trees of known nodes only) that it is or lies under; -1: none."""
+    """Return for every node the node of the core (the trees of known nodes only) that it is or lies under; -1: none."""
     out = np.empty(len(label), np.int32)
     for r in range(len(offsets) - 1):
         base = offsets[r]
@@ -213,7 +218,7 @@ def nearest_known(
 
 @njit
 def write_groups(offsets: Longs, parent: Ints, rep: Ints, group: Ints) -> tuple[Longs, Ints, Ints]:
-    """Offsets, parents and labels of the trees of every record's group; not yet canonical."""
+    """Return offsets, parents and labels of the trees of every record's group; not yet canonical."""
     out_offsets = np.zeros(len(offsets), np.int64)
     place = np.empty(len(parent), np.int32)
     for r in range(len(offsets) - 1):
@@ -250,7 +255,9 @@ def attach_others(
     group_label: Ints,
     core_offsets: Longs,
 ) -> tuple[Longs, Ints, Ints]:
-    """The groups' trees together with each record's own nodes of other classes, where what they lie under is left."""
+    """Return the groups' trees together with each record's own nodes of other classes, where what they lie under is
+    left.
+    """
     out_offsets = np.zeros(len(offsets), np.int64)
     out_parent = np.empty(len(group_parent) + len(parent), np.int32)
     out_label = np.empty(len(group_parent) + len(parent), np.int32)
@@ -263,6 +270,7 @@ def attach_others(
             out_parent[filled] = group_parent[i]
             out_label[filled] = group_label[i]
             filled += 1
+        # Where each slot of the group came to lie: suppressed ones take no place.
         alive = 0
         for x in range(core_offsets[state.group[r]], core_offsets[state.group[r] + 1]):
             rank[x] = alive

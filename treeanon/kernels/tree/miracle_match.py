@@ -38,7 +38,7 @@ class Labels(NamedTuple):
 
 @njit
 def link(offsets: Longs, parent: Ints) -> tuple[Ints, Ints]:
-    """First child and next sibling of every node; -1 where there is none."""
+    """Return first child and next sibling of every node; -1 where there is none."""
     first_child = np.full(len(parent), -1, np.int32)
     next_sibling = np.full(len(parent), -1, np.int32)
     for r in range(len(offsets) - 1):
@@ -56,7 +56,7 @@ def link(offsets: Longs, parent: Ints) -> tuple[Ints, Ints]:
 
 @njit
 def lowest_common(a: int, b: int, up: Ints, end: Ints) -> int:
-    """The lowest common ancestor of two labels of one class."""
+    """Return the lowest common ancestor of two labels of one class."""
     while not (a <= b < end[a]):
         a = up[a]
     return a
@@ -64,7 +64,7 @@ def lowest_common(a: int, b: int, up: Ints, end: Ints) -> int:
 
 @njit
 def _open(a: int, b: int, base: int, frame: Longs, next_sibling: Ints) -> None:
-    """Sets a frame to the first pair of the slots from a and the nodes from b on."""
+    """Set a frame to the first pair of the slots from a and the nodes from b on."""
     slots = 0
     x = a
     while x >= 0:
@@ -85,7 +85,7 @@ def _open(a: int, b: int, base: int, frame: Longs, next_sibling: Ints) -> None:
 
 @njit
 def _advance(frame: Longs, next_sibling: Ints) -> None:
-    """Sets a frame to its next pair: all pairs row by row, or one pass over both lists where they are wide."""
+    """Set a frame to its next pair: all pairs row by row, or one pass over both lists where they are wide."""
     frame[_NODE] = next_sibling[frame[_NODE]]
     if frame[_SLOTS] * frame[_NODES] > WIDE:
         frame[_SLOT] = next_sibling[frame[_SLOT]] if frame[_NODE] >= 0 else -1
@@ -98,7 +98,7 @@ def _advance(frame: Longs, next_sibling: Ints) -> None:
 
 @njit
 def _behind(frame: Longs, links: Links, labels: Labels, rep: Ints) -> int:
-    """Which of a pair of wide lists has no partner: 1 the slot, 2 the node, 0 neither.
+    """Return which of a pair of wide lists has no partner: 1 the slot, 2 the node, 0 neither.
 
     Siblings are in the order of their labels: of the list with more nodes of a class what the other has passed is left
     out, as long as there are more.
@@ -135,12 +135,15 @@ def _behind(frame: Longs, links: Links, labels: Labels, rep: Ints) -> int:
 
 @njit
 def _choose(frame: Longs, room: Floats, partner: Ints) -> float:
-    """What is kept when the pair that keeps most goes first; partner[row] is the column each row is matched with."""
+    """Return what is kept when the pair that keeps most goes first; partner[row] is the column each row is matched
+    with.
+    """
     base = frame[_BASE]
     slots = frame[_SLOTS]
     nodes = frame[_NODES]
     kept = 0.0
     while True:
+        # Greedy: the best pair of all that are left; its row and its column are used up then.
         best = -1.0
         where = -1
         for i in range(base, base + slots * nodes):
@@ -161,7 +164,7 @@ def _choose(frame: Longs, room: Floats, partner: Ints) -> float:
 
 @njit
 def match(a: int, b: int, links: Links, labels: Labels, rep: Ints, work: Work) -> float:
-    """What is kept of the slots a and its next siblings when matched with the nodes b and its next siblings.
+    """Return what is kept of the slots a and its next siblings when matched with the nodes b and its next siblings.
 
     Pairs are of one class, and their parents are a pair, so each is looked at once on the way down: a frame per level,
     no recursion (numba crashes on recursive functions from its cache). work.partner has the columns of the top level
@@ -180,6 +183,7 @@ def match(a: int, b: int, links: Links, labels: Labels, rep: Ints, work: Work) -
         wide = frame[_SLOTS] * frame[_NODES] > WIDE
         x = frame[_SLOT]
         y = frame[_NODE]
+        # All pairs of this level are done: what it keeps is added to the pair above it.
         if x < 0:
             kept = sums[depth] if wide else _choose(frame, room, partner if depth == 0 else unused)
             depth -= 1
@@ -195,6 +199,7 @@ def match(a: int, b: int, links: Links, labels: Labels, rep: Ints, work: Work) -
             column += depth == 0
             continue
         value = -1.0
+        # Wide lists are merged in the order of labels, in one pass.
         if wide:
             behind = _behind(frame, links, labels, rep)
             if behind == 1:
@@ -215,6 +220,7 @@ def match(a: int, b: int, links: Links, labels: Labels, rep: Ints, work: Work) -
             if rep[x] >= 0 and labels.kind[label[x]] == labels.kind[label[y]]:
                 value = labels.worth[lowest_common(rep[x], label[y], labels.up, labels.end)]
             room[frame[_AT]] = value
+        # A pair that can be matched is worth what its children keep as well: down to them.
         if value >= 0 and first_child[x] >= 0 and first_child[y] >= 0:
             base = frame[_BASE] + (0 if wide else frame[_SLOTS] * frame[_NODES])
             depth += 1

@@ -20,6 +20,7 @@ def _chosen_sets(
     labels: Ints, count: int, pairs: Ints, mask: int, label_set: Ints, relation_set: Table, out: Ints
 ) -> int:
     """Lists the record sets of the relations in `mask`, and of the labels that none of them speaks of."""
+    # Who holds a relation holds its labels, so that these need no sets of their own.
     covered = 0
     filled = 0
     i = 0
@@ -39,7 +40,7 @@ def _chosen_sets(
 
 @njit
 def _next_mask(mask: int) -> int:
-    """The next larger number with as many bits set."""
+    """Return the next larger number with as many bits set."""
     lowest = mask & -mask
     ripple = mask + lowest
     return ripple | (((mask ^ ripple) >> 2) // lowest)
@@ -62,7 +63,8 @@ def rare_mask(
     pairs: Ints,
     good: Longs,
 ) -> int:
-    """What the labels hold together: -1 nothing, -2 all their combinations are safe, else relations that are rare.
+    """Return what the labels hold together: -1 nothing, -2 all their combinations are safe, else relations that are
+    rare.
 
     Relations are bits of a mask, in the order that `pairs` is filled with. The largest sets of relations come first:
     if one is held by k records, so are its subsets; if none holds one, its subsets still have to be looked at.
@@ -81,6 +83,7 @@ def rare_mask(
         last = mask << (pair_count - taken)
         all_good = True
         while True:
+            # A set of relations whose superset k records hold is held by them too.
             known = False
             for i in range(goods):
                 if good[i] & mask == mask:
@@ -124,7 +127,7 @@ def rare_with(
     most: int,
     out: Ints,
 ) -> int:
-    """Looks for rare combinations of 3 to m labels, `part` and some of `others`; the number found, `most` at most.
+    """Look for rare combinations of 3 to m labels, `part` and some of `others`; the number found, `most` at most.
 
     `out` gets for each the number of labels, the number of relations, the labels, and the ends of the relations; it
     stops where `out` is full. One combination of relations is given for a set of labels. Pairs of labels are passed

@@ -18,7 +18,7 @@ _BLOCK = 32
 
 @njit
 def ones(word: np.uint64) -> np.uint64:
-    """The number of bits set in a word."""
+    """Return the number of bits set in a word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -27,7 +27,7 @@ def ones(word: np.uint64) -> np.uint64:
 
 @njit
 def has(rows: Words, row: int, record: int) -> bool:
-    """Whether a bitmap holds a record."""
+    """Return whether a bitmap holds a record."""
     return bool((rows[row, record >> 6] >> np.uint64(record & 63)) & np.uint64(1))
 
 
@@ -36,6 +36,7 @@ def _shared_dense(rows: Words, at: Longs, chosen: Ints, count: int, enough: int)
     words = rows.shape[1]
     found = np.uint64(0)
     first, second = rows[at[chosen[0]]], rows[at[chosen[1]]]
+    # In blocks: counting may stop early, and the test for it does not slow every word down.
     start = 0
     while start < words:
         stop = min(start + _BLOCK, words)
@@ -77,6 +78,7 @@ def _shared_sparse(
                     break
             else:
                 begin, stop = at[other], size[other]
+                # Lists ascend, so that the place in each only moves forward.
                 while place[j] < stop and lists[begin + place[j]] < record:
                     place[j] += 1
                 if place[j] == stop:
@@ -93,7 +95,7 @@ def _shared_sparse(
 
 @njit
 def shared(kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, chosen: Ints, count: int, enough: int) -> int:
-    """The number of records that the first `count` of the chosen sets share; at `enough` it stops counting."""
+    """Return the number of records that the first `count` of the chosen sets share; at `enough` it stops counting."""
     if count == 1:
         return min(int(size[chosen[0]]), enough)
     base = -1
@@ -107,7 +109,8 @@ def shared(kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, chosen
 
 @njit
 def distinct_records(records: Ints, marks: Words) -> Ints:
-    """The distinct records, ascending. `marks` is work space of all zeros, and is left so."""
+    """Return the distinct records, ascending. `marks` is work space of all zeros, and is left so."""
+    # Only the words between the least and the greatest record are read and cleared.
     low, high = len(marks), -1
     distinct = 0
     for r in records:

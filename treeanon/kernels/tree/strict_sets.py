@@ -95,7 +95,9 @@ def _those_in(sets: Sets, chosen: int, wanted: bool, group: Ints, length: int, o
 
 @njit
 def _is_diverse(group: Ints, length: int, values: Values, l: int, frequency: bool, seen: Ints, met: Ints) -> bool:  # noqa: E741
-    """Whether a group is l-diverse in every sensitive class. `seen` is work space of all zeros, and is left so."""
+    """Return whether a group is l-diverse in every sensitive class. `seen` is work space of all zeros, and is left
+    so.
+    """
     starts, codes, class_of, classes = values
     distinct = np.zeros(classes, np.int32)
     enough = filled = largest = 0
@@ -135,7 +137,7 @@ def _publish(
     first: Ints,
     table: Ints,
 ) -> None:
-    """Merges the nodes of one record as they are published; slot `renamed` counts as slot `name` (-1: not published).
+    """Merge the nodes of one record as they are published; slot `renamed` counts as slot `name` (-1: not published).
 
     Nodes with the same labels from the root on are one: own[base + i] is the slot of node i if it is the first of them,
     else -1; up[base + i] is the node above, and first[base + i] the node that i is merged into. Nodes of other classes
@@ -176,7 +178,7 @@ def _publish(
 
 @njit
 def _is_above(up: Ints, base: int, a: int, b: int) -> bool:
-    """Whether one of two nodes lies above the other."""
+    """Return whether one of two nodes lies above the other."""
     low, high = min(a, b), max(a, b)
     while high > low:
         high = up[base + high]
@@ -185,10 +187,12 @@ def _is_above(up: Ints, base: int, a: int, b: int) -> bool:
 
 @njit
 def _embeds(base: int, size: int, own: Ints, up: Ints, chosen: Ints, ends: Ints, relations: int, used: int) -> bool:
-    """Whether a record has one node for each chosen slot in `used` (bits) so that all relations hold between them.
+    """Return whether a record has one node for each chosen slot in `used` (bits) so that all relations hold between
+    them.
 
     Relation i is between chosen[ends[2 * i]] and chosen[ends[2 * i + 1]], the first of which comes first.
     """
+    # Backtracking: the slots in turn get the next node that fits those chosen before.
     turn = np.empty(MOST, np.int64)
     node = np.empty(MOST, np.int64)
     turns = 0
@@ -286,7 +290,8 @@ def breaks(
     frequency: bool,
     joint: bool,
 ) -> bool:
-    """Whether a combination that begins with one of the prefixes, and may go on with `others`, breaks the guarantee.
+    """Return whether a combination that begins with one of the prefixes, and may go on with `others`, breaks the
+    guarantee.
 
     Prefixes are rows of elements; what an earlier prefix begins with is left out of later ones. `parted`: prefixes are
     three slots, and only joint supports are looked at, with the first slot's relations to the other two. (One function:
@@ -296,6 +301,7 @@ def breaks(
     records = len(offsets) - 1
     most = min(n, m * (m - 1) // 2)
     groups = np.empty((m, records), np.int32)
+    # The records that hold the chosen elements up to each depth; below, those that hold the relations too.
     lengths = np.zeros(m, np.int64)
     narrowed = np.empty((most + 1, records if most else 0), np.int32)
     narrow = np.zeros(most + 1, np.int64)
@@ -313,6 +319,7 @@ def breaks(
     enough = k if l == 1 else records + 1
     given = prefixes.shape[1]
     for p in range(len(prefixes)):
+        # A depth-first walk over elements, with a position in `others` for each depth in place of recursion.
         depth = 0
         looking = False
         at[given] = 0
@@ -330,11 +337,14 @@ def breaks(
                 element = others[at[depth]]
                 fits = True
                 for a in range(depth):
+                    # A label and its absence exclude each other; two labels that no record shares hold nothing
+                    # together.
                     if chosen[a] % slots == element % slots:
                         fits = False
                     elif chosen[a] < slots and element < slots and shared[chosen[a], element] == 0:
                         fits = False
                 if not parted:
+                    # What an earlier prefix began with has been gone through with all that can follow.
                     for q in range(p):
                         if prefixes[q, 0] == element:
                             fits = False
@@ -357,6 +367,7 @@ def breaks(
             if not parted:
                 if length < k:
                     return True
+                # The same records as before have the same sensitive values: diversity need not be counted again.
                 same = depth > 0 and length == lengths[depth - 1]
                 if l > 1 and not same and not _is_diverse(groups[depth], length, values, l, frequency, seen, met):
                     return True
@@ -383,6 +394,8 @@ def breaks(
                         break
                     taken[size] += 1
                     continue
+                # Sets of relations are walked through in the same way: `size` of them are chosen, the last at
+                # taken[size - 1].
                 one = taken[size]
                 if parted and size < 2 and one != size:
                     break
@@ -407,6 +420,8 @@ def breaks(
                         return True
                 size += 1
                 if joint and size > 1:
+                    # Only relations that share a label can be witnessed apart: otherwise joint and independent
+                    # supports agree.
                     used, met_again = 0, False
                     for j in range(2 * size):
                         if (used >> ends[j]) & 1:
@@ -445,7 +460,7 @@ def breaks(
 def parted_by(
     records: Ints, part: int, rest: int, slots: int, every: bool, trees: Trees, slot: Ints
 ) -> npt.NDArray[np.int64]:
-    """Relations y ⇝ c and y ⇝ d that had the same node y in a record until slot `part` was told from `rest`.
+    """Return relations y ⇝ c and y ⇝ d that had the same node y in a record until slot `part` was told from `rest`.
 
     They are (y * slots + c) * slots + d, with c < d, some of them more than once. `every`: also those of nodes y that
     were parted, even if the two still meet elsewhere in the record.
@@ -508,7 +523,7 @@ def parted_by(
 
 @njit
 def _meet(own: Ints, up: Ints, size: int, y: int, c: int, d: int) -> bool:
-    """Whether a record has a node y with c and d below it."""
+    """Return whether a record has a node y with c and d below it."""
     for i in range(size):
         if own[i] != c:
             continue

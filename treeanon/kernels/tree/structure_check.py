@@ -1,5 +1,8 @@
 """ValueCheck and StructureCheck on record sets: combinations that some records hold, but fewer than k.
 
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section III:
+`rare_values` is Algorithm 1, `broken` the body of Algorithm 2, `next_broken` lines 2 to 4 of Algorithm 3.
+
 Record sets are numbers as in `record_sets`. The sets 0 .. m-1 are work space: row and list number i of the store
 belong to set i, lists with room for `room` records.
 """
@@ -19,7 +22,7 @@ from treeanon.kernels.tree.synopsis import Table
 def _intersect(
     kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, one: int, other: int, room: int, out: int
 ) -> int:
-    """Makes work set `out` the records that two sets share; how many these are."""
+    """Make work set `out` the records that two sets share; how many these are."""
     if kind[one] == DENSE and kind[other] == DENSE:
         held = np.uint64(0)
         for w in range(rows.shape[1]):
@@ -64,9 +67,9 @@ def _intersect(
 def rare_values(
     kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, room: int, chosen: Ints, fresh: int, k: int, m: int
 ) -> bool:
-    """Whether up to m of the chosen sets, one of the first `fresh` among them, share a record but fewer than k.
+    """Return whether up to m of the chosen sets, one of the first `fresh` among them, share a record but fewer than k.
 
-    (Algorithm 1 of TREE, for what specializing one node can have changed.)
+    (ValueCheck, Algorithm 1 of the paper, for what specializing one node can have changed.)
     """
     taken = np.zeros(m, np.int64)
     pair = np.empty(2, np.int32)
@@ -122,11 +125,13 @@ def broken(
     class_of: Ints,
     chosen: Ints,
 ) -> bool:
-    """Whether some records, but fewer than k, hold these labels and relations (Algorithm 2 of TREE, StructureCheck).
+    """Return whether some records, but fewer than k, hold these labels and relations (Algorithm 2 of the paper,
+    StructureCheck).
 
     The relations go from labels[upper[i]] to labels[lower[i]]; labels that they do not speak of count too. `chosen`
     is work space. (Long for its arguments: a search calls it millions of times, and they are all arrays.)
     """
+    # Who holds a relation holds its labels: only labels without a relation are counted for themselves.
     filled = 0
     covered = 0
     for i in range(number):
@@ -195,15 +200,16 @@ def next_broken(
     upper: Ints,
     lower: Ints,
 ) -> int:
-    """The number of relations of the next combination that fails StructureCheck; 0 if there is none any more.
+    """Return the number of relations of the next combination that fails StructureCheck; 0 if there is none any more.
 
-    Combinations come in the order of TREE's Algorithm 3: by the number of labels, labels ascending, by the number of
-    relations, relations by their places. `state` says where to go on, and then holds what was found: the number of
-    labels, then the labels; `upper` and `lower` the relations, as places in these labels. Skipped are combinations
-    that cannot fail: those with no fresh label, and without a relation that changed at `since` or later. (One
-    function: it can stop anywhere and go on.)
+    Combinations come in the order of lines 2 to 4 of the paper's Algorithm 3: by the number of labels, labels
+    ascending, by the number of relations, relations by their places. `state` says where to go on, and then holds what
+    was found: the number of labels, then the labels; `upper` and `lower` the relations, as places in these labels.
+    Skipped are combinations that cannot fail: those with no fresh label, and without a relation that changed at `since`
+    or later. (One function: it can stop anywhere and go on.)
     """
     count = len(label_set)
+    # Hot labels are fresh ones, and ends of relations that changed: a combination without any cannot fail anew.
     hot = fresh.copy()
     last_hot = -1
     for x in range(count):
@@ -216,6 +222,7 @@ def next_broken(
             last_hot = x
     if last_hot < 0:
         return 0
+    # Where the last call stopped: its labels are chosen again, and relations up to its own are passed over.
     resumed = state[0] > 0
     before = upper.copy(), lower.copy()
     before_number = state[m + 1]
@@ -244,14 +251,17 @@ def next_broken(
         while depth >= 0:
             labels[depth] += 1
             here = labels[depth]
+            # Not enough labels are left for the rest of the combination.
             if here > count - (total - depth):
                 depth -= 1
                 continue
             warm[depth + 1] = warm[depth] or hot[here]
+            # No hot label can follow any more.
             if not warm[depth + 1] and here >= last_hot:
                 depth -= 1
                 continue
             if depth + 1 < total:
+                # The records of a prefix are kept, so that prefixes that nobody holds are left at once.
                 if total > 3 and depth >= 1:
                     one = label_set[labels[0]] if depth == 1 else depth - 1
                     if _intersect(kind, at, size, rows, lists, one, label_set[here], room, depth) == 0:
@@ -261,6 +271,7 @@ def next_broken(
                 continue
             if not warm[total]:
                 continue
+            # With a fresh label all sets of relations matter, else only those with a changed one.
             whole = False
             for i in range(total):
                 whole = whole or fresh[labels[i]]
@@ -283,6 +294,7 @@ def next_broken(
             if not worth:
                 continue
             for number in range(before_number if again else 1, min(n, slots) + 1):
+                # All ways to take `number` of the relations, in ascending order.
                 at_slot = 0
                 taken[0] = -1
                 while at_slot >= 0:
@@ -302,6 +314,7 @@ def next_broken(
                     if not needed:
                         continue
                     if again and number == before_number:
+                        # Go on after the relations that the last call returned.
                         later = False
                         for i in range(number):
                             ours = upper[i] * m + lower[i]

@@ -1,4 +1,7 @@
-"""Synopsis trees: one node per distinct path of labels, with the records that hold it (TREE III-B).
+"""Synopsis trees: one node per distinct path of labels, with the records that hold it.
+
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section
+III-A.
 
 A synopsis is `parent` and `label` per node, parents before their children, -1 above the topmost. The records of node v
 are records[starts[v] : starts[v + 1]], each once.
@@ -21,7 +24,7 @@ _SHORT = 48
 
 @njit
 def merge_paths(above: Ints, label: Ints, width: int) -> tuple[Ints, Ints, Ints]:
-    """For every element its node in the tree of distinct paths, and the parents and labels of these nodes.
+    """Return for every element its node in the tree of distinct paths, and the parents and labels of these nodes.
 
     `above` is the element's parent (-1: none), which comes before it; labels are less than `width`.
     """
@@ -61,7 +64,9 @@ def merge_paths(above: Ints, label: Ints, width: int) -> tuple[Ints, Ints, Ints]
 
 @njit
 def group(key: Ints, count: int) -> tuple[Longs, Ints]:
-    """The positions of every key 0 .. count-1: those of key x are members[starts[x] : starts[x + 1]], ascending."""
+    """Return the positions of every key 0 .. count-1: those of key x are members[starts[x] : starts[x + 1]],
+    ascending.
+    """
     starts = np.zeros(count + 1, np.int64)
     for i in range(len(key)):
         starts[key[i] + 1] += 1
@@ -77,7 +82,9 @@ def group(key: Ints, count: int) -> tuple[Longs, Ints]:
 
 @njit
 def record_lists(offsets: Longs, node_of: Ints, count: int) -> tuple[Longs, Ints]:
-    """The records of every synopsis node, ascending; `node_of` has the synopsis node of every node of the forest."""
+    """Return the records of every synopsis node, ascending; `node_of` has the synopsis node of every node of the
+    forest.
+    """
     starts = np.zeros(count + 1, np.int64)
     for i in range(len(node_of)):
         starts[node_of[i] + 1] += 1
@@ -97,7 +104,9 @@ def record_lists(offsets: Longs, node_of: Ints, count: int) -> tuple[Longs, Ints
 def merged_lists(
     groups: Longs, members: Ints, wanted: Flags, starts: Longs, records: Ints, count: int
 ) -> tuple[Longs, Ints]:
-    """The records of the wanted groups of nodes, each record once per group, in no order; the others stay empty."""
+    """Return the records of the wanted groups of nodes, each record once per group, in no order; the others stay
+    empty.
+    """
     total = 0
     for g in range(len(groups) - 1):
         if wanted[g]:
@@ -122,7 +131,7 @@ def merged_lists(
 
 @njit
 def _sort_short(values: Ints, count: int) -> int:
-    """Sorts the first `count` values in place and drops repeated ones; how many are left."""
+    """Sort the first `count` values in place and drops repeated ones; how many are left."""
     for i in range(1, count):
         value = values[i]
         j = i - 1
@@ -140,7 +149,8 @@ def _sort_short(values: Ints, count: int) -> int:
 
 @njit
 def union_sets(groups: Longs, members: Ints, starts: Longs, records: Ints, count: int, sparse_below: int) -> Sets:
-    """The record set of every group of nodes: a bitmap, or a sorted list if it has fewer than `sparse_below` records.
+    """Return the record set of every group of nodes: a bitmap, or a sorted list if it has fewer than `sparse_below`
+    records.
 
     `count` is the number of records that there are. (One function: the two kinds of set are filled side by side.)
     """
@@ -177,6 +187,7 @@ def union_sets(groups: Longs, members: Ints, starts: Longs, records: Ints, count
             for j in range(starts[members[i]], starts[members[i] + 1]):
                 r = records[j]
                 marks[r >> 6] |= np.uint64(1) << np.uint64(r & 63)
+        # Sets above the limit stay bitmaps; those below become lists, taken out of the bitmap again.
         held = np.uint64(0)
         for w in range(words):
             held += ones(marks[w])
@@ -203,12 +214,13 @@ def union_sets(groups: Longs, members: Ints, starts: Longs, records: Ints, count
 def relation_groups(
     parent: Ints, place: Ints, touched: Flags, fresh: Flags, relation_set: Table, first: int
 ) -> tuple[Longs, Ints]:
-    """The synopsis nodes that witness each relation with a fresh end; numbers the relations in `relation_set`.
+    """Return the synopsis nodes that witness each relation with a fresh end; numbers the relations in `relation_set`.
 
     place[v] is the number of node v's label, -1 if it is none that counts. The relation x⇝y gets the number
     relation_set[x, y] = `first` or more; its witnesses are the y-nodes below an x-node. Only touched nodes are on a
     path with a fresh label.
     """
+    # First all relations are numbered and counted, then their witnesses are put in place.
     found = 0
     total = 0
     for v in range(len(parent)):
@@ -247,7 +259,7 @@ def relation_groups(
 
 @njit
 def touched_nodes(parent: Ints, fresh: Flags) -> Flags:
-    """The nodes that are fresh or lie below a fresh one; parents come before their children."""
+    """Return the nodes that are fresh or lie below a fresh one; parents come before their children."""
     out = fresh.copy()
     for v in range(len(parent)):
         if parent[v] >= 0 and out[parent[v]]:
@@ -257,7 +269,7 @@ def touched_nodes(parent: Ints, fresh: Flags) -> Flags:
 
 @njit
 def node_now(v: int, into: Ints) -> int:
-    """The node that node v of a synopsis has been merged into, itself if it lives."""
+    """Return the node that node v of a synopsis has been merged into, itself if it lives."""
     while into[v] >= 0:
         v = into[v]
     return v
@@ -292,6 +304,7 @@ def path_cost(parent: Ints, support: Ints, level: Ints, dead: Flags) -> float:
             held += support[u]
             product *= np.float64(level[u]) * depth
             u = parent[u]
+        # Compensated summation: what rounding loses of each term is kept in `rest`.
         term = held / product
         raised = total + term
         rest += (total - raised) + term if abs(total) >= abs(term) else (term - raised) + total

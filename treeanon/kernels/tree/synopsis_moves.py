@@ -16,7 +16,7 @@ from treeanon.kernels.tree.synopsis import Table, node_now
 
 @njit
 def below(links: Ints, into: Ints, parent: Ints, item: Ints, upper: int) -> Ints:
-    """The living ones of the linked nodes that have an ancestor with item `upper`."""
+    """Return the living ones of the linked nodes that have an ancestor with item `upper`."""
     out = np.empty(len(links), np.int32)
     filled = 0
     for v in links:
@@ -35,11 +35,12 @@ def below(links: Ints, into: Ints, parent: Ints, item: Ints, upper: int) -> Ints
 def ended_relations(
     moved: Ints, parent: Ints, first_child: Ints, next_sibling: Ints, item: Ints, place: Ints, upper: int, labels: int
 ) -> tuple[Flags, Flags]:
-    """The labels that the moved nodes may lose as ancestors, and those that may lose them as ancestors."""
+    """Return the labels that the moved nodes may lose as ancestors, and those that may lose them as ancestors."""
     above = np.zeros(labels, np.bool_)
     under = np.zeros(labels, np.bool_)
     for v in moved:
         u = parent[v]
+        # From the moved node up to the label that it leaves: these lose it, and what hangs under it.
         while True:
             if place[u] >= 0:
                 above[place[u]] = True
@@ -83,7 +84,7 @@ def _attach(
     chain: Ints,
     chain_end: Ints,
 ) -> None:
-    """Makes v, which is linked nowhere, a child of `above`; equal siblings merge with what lies below them."""
+    """Make v, which is linked nowhere, a child of `above`; equal siblings merge with what lies below them."""
     stack_v = [v]
     stack_above = [above]
     while len(stack_v) > 0:
@@ -121,7 +122,7 @@ def move_nodes(
     chain: Ints,
     chain_end: Ints,
 ) -> None:
-    """Makes every moved node a leaf child of the parent of its ancestor with item `upper`.
+    """Make every moved node a leaf child of the parent of its ancestor with item `upper`.
 
     Its children go to its own former parent, equal siblings merge.
     """
@@ -146,7 +147,7 @@ def move_nodes(
 def records_of(
     nodes: Ints, chain: Ints, groups: Longs, members: Ints, starts: Longs, records: Ints, seen: Flags
 ) -> Ints:
-    """The records of some nodes of a projected synopsis together, each once, in no order.
+    """Return the records of some nodes of a projected synopsis together, each once, in no order.
 
     `seen` has a place for every record; it is all false, and is left so.
     """
@@ -176,7 +177,7 @@ def records_of(
 def _remove(
     kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, number: int, changed: Ints, lost: Flags, marks: Flags
 ) -> None:
-    """Takes the lost ones of the changed records from a set; `marks` is all false, and is left so."""
+    """Take the lost ones of the changed records from a set; `marks` is all false, and is left so."""
     if kind[number] == DENSE:
         row = at[number]
         for i in range(len(changed)):
@@ -218,7 +219,7 @@ def update_relations(
     place: Ints,
     marks: Flags,
 ) -> None:
-    """Takes the changed records out of the relations x⇝lower and lower⇝y that they do not hold any more.
+    """Take the changed records out of the relations x⇝lower and lower⇝y that they do not hold any more.
 
     Only these, with x in `above` and y in `under`, can have ended; the records are read again for them.
     """
@@ -265,7 +266,7 @@ def update_relations(
 def merged_support(
     support: Ints, into: Ints, chain: Ints, groups: Longs, members: Ints, starts: Longs, records: Ints, count: int
 ) -> Ints:
-    """The number of records of every node, counted anew for those that others have merged into."""
+    """Return the number of records of every node, counted anew for those that others have merged into."""
     out = support.copy()
     last = np.full(count, -1, np.int32)
     for node in range(len(into)):

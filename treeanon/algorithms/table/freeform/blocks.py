@@ -29,7 +29,7 @@ from treeanon.table import Table
 
 
 def prices_of(table: Table, form: Form = "taxonomy", style: Style = "auto") -> Prices:
-    """The NCP, in this form, of what is published in this style of sets of the table's rows.
+    """Return the NCP, in this form, of what is published in this style of sets of the table's rows.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.kernels.table.freeform_prices import tuple_costs
@@ -44,13 +44,13 @@ def prices_of(table: Table, form: Form = "taxonomy", style: Style = "auto") -> P
 
 
 def prices_within(prices: Prices, rows: Longs) -> Prices:
-    """The prices of some of the rows alone, which are numbered from 0 on."""
+    """Return the prices of some of the rows alone, which are numbered from 0 on."""
     scales = Scales(prices.kinds, prices.starts, prices.shares, prices.parent, prices.end)
     return _numbered(np.ascontiguousarray(prices.values[rows]), scales, prices.mixed)
 
 
 def _numbered(values: Ints, scales: Scales, mixed: Floats) -> Prices:
-    """The prices of these rows, their distinct values numbered."""
+    """Return the prices of these rows, their distinct values numbered."""
     cells = np.empty_like(values)
     held, bounds = [], [0]
     for c in range(values.shape[1]):
@@ -83,7 +83,7 @@ class Block:
         return np.append(np.int32(0), np.cumsum((values[1:] != values[:-1]).any(axis=1)).astype(np.int32))[: len(self)]
 
     def begun(self) -> Ints:
-        """Edges by which every tuple covers one row, the next, and room for the others."""
+        """Return edges by which every tuple covers one row, the next, and room for the others."""
         edges = np.empty((len(self), self.k), np.int32)
         edges[:, 0] = np.arange(len(self))
         return edges
@@ -104,7 +104,7 @@ def search_blocks(
     block: int,
     seed: int | None,
 ) -> Freeform:
-    """What a search finds block by block, of at most `block` rows each, on all cores.
+    """Return what a search finds block by block, of at most `block` rows each, on all cores.
 
     Blocks follow each other in an order of the rows.
     """
@@ -134,7 +134,7 @@ def search_blocks(
 def _solved(
     problem: Problem, prices: Prices, k: int, parts: list[Longs], solve: Callable[[Block], Solved]
 ) -> Iterator[Solved]:
-    """What comes out for the rows of each block, in turn."""
+    """Return what comes out for the rows of each block, in turn."""
 
     def task(rows: Longs) -> Solved:
         return solve(Block(prices_within(prices, rows), k))

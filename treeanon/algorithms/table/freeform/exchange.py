@@ -89,14 +89,14 @@ class Classes:
 
     @classmethod
     def of_rows(cls, prices: Prices) -> Classes:
-        """The classes of all rows."""
+        """Return the classes of all rows."""
         columns = list(prices.cells.T)
         numbers, count = group_numbers(columns, [int(own.max()) + 1 for own in columns], len(prices.values))
         starts = np.append(0, np.cumsum(np.bincount(numbers, minlength=count))).astype(np.int64)
         return cls(numbers.astype(np.int32), starts, np.argsort(numbers, kind="stable").astype(np.int64))
 
     def tuples(self, prices: Prices, edges: Ints) -> Tuples:
-        """The tuples that cover the rows of `edges`, as exchanges see them."""
+        """Return the tuples that cover the rows of `edges`, as exchanges see them."""
         own = prices_within(prices, self.rows[self.starts[:-1]])
         return Tuples(
             own,
@@ -107,8 +107,8 @@ class Classes:
 
 
 def _places(prices: Prices) -> Ints:
-    """Where classes are when sorted by one column after the other, those with few values first, but each time another
-    one last.
+    """Return where classes are when sorted by one column after the other, those with few values first, but each time
+    another one last.
     """
     columns: list[Ints] = list(prices.cells.T)
     few_first = np.argsort(np.diff(prices.bounds), kind="stable").tolist()
@@ -122,7 +122,7 @@ def _places(prices: Prices) -> Ints:
 def best_start(
     problem: Problem, k: int, prices: Prices, *, form: Form, style: Style, order: Order
 ) -> tuple[Ints, dict[str, Any]]:
-    """The edges of the rings that cost least, and which grouping they are of."""
+    """Return the edges of the rings that cost least, and which grouping they are of."""
     best, least, best_name = np.empty((0, k), np.int32), np.inf, ""
     for name, rows, sizes in _groupings(problem, k, form, style, order):
         edges = rings(rows, sizes, k)
@@ -147,7 +147,7 @@ def _groupings(problem: Problem, k: int, form: Form, style: Style, order: Order)
 
 
 def _by_group(group: Longs, rows: Longs) -> tuple[Longs, Longs]:
-    """The rows group by group, in the order given within each; and the sizes of the groups."""
+    """Return the rows group by group, in the order given within each; and the sizes of the groups."""
     own = group[rows]
     return rows[np.argsort(own, kind="stable")], np.bincount(group)
 
@@ -174,7 +174,7 @@ def search(
     seconds: float = _SECONDS,
     seed: int | None = None,
 ) -> Freeform:
-    """A graph that loses no more than the best of the groupings tried; no row is left out.
+    """Return a graph that loses no more than the best of the groupings tried; no row is left out.
 
     `order` is that of the groupings in one dimension, `seconds` the time for improving on them, after which the best is
     taken that has been found until then. `seed` is for tests.
@@ -209,7 +209,7 @@ def search(
 
 
 def improve(tuples: Tuples, seconds: float, tell: Tell) -> dict[str, Any]:
-    """Improves the tuples in place as long as that pays, or until the time is over; returns what there is to tell.
+    """Improve the tuples in place as long as that pays, or until the time is over; return what there is to tell.
 
     How much of the time is gone is told: it may end sooner, when nothing is gained any more.
     """
@@ -245,13 +245,15 @@ def improve(tuples: Tuples, seconds: float, tell: Tell) -> dict[str, Any]:
 
 
 def _tries(tuples: Tuples, seconds: float) -> int:
-    """How many exchanges to try at each heat, for every member of a costly tuple, to take a share of the time."""
+    """Return how many exchanges to try at each heat, for every member of a costly tuple, to take a share of the
+    time.
+    """
     members = int((tuples.costs > _SMALL).sum()) * tuples.members.shape[1] * len(_HEATS)
     return min(max(int(_SHARE * seconds * _PACE * (os.cpu_count() or 1) / max(members, 1)), _TRIES), _MOST_TRIES)
 
 
 def _by_exchanges(tuples: Tuples, turn: int, tries: int, is_cold: bool, shift: float, is_over: Deadline) -> float:
-    """Lets tuples exchange members, at some heat unless all is cold; returns what is gained."""
+    """Let tuples exchange members, at some heat unless all is cold; returns what is gained."""
     costs = tuples.costs
     mean = float(costs.sum()) / max(int((costs > _SMALL).sum()), 1)
     # With few tries what great heat makes worse would not be made good again.
@@ -266,7 +268,7 @@ def _by_exchanges(tuples: Tuples, turn: int, tries: int, is_cold: bool, shift: f
 
 
 def _by_assignments(tuples: Tuples, is_over: Deadline) -> float:
-    """Makes parts of the tuples anew, member by member, then gives all members out again; returns the gain.
+    """Make parts of the tuples anew, member by member, then gives all members out again; return the gain.
 
     To do it again would bring nothing more.
     """
@@ -280,13 +282,13 @@ def _by_assignments(tuples: Tuples, is_over: Deadline) -> float:
 
 
 def _costly(tuples: Tuples, parts: list[Longs]) -> list[Longs]:
-    """The parts that cost anything, those that cost most first."""
+    """Return the parts that cost anything, those that cost most first."""
     costs = tuples.costs
     return sorted((part for part in parts if costs[part].sum() > _SMALL), key=lambda part: -costs[part].sum())
 
 
 def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
-    """Solves parts of the tuples as linear programs, and gives out again what comes of them; returns the gain."""
+    """Solve parts of the tuples as linear programs, and gives out again what comes of them; returns the gain."""
     # Large parts take long, and bring more: where there are many classes, small ones come first.
     size = _MOST_SOLVED if len(tuples.most) <= _FEW else min(_SOLVED * 2 ** min(turn, 9), _MOST_SOLVED)
     # There may be no time for all.

@@ -50,13 +50,13 @@ class Pool:
 
     @classmethod
     def of(cls, members: Ints, prices: Prices) -> Pool:
-        """The pool of these tuples."""
+        """Return the pool of these tuples."""
         known = np.unique(np.sort(members, axis=1), axis=0)
         return cls(known, tuple_costs(prices, known))
 
     @classmethod
     def begun(cls, demand: Demand, members: Ints) -> tuple[Pool, Floats, float]:
-        """A pool of tuples and others like them, what classes may be worth, and how far that may be wrong."""
+        """Return a pool of tuples and others like them, what classes may be worth, and how far that may be wrong."""
         pool = cls.of(members, demand.prices)
         worth, width = _fair_worth(demand, members)
         for share in (0.6, 0.8, 1.0):
@@ -64,7 +64,7 @@ class Pool:
         return pool, worth, width
 
     def add(self, members: Ints, costs: Floats) -> int:
-        """Adds those that are new; returns how many these are."""
+        """Add those that are new; return how many these are."""
         before = len(self.costs)
         both = np.concatenate([self.members, members])
         _, first = np.unique(both, axis=0, return_index=True)
@@ -84,7 +84,8 @@ class Solved:
 
 
 def solved(pool: Pool, need: Longs, worth: Floats, width: float) -> Solved | None:
-    """The linear program over the tuples of a pool, by which no class is worth more or less than `width` from before.
+    """Return the linear program over the tuples of a pool, by which no class is worth more or less than `width` from
+    before.
 
     What is not covered then costs that, and so does what is covered too often. None if the solver does not end well.
     """
@@ -108,7 +109,8 @@ def solved(pool: Pool, need: Longs, worth: Floats, width: float) -> Solved | Non
 
 
 def best_tuples(demand: Demand, members: Ints, is_over: Callable[[], bool]) -> Ints | None:
-    """Tuples that cover as much as these do, and perhaps cost less; None if there is no time or the solver fails.
+    """Return tuples that cover as much as these do, and perhaps cost less; None if there is no time or the solver
+    fails.
 
     They are not compared with those given.
     """
@@ -134,7 +136,7 @@ def best_tuples(demand: Demand, members: Ints, is_over: Callable[[], bool]) -> I
 def priced(
     demand: Demand, pool: Pool, worth: Floats, width: float, rounds: int, is_over: Callable[[], bool]
 ) -> tuple[Ints, Floats, Floats] | None:
-    """How often, as a fraction, to publish each of some tuples, and what classes are worth then.
+    """Return how often, as a fraction, to publish each of some tuples, and what classes are worth then.
 
     Tuples that are missing are made and added to the pool. None if there is no time or the solver fails.
     """
@@ -157,21 +159,23 @@ def priced(
 
 
 def _fair_worth(demand: Demand, members: Ints) -> tuple[Floats, float]:
-    """What classes are worth if the members of a tuple share its cost, and how far that may be wrong at first."""
+    """Return what classes are worth if the members of a tuple share its cost, and how far that may be wrong at
+    first.
+    """
     costs = tuple_costs(demand.prices, members) / demand.k
     worth = np.bincount(members.ravel(), np.repeat(costs, demand.k), len(demand.need)) / demand.need
     return worth, _WIDTH * float(worth.mean()) + 1e-6
 
 
 def _extend(demand: Demand, pool: Pool, worth: Floats, begin: Longs) -> int:
-    """Adds tuples that cost less than their members are worth; returns how many."""
+    """Add tuples that cost less than their members are worth; return how many."""
     members, costs, left = worthwhile(demand.prices, demand.most, worth, begin, demand.k)
     chosen = left < -_SMALL
     return pool.add(members[chosen], costs[chosen]) if chosen.any() else 0
 
 
 def _fitting(pool: Pool, need: Longs) -> npt.NDArray[np.bool_]:
-    """Which tuples cover no class more often than is still needed."""
+    """Return which tuples cover no class more often than is still needed."""
     members = pool.members
     count = np.ones(len(members), np.int64)
     fits = need[members[:, 0]] >= 1
@@ -182,8 +186,8 @@ def _fitting(pool: Pool, need: Longs) -> npt.NDArray[np.bool_]:
 
 
 def _take(demand: Demand, members: Ints, times: Floats, need: Longs, left: int, taken: list[Ints], quota: int) -> int:
-    """Takes tuples as often as is said, `quota` at most, each only if the others can still be made; returns how many
-    are left to be made. What is needed changes in place.
+    """Take tuples as often as is said, `quota` at most, each only if the others can still be made; return how many are
+    left to be made. What is needed changes in place.
     """
     for q in np.flatnonzero(times > 0).tolist():
         own, count = np.unique(members[q], return_counts=True)
@@ -208,6 +212,6 @@ def _take(demand: Demand, members: Ints, times: Floats, need: Longs, left: int, 
 
 
 def _filled(need: Longs, left: int, k: int) -> Ints:
-    """The tuples that are left, classes dealt out to them one after the other."""
+    """Return the tuples that are left, classes dealt out to them one after the other."""
     dealt = np.repeat(np.arange(len(need)), need)
     return np.ascontiguousarray(dealt.reshape(k, left).T).astype(np.int32) if left else np.empty((0, k), np.int32)

@@ -44,7 +44,9 @@ _PATIENCE = 2
 
 
 def reassigned(prices: Prices, members: Ints, most: Ints, seed: int, is_over: Callable[[], bool]) -> Ints:
-    """The members after rounds of giving one away and getting one, as long as that pays; they never cost more."""
+    """Return the members after rounds of giving one away and getting one, as long as that pays; they never cost
+    more.
+    """
     count, k = members.shape
     members, rnd = members.copy(), np.random.default_rng(seed)
     costs = np.empty((count, count))
@@ -62,7 +64,7 @@ def reassigned(prices: Prices, members: Ints, most: Ints, seed: int, is_over: Ca
 
 
 def made_anew(prices: Prices, members: Ints, most: Ints, places: Longs, is_over: Callable[[], bool]) -> Ints | None:
-    """Other tuples that cover as much, made member by member; None if there is no time, or no way.
+    """Return other tuples that cover as much, made member by member; None if there is no time, or no way.
 
     `places` says where classes are in an order: what is given out in one round comes from everywhere in it.
     """
@@ -82,7 +84,7 @@ def made_anew(prices: Prices, members: Ints, most: Ints, places: Longs, is_over:
 
 
 def _assign(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floats) -> float:
-    """Gives out again, in place, what the tuples give away, at the least cost; returns what is gained."""
+    """Give out again, in place, what the tuples give away, at the least cost; return what is gained."""
     from scipy.optimize import linear_sum_assignment
 
     fill_offers(prices, members, given, most, costs)
@@ -94,7 +96,7 @@ def _assign(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floa
 
 
 def _fits(members: Ints, most: Ints) -> bool:
-    """Whether no tuple covers a class more often than it has rows."""
+    """Return whether no tuple covers a class more often than it has rows."""
     own = np.sort(members, axis=1)
     run, fits = np.ones(len(own), np.int64), np.ones(len(own), np.bool_)
     for j in range(1, own.shape[1]):
@@ -130,7 +132,7 @@ class Tuples:
         return tuple_costs(self.prices, self.members)
 
     def part(self, chosen: Longs) -> Tuples:
-        """Some of the tuples, as if there were no others."""
+        """Return some of the tuples, as if there were no others."""
         found, members = np.unique(self.members[chosen], return_inverse=True)
         classes = found.astype(np.int64)
         return Tuples(
@@ -148,7 +150,9 @@ class Tuples:
 
 
 def by_exchanges(tuples: Tuples, heats: Iterable[float], tries: int, seed: int, is_over: Deadline) -> Ints:
-    """The members after exchanges at one heat after the other, so many tries each for every costly tuple's member."""
+    """Return the members after exchanges at one heat after the other, so many tries each for every costly tuple's
+    member.
+    """
     members = tuples.members.copy()
     slots, near = slots_of(members, len(tuples.most)), tuples.near
     state = np.array([seed * 7919 + 88172645463325252], np.int64)
@@ -163,7 +167,7 @@ def by_exchanges(tuples: Tuples, heats: Iterable[float], tries: int, seed: int, 
 
 
 def by_program(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
-    """The members as a linear program over tuples has them, then given out again; None if it came to no end."""
+    """Return the members as a linear program over tuples has them, then given out again; None if it came to no end."""
     need = np.bincount(tuples.members.ravel(), minlength=len(tuples.most)).astype(np.int64)
     demand = Demand(tuples.prices, need, tuples.most, tuples.members.shape[1])
     found = best_tuples(demand, tuples.members, is_over)
@@ -171,19 +175,19 @@ def by_program(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
 
 
 def by_assignments(tuples: Tuples, is_over: Deadline) -> Ints | None:
-    """The members made anew along an order; None if that has not come to its end."""
+    """Return the members made anew along an order; None if that has not come to its end."""
     return made_anew(tuples.prices, tuples.members, tuples.most, tuples.places[0], is_over)
 
 
 def by_giving(tuples: Tuples, seed: int, is_over: Deadline) -> Ints:
-    """The members after all have been given out again, as often as that pays."""
+    """Return the members after all have been given out again, as often as that pays."""
     return reassigned(tuples.prices, tuples.members, tuples.most, seed, is_over)
 
 
 def improved(
     tuples: Tuples, parts: list[Longs], work: Callable[[Tuples, int], Ints | None], is_over: Deadline
 ) -> float:
-    """Does the work for parts of the tuples, on all cores, and keeps in place what costs less; returns what is gained.
+    """Do the work for parts of the tuples, on all cores, and keeps in place what costs less; returns what is gained.
 
     No tuple is in two parts. The work is given a number of its own for every part.
     """
@@ -207,7 +211,7 @@ def improved(
 
 
 def along(tuples: Tuples, o: int) -> Longs:
-    """The tuples by the place of their middle member in an order of the classes."""
+    """Return the tuples by the place of their middle member in an order of the classes."""
     places = tuples.places[o % len(tuples.places)]
     k = tuples.members.shape[1]
     middle = np.partition(places[tuples.members], k // 2, axis=1)[:, k // 2]
@@ -215,14 +219,14 @@ def along(tuples: Tuples, o: int) -> Longs:
 
 
 def cut_by_count(rows: Longs, size: int, shift: float) -> list[Longs]:
-    """The tuples in parts of that size, the first of which is smaller by that share of it."""
+    """Return the tuples in parts of that size, the first of which is smaller by that share of it."""
     first = int(size * shift)
     borders = [*range(size - first, len(rows), size)]
     return [part for part in np.split(rows, borders) if len(part) > 1]
 
 
 def cut_by_classes(tuples: Tuples, rows: Longs, size: int, shift: float) -> list[Longs]:
-    """The tuples in parts that cover about so many different classes each."""
+    """Return the tuples in parts that cover about so many different classes each."""
     members = tuples.members[rows]
     first = np.full(len(tuples.most), len(rows), np.int64)
     np.minimum.at(first, members.ravel(), np.repeat(np.arange(len(rows)), members.shape[1]))
@@ -237,7 +241,7 @@ _ROUNDS, _LOOKS = 20, 1_000_000
 
 
 def least_cost(tuples: Tuples, seconds: float = 60.0, *, looks: int = _LOOKS) -> float:
-    """A cost that no graph over the rows of these tuples is below: theirs, and all others that cover as much.
+    """Return a cost that no graph over the rows of these tuples is below: theirs, and all others that cover as much.
 
     What has been found in the time, the first step of which may take longer. No more than `looks` beginnings of tuples
     are looked at for every class to begin with: where that is not enough the bound is lower.
@@ -260,7 +264,7 @@ def least_cost(tuples: Tuples, seconds: float = 60.0, *, looks: int = _LOOKS) ->
 
 
 def _bound(demand: Demand, pool: Pool, worth: Floats, share: float, looks: int) -> tuple[float, int]:
-    """The bound that these worths give, and how many tuples were found for the pool that would be worth more.
+    """Return the bound that these worths give, and how many tuples were found for the pool that would be worth more.
 
     Only tuples of which less is left than nothing, by a share of the mean cost, are looked for.
     """

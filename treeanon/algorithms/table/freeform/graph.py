@@ -78,7 +78,7 @@ class Graph:
         )
 
     def published(self, table: Table, style: Style = "auto") -> tuple[Column, ...]:
-        """The quasi columns of the published tuples: each has a value that covers its originals.
+        """Return the quasi columns of the published tuples: each has a value that covers its originals.
 
         >>> from treeanon.hierarchy import Hierarchy
         >>> table = Table.of_texts({"x": (["1", "2", "4"], Hierarchy.flat(["1", "2", "3", "4"]))})
@@ -89,14 +89,14 @@ class Graph:
         return recoded_members(table, offsets, self.edges.ravel().astype(np.int64), style)
 
     def gcp(self, prices: Prices) -> float:
-        """The mean NCP of the published tuples, 0 to 1, by the prices of the table's rows."""
+        """Return the mean NCP of the published tuples, 0 to 1, by the prices of the table's rows."""
         columns = max(len(prices.kinds), 1)
         return float(tuple_costs(prices, self.edges).sum()) / (max(len(self), 1) * columns)
 
 
 def rings(rows: Longs, sizes: Longs, k: int) -> Ints:
-    """The edges of rings: rows in an order, cut into groups of these sizes, each at least k, in each of which a tuple
-    covers a row and the k - 1 after it, and the last rows are followed by the first.
+    """Return the edges of rings: rows in an order, cut into groups of these sizes, each at least k, in each of which a
+    tuple covers a row and the k - 1 after it, and the last rows are followed by the first.
 
     >>> rings(np.array([3, 1, 2, 0, 4]), np.array([2, 3]), 2).tolist()
     [[0, 4], [1, 3], [2, 0], [3, 1], [4, 2]]
@@ -123,7 +123,7 @@ class Randomness:
         return secrets.token_bytes(count) if self._own is None else self._own.bytes(count)
 
     def draws(self, count: int) -> Draws:
-        """Numbers of 32 bits each."""
+        """Return numbers of 32 bits each."""
         return np.frombuffer(self._bytes(4 * count), np.uint32)
 
     def below(self, limit: int, count: int) -> Longs:
@@ -135,7 +135,7 @@ class Randomness:
         return np.asarray(found % limit, np.int64)
 
     def order(self, count: int) -> Longs:
-        """The numbers from 0 to before the count in random order."""
+        """Return the numbers from 0 to before the count in random order."""
         return np.argsort(self._words(count), kind="stable").astype(np.int64)
 
     def _words(self, count: int) -> npt.NDArray[np.int64]:
@@ -154,14 +154,16 @@ class Matchings:
     parts: int
 
     def chosen(self, randomness: Randomness) -> Ints:
-        """The original behind every tuple: those of one matching for every connected part, all equally likely."""
+        """Return the original behind every tuple: those of one matching for every connected part, all equally
+        likely.
+        """
         rows, k = self.original.shape
         which = randomness.below(k, self.parts)[self.part] if rows else np.zeros(0, np.int64)
         return self.original[np.arange(rows), which]
 
 
 def drawn_matchings(graph: Graph, randomness: Randomness) -> Matchings:
-    """A random way to divide a regular graph into k perfect matchings.
+    """Return a random way to divide a regular graph into k perfect matchings.
 
     >>> graph = Graph(np.array([[0, 1], [1, 2], [2, 0]], np.int32))
     >>> sorted(drawn_matchings(graph, Randomness()).original.T.tolist())
@@ -175,7 +177,7 @@ def drawn_matchings(graph: Graph, randomness: Randomness) -> Matchings:
 
 
 def drawn_originals(graph: Graph, randomness: Randomness) -> Ints:
-    """The original behind every published tuple, each of its k equally likely; a permutation of the rows.
+    """Return the original behind every published tuple, each of its k equally likely; a permutation of the rows.
 
     >>> graph = Graph(np.array([[0, 1], [1, 2], [2, 0]], np.int32))
     >>> drawn_originals(graph, Randomness(1)).tolist() in ([0, 1, 2], [1, 2, 0])
@@ -185,7 +187,7 @@ def drawn_originals(graph: Graph, randomness: Randomness) -> Ints:
 
 
 def _drawn_slots(edges: Ints, degree: int, randomness: Randomness) -> Ints:
-    """The edge of every tuple, of its first `degree`, that is in a random perfect matching."""
+    """Return the edge of every tuple, of its first `degree`, that is in a random perfect matching."""
     rows = len(edges)
     owner, slot = np.full(rows, -1, np.int32), np.full(rows, -1, np.int32)
     order = randomness.order(rows)

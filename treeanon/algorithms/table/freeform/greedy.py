@@ -45,7 +45,7 @@ def search(
     block: int = _BLOCK,
     seed: int | None = None,
 ) -> Freeform:
-    """A graph found greedily; no row is left out. `order` says how rows become blocks, `seed` is for tests.
+    """Return a graph found greedily; no row is left out. `order` says how rows become blocks, `seed` is for tests.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -61,7 +61,7 @@ def search(
 
 
 def solved(block: Block) -> Solved:
-    """The edges of a block's tuples."""
+    """Return the edges of a block's tuples."""
     edges, counts = block.begun(), np.zeros(3, np.int64)
     free = all_free(block.classes, block.prices.cells)
     greedy_rounds(block.prices, free, np.arange(len(block)), edges, counts)
@@ -69,7 +69,9 @@ def solved(block: Block) -> Solved:
 
 
 def dead_ends(counts: Longs) -> dict[str, Any]:
-    """What there is to tell of dead ends: how many there were, how far it was gone back, how many took a chain."""
+    """Return what there is to tell of dead ends: how many there were, how far it was gone back, how many took a
+    chain.
+    """
     return dict(zip(("dead_ends", "gone_back", "chains"), counts.tolist(), strict=True))
 
 
@@ -82,7 +84,7 @@ def search_sorted(
     block: int = _SORTED_BLOCK,
     seed: int | None = None,
 ) -> Freeform:
-    """A graph of cheap edges; no row is left out. `order` says how rows become blocks, `seed` is for tests."""
+    """Return a graph of cheap edges; no row is left out. `order` says how rows become blocks, `seed` is for tests."""
     return search_blocks(
         "freeform-sort", problem, solved_sorted, form=form, style=style, order=order, block=block, seed=seed
     )

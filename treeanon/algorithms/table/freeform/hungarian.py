@@ -29,7 +29,8 @@ def search(
     block: int = _BLOCK,
     seed: int | None = None,
 ) -> Freeform:
-    """A graph of k - 1 best assignments; no row is left out. `order` says how rows become blocks, `seed` is for tests.
+    """Return a graph of k - 1 best assignments; no row is left out. `order` says how rows become blocks, `seed` is for
+    tests.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -44,7 +45,7 @@ def search(
 
 
 def solved(block: Block) -> Solved:
-    """The edges of a block's tuples."""
+    """Return the edges of a block's tuples."""
     from scipy.optimize import linear_sum_assignment
 
     edges = block.begun()

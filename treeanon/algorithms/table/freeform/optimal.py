@@ -111,7 +111,7 @@ class Program:
         self._condition(terms, 0.0)
 
     def solved(self, seconds: float) -> tuple[Ints | None, float]:
-        """The best edges found in the time, if any, and what any edges cost at least."""
+        """Return the best edges found in the time, if any, and what any edges cost at least."""
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_array
 
@@ -136,7 +136,7 @@ class Program:
 
 
 def _column_of(prices: Prices, c: int) -> Prices:
-    """The prices of one column alone."""
+    """Return the prices of one column alone."""
     return prices._replace(
         values=np.ascontiguousarray(prices.values[:, c : c + 1]),
         kinds=prices.kinds[c : c + 1],
@@ -158,7 +158,8 @@ def search(
     seconds: float = _SECONDS,
     seed: int | None = None,
 ) -> Freeform:
-    """The graph with the least loss, or the best found in so many seconds; no row is left out. `seed` is for tests.
+    """Return the graph with the least loss, or the best found in so many seconds; no row is left out. `seed` is for
+    tests.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -187,7 +188,7 @@ def search(
 
 
 def solved(block: Block, seconds: float) -> Solved:
-    """The best edges found in the time, and how far from the least they may be."""
+    """Return the best edges found in the time, and how far from the least they may be."""
     known = [hungarian.solved(block)[0], greedy.solved(block)[0]]
     if block.k == 1 or not len(block):
         return known[0], {"gap": 0.0, "is_optimal": True}

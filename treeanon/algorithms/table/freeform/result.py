@@ -48,7 +48,9 @@ class Freeform:
         return f"<Freeform by {self.algorithm}: {len(self.graph):,} tuples, each covering {self.graph.k:,}>"
 
     def recoded(self, table: Table) -> tuple[Table, Longs]:
-        """The rows of the table as they are published, in its order; and their numbers in the table: all of them."""
+        """Return the rows of the table as they are published, in its order; and their numbers in the table: all of
+        them.
+        """
         rows = np.arange(len(table))
         if not len(table):
             return table, rows
@@ -64,7 +66,7 @@ class Freeform:
         return Table(tuple(columns), table.person, table.report), rows
 
     def as_of(self, rows: Longs) -> Freeform:
-        """The same in the numbers that the rows had before they came in another order: row r had rows[r].
+        """Return the same in the numbers that the rows had before they came in another order: row r had rows[r].
 
         >>> found = Freeform("mine", (), Graph(np.array([[0, 1], [1, 2], [2, 0]], np.int32)), np.array([1, 2, 0]))
         >>> before = found.as_of(np.array([1, 0, 2]))
@@ -82,7 +84,7 @@ class Freeform:
 
 
 def refuse_sensitive(algorithm: str, models: Iterable[Model]) -> None:
-    """UsageError if a model looks at sensitive values, which freeform releases cannot be made to satisfy."""
+    """Raise UsageError if a model looks at sensitive values, which freeform releases cannot be made to satisfy."""
     if any(model.sensitive is not None for model in models):
         raise UsageError(
             f"{algorithm} gives k-anonymity alone: whoever knows that the persons behind a row were chosen to"
@@ -91,7 +93,7 @@ def refuse_sensitive(algorithm: str, models: Iterable[Model]) -> None:
 
 
 def requested_freeform_k(algorithm: str, problem: Problem) -> int:
-    """The k that a problem asks for; an error if a freeform release cannot have it, or never of these rows.
+    """Return the k that a problem asks for; an error if a freeform release cannot have it, or never of these rows.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity

@@ -31,7 +31,7 @@ def search(
     grouped: bool = False,
     seed: int | None = None,
 ) -> Freeform:
-    """A ring of all rows, or one of each group; no row is left out. `seed` is for tests.
+    """Return a ring of all rows, or one of each group; no row is left out. `seed` is for tests.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -54,7 +54,7 @@ def search(
 
 
 def _cut(size: Longs) -> Longs:
-    """The sizes of all groups, where size[j] is that of the last group of the first j rows."""
+    """Return the sizes of all groups, where size[j] is that of the last group of the first j rows."""
     found, stop = [], len(size) - 1
     while stop > 0:
         found.append(int(size[stop]))

@@ -47,7 +47,7 @@ class ColumnCosts:
 
     @classmethod
     def of(cls, column: Column, form: Form, style: Style) -> ColumnCosts:
-        """The costs of what is published of a column in this style, in this form of NCP.
+        """Return the costs of what is published of a column in this style, in this form of NCP.
 
         They are the NCP of the release, but for ranges of a column of texts whose values are numbers: there the values
         themselves are counted, not all that are between.
@@ -70,7 +70,7 @@ class ColumnCosts:
         return cls(RANGES, ranks, places, none, none)
 
     def add(self, values: Ints, k: int, first: int, costs: Floats) -> None:
-        """Adds to costs[i, s - k], for all s from k to 2k - 1, what the s values from number first + i on cost."""
+        """Add to costs[i, s - k], for all s from k to 2k - 1, what the s values from number first + i on cost."""
         if self.kind == RANGES:
             add_range_costs(values, self.shares, self.mixed, k, first, costs)
         elif self.kind == NODES:
@@ -80,14 +80,14 @@ class ColumnCosts:
 
 
 def table_costs(table: Table, form: Form, style: Style) -> list[ColumnCosts]:
-    """The costs of all quasi columns."""
+    """Return the costs of all quasi columns."""
     if form not in ("taxonomy", "set"):
         raise UsageError("the form of NCP must be taxonomy or set")
     return [ColumnCosts.of(column, form, style) for column in table.quasi]
 
 
 def scales_of(columns: list[ColumnCosts]) -> tuple[Ints, Scales]:
-    """The values of all columns, a row each, and what they cost."""
+    """Return the values of all columns, a row each, and what they cost."""
     values = np.stack([column.values for column in columns], axis=1).astype(np.int32)
     starts: Longs = np.append(0, np.cumsum([len(column.shares) for column in columns])).astype(np.int64)
     kinds = np.array([column.kind for column in columns], np.int64)
@@ -105,7 +105,7 @@ GroupCosts = Callable[[int, int, int], Floats]
 
 
 def best_cuts(costs: GroupCosts, rows: int, k: int) -> tuple[float, Longs]:
-    """The least cost of a cut, and for every j the size of the last group of the best cut of the first j rows.
+    """Return the least cost of a cut, and for every j the size of the last group of the best cut of the first j rows.
 
     The cost of a group counts for each of its rows. There are k rows at least, or none.
     """
@@ -124,7 +124,7 @@ def best_cuts(costs: GroupCosts, rows: int, k: int) -> tuple[float, Longs]:
 
 
 def _few_ahead(task: Callable[[int], Floats], starts: range) -> Iterator[Floats]:
-    """What the task makes of each start, on all cores, as many at a time as there are: each takes much room."""
+    """Return what the task makes of each start, on all cores, as many at a time as there are: each takes much room."""
     jobs = os.cpu_count() or 1
     if len(starts) < 2:
         yield from map(task, starts)
@@ -135,7 +135,7 @@ def _few_ahead(task: Callable[[int], Floats], starts: range) -> Iterator[Floats]
 
 
 def ncp_costs(columns: list[ColumnCosts], rows: Longs) -> GroupCosts:
-    """The NCP of groups in this order of rows, added up over the columns."""
+    """Return the NCP of groups in this order of rows, added up over the columns."""
     held = [(np.ascontiguousarray(column.values[rows]), column.add) for column in columns]
 
     def costs(k: int, first: int, last: int) -> Floats:
@@ -148,7 +148,7 @@ def ncp_costs(columns: list[ColumnCosts], rows: Longs) -> GroupCosts:
 
 
 def extent_costs(places: Floats) -> GroupCosts:
-    """How far it is in the order from the first row of a group to its last."""
+    """Return how far it is in the order from the first row of a group to its last."""
 
     def costs(k: int, first: int, last: int) -> Floats:
         out = np.zeros((last - first, k))
@@ -159,7 +159,7 @@ def extent_costs(places: Floats) -> GroupCosts:
 
 
 def sampled_loss(columns: list[ColumnCosts], rows: Longs, k: int) -> float:
-    """What a row is expected to lose by the best cut of an order: the NCP of all columns.
+    """Return what a row is expected to lose by the best cut of an order: the NCP of all columns.
 
     Where there are many rows, short parts of the order are looked at: samples of rows would lie less close.
     """

@@ -47,7 +47,7 @@ class DualResult:
 
 
 def ipcsd(problem: Problem, primal: PrimalSearch, max_loss: float, *, form: Form = "taxonomy") -> DualResult:
-    """The largest k or ℓ whose release by `primal` has a GCP of at most `max_loss`, found by halves.
+    """Return the largest k or ℓ whose release by `primal` has a GCP of at most `max_loss`, found by halves.
 
     The problem has one model, whose k or ℓ is the least that will do. Where the loss does not grow with privacy all the
     way, which no heuristic promises, there may be larger ones. Privacy is doubled first, until too much is lost: most
@@ -84,7 +84,7 @@ def ipcsd(problem: Problem, primal: PrimalSearch, max_loss: float, *, form: Form
 
 
 def limits(problem: Problem, max_loss: float) -> tuple[int, int]:
-    """The least privacy asked for, and the most that the whole table can have."""
+    """Return the least privacy asked for, and the most that the whole table can have."""
     if not 0 <= max_loss <= 1:
         raise UsageError("the loss allowed is a GCP: from 0 to 1")
     if len(problem.models) != 1 or problem.models[0].raised(1) is None:
@@ -102,14 +102,14 @@ def limits(problem: Problem, max_loss: float) -> tuple[int, int]:
 
 
 def with_privacy(problem: Problem, privacy: int) -> Problem:
-    """The problem with another k or ℓ."""
+    """Return the problem with another k or ℓ."""
     model = problem.models[0].raised(privacy)
     assert model is not None
     return replace(problem, models=(model,))
 
 
 def release_loss(problem: Problem, found: Result, form: Form) -> float:
-    """The GCP of what was found, as measured on its release."""
+    """Return the GCP of what was found, as measured on its release."""
     released, rows = found.recoded(problem.table)
     return gcp(released, len(problem.table) - len(rows), form=form)
 
@@ -139,7 +139,8 @@ def search(
     form: Form = "taxonomy",
     style: Style = "auto",
 ) -> Partition:
-    """Groups with the largest k or ℓ that was found for a GCP of at most `max_loss`; the model asks for the least.
+    """Return groups with the largest k or ℓ that was found for a GCP of at most `max_loss`; the model asks for the
+    least.
 
     Of k-anonymity: by halves on optimal 1-D k-anonymity. Of ℓ-diversity: `heuristic` goes by halves over the linear
     one and then adjusts: swaps rows for as long as one more ℓ can be had. `optimal` is for small tables. `ipcsd` goes
@@ -176,7 +177,9 @@ def search(
 
 
 def _once(problem: Problem, form: Form, style: Style) -> Order:
-    """The best order for the least privacy asked for, which every try then takes: to choose costs more than to cut."""
+    """Return the best order for the least privacy asked for, which every try then takes: to choose costs more than to
+    cut.
+    """
     if asks_for_size(problem.models[0]):
         return ordered(problem.table, k=requested_k(problem, "1-D"), form=form, style=style).name
     least, column = wanted(problem)
@@ -184,7 +187,7 @@ def _once(problem: Problem, form: Form, style: Style) -> Order:
 
 
 def optimal(line: Line, least: int, max_loss: float) -> tuple[int, Ints, float]:
-    """The largest ℓ within the loss, its best groups in the order, and what they lose."""
+    """Return the largest ℓ within the loss, its best groups in the order, and what they lose."""
     levels = list(range(1, max(line.most, least) + 1))
     best = Optimal.of(line.costs, line.values, line.count, levels)
     privacy = largest(best, max_loss)
@@ -195,7 +198,9 @@ def optimal(line: Line, least: int, max_loss: float) -> tuple[int, Ints, float]:
 
 
 def adjusted(line: Line, least: int, max_loss: float) -> tuple[int, Ints, float]:
-    """The largest ℓ within the loss that the linear heuristic reaches with swaps, its groups, and what they lose."""
+    """Return the largest ℓ within the loss that the linear heuristic reaches with swaps, its groups, and what they
+    lose.
+    """
     tries: list[Callable[[int], tuple[Ints, float]]] = [
         partial(_tried, line, "heuristic", LOOK_BACK, 1),
         partial(_tried, line, "heuristic", _WINDOW, _ROUNDS),

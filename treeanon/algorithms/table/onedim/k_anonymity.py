@@ -34,7 +34,8 @@ def search(
     bits: int | None = None,
     centers: int | None = None,
 ) -> Partition:
-    """The best partition of an order of the rows; no row is left out. See `ordered` for what the options say of orders.
+    """Return the best partition of an order of the rows; no row is left out. See `ordered` for what the options say of
+    orders.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity

@@ -53,7 +53,7 @@ def search(
     look_back: int = LOOK_BACK,
     window: int = NEAR,
 ) -> Partition:
-    """Groups of ℓ to 2ℓ - 1 rows with different sensitive values; no row is left out.
+    """Return groups of ℓ to 2ℓ - 1 rows with different sensitive values; no row is left out.
 
     `heuristic` goes through the order once, with greedy and fall-back steps. `near` puts each group together from the
     next `window` rows. Both then swap rows of each group with rows of the `look_back` groups before it. `optimal` finds
@@ -82,7 +82,9 @@ def search(
 
 
 def wanted(problem: Problem) -> tuple[int, Column]:
-    """The ℓ that a problem asks for and the sensitive column; UsageError where that is not for these searches."""
+    """Return the ℓ that a problem asks for and the sensitive column; UsageError where that is not for these
+    searches.
+    """
     diverse = [model for model in problem.models if asks_for_share(model)]
     sizes = [model for model in problem.models if asks_for_size(model)]
     if not diverse or len(diverse) + len(sizes) < len(problem.models):
@@ -119,7 +121,7 @@ class Line:
         form: Form,
         style: Style,
     ) -> Line:
-        """The rows of a table in an order, one for groups of ℓ rows if it is of that kind."""
+        """Return the rows of a table in an order, one for groups of ℓ rows if it is of that kind."""
         rows = ordered(table, order, k=ell, form=form, style=style, columns=columns).rows
         known, values = np.unique(column.codes[rows], return_inverse=True)
         return cls(rows, values.astype(np.int32), len(known), Costs.of(table, rows, form, style))
@@ -130,7 +132,7 @@ class Line:
         return len(self.values) // int(np.bincount(self.values).max()) if len(self.values) else 0
 
     def require(self, ell: int) -> None:
-        """GuaranteeError where not even the whole table is ℓ-diverse."""
+        """Raise GuaranteeError where not even the whole table is ℓ-diverse."""
         if len(self.values) and ell > self.most:
             raise GuaranteeError(
                 f"one sensitive value has more than 1/{ell} of all rows, so no grouping can be {ell}-diverse; "
@@ -138,14 +140,14 @@ class Line:
             )
 
     def by_row(self, group: Ints) -> Longs:
-        """The group of every row, from that of every place."""
+        """Return the group of every row, from that of every place."""
         found = np.empty(len(group), np.int64)
         found[self.rows] = group
         return found
 
 
 def best_order(table: Table, column: Column, ell: int, form: Form, style: Style) -> Order:
-    """The order in which the greedy and fall-back steps lose least, tried on some of the rows."""
+    """Return the order in which the greedy and fall-back steps lose least, tried on some of the rows."""
     if len(table) > _SAMPLE:
         rows = np.sort(np.random.default_rng(1).choice(len(table), _SAMPLE, replace=False))
         table, column = table.take(rows), table.take(rows).column(column.name)
@@ -159,7 +161,7 @@ def best_order(table: Table, column: Column, ell: int, form: Form, style: Style)
 
 
 def grouped(line: Line, ell: int, method: str, window_back: int, window: int, rounds: int = 1) -> tuple[Ints, Counts]:
-    """The group of every place by one of the linear methods, and what is told of it."""
+    """Return the group of every place by one of the linear methods, and what is told of it."""
     if window_back < 0 or window < 1:
         raise UsageError("the numbers of groups and rows to look at must not be negative, and there must be a row")
     if method == "near":
@@ -173,7 +175,7 @@ def grouped(line: Line, ell: int, method: str, window_back: int, window: int, ro
 
 
 def swapped(line: Line, group: Ints, window: int, rounds: int) -> tuple[Ints, int]:
-    """The groups after rows were swapped between near ones while that lost less, and how often that was.
+    """Return the groups after rows were swapped between near ones while that lost less, and how often that was.
 
     Blocks of groups do not look into each other, so that all cores can work.
     """
@@ -197,7 +199,7 @@ def swapped(line: Line, group: Ints, window: int, rounds: int) -> tuple[Ints, in
 
 
 def best_of(line: Line, ell: int, method: str) -> tuple[Ints, Counts]:
-    """The group of every place in the optimum for the order."""
+    """Return the group of every place in the optimum for the order."""
     if method == "optimal":
         best = Optimal.of(line.costs, line.values, line.count, [ell])
     else:

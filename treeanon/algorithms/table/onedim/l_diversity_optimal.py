@@ -42,21 +42,21 @@ class Costs:
 
     @classmethod
     def of(cls, table: Table, rows: Longs, form: Form = "taxonomy", style: Style = "auto") -> Costs:
-        """The costs of groups of these rows, for a form of GCP and the style in which groups are published."""
+        """Return the costs of groups of these rows, for a form of GCP and the style in which groups are published."""
         columns = table_costs(table, form, style)
         values, scales = scales_of(columns)
         mixed = np.array([column.mixed for column in columns])
         return cls(values[rows], Prices(scales.kinds, scales.starts, scales.shares, scales.parent, scales.end, mixed))
 
     def gcp(self, group: Ints) -> float:
-        """The GCP of the groups published; `group` has that of every place, from 0 on."""
+        """Return the GCP of the groups published; `group` has that of every place, from 0 on."""
         offsets, members = listed(group)
         whole = partition_price(self.cells, offsets, members, self.prices)
         return float(whole / max(1, self.cells.size))
 
 
 def listed(group: Ints) -> tuple[Longs, Longs]:
-    """Where each group begins, and the places group by group, each in order."""
+    """Return where each group begins, and the places group by group, each in order."""
     members = np.argsort(group, kind="stable").astype(np.int64)
     return np.append(0, np.cumsum(np.bincount(group))).astype(np.int64), members
 
@@ -89,7 +89,7 @@ class Optimal:
 
     @classmethod
     def of(cls, costs: Costs, values: Ints, count: int, levels: list[int]) -> Optimal:
-        """The best for these levels; UsageError where that would take too long."""
+        """Return the best for these levels; UsageError where that would take too long."""
         sizes = np.bincount(values, minlength=count)
         states = prod(size + 1 for size in sizes.tolist())
         if count > _VALUES or states * len(levels) > _CELLS or states * 2**count > _WORK:
@@ -107,7 +107,7 @@ class Optimal:
         return cls(tuple(levels), gcp, values, masks, last)
 
     def groups(self, level: int) -> Ints:
-        """The group of every place in the best for a level."""
+        """Return the group of every place in the best for a level."""
         at = self.levels.index(level)
         count = int(self.values.max(initial=-1)) + 1
         starts, places = queues(self.values, count)
@@ -127,5 +127,5 @@ class Optimal:
 
 
 def largest(best: Optimal, max_loss: float) -> int:
-    """The most diverse level that loses no more than what is allowed; 0 where there is none."""
+    """Return the most diverse level that loses no more than what is allowed; 0 where there is none."""
     return max((level for level, loss in zip(best.levels, best.gcp, strict=True) if loss <= max_loss), default=0)

@@ -35,7 +35,7 @@ from treeanon.table import Table
 
 
 def adaptive_order(columns: list[ColumnCosts], k: int) -> Longs:
-    """The rows in an order made for groups of k rows.
+    """Return the rows in an order made for groups of k rows.
 
     All rows are one block at first. A block is split by one column, in the middle of its range or by the children of
     the lowest node that covers it: that with the most gain for a bit of the entropy of the parts, where the gain is how
@@ -53,7 +53,8 @@ def adaptive_order(columns: list[ColumnCosts], k: int) -> Longs:
 
 
 def lexicographic_order(points: Points, columns: Longs) -> tuple[Longs, Floats]:
-    """The rows sorted by these columns, the first of which counts most; and how far along the way each of them is.
+    """Return the rows sorted by these columns, the first of which counts most; and how far along the way each of them
+    is.
 
     A column need not begin anew where one before it has moved: it goes up or down, whichever begins nearer.
 
@@ -67,12 +68,12 @@ def lexicographic_order(points: Points, columns: Longs) -> tuple[Longs, Floats]:
 
 
 def walk(points: Points, rows: Longs) -> Floats:
-    """How far it is along the rows to each of them: the steps in all columns, each column being 1 long."""
+    """Return how far it is along the rows to each of them: the steps in all columns, each column being 1 long."""
     return walked(rows, points.points, points.scale)
 
 
 def few_values_first(points: Points) -> Longs:
-    """The columns, those with fewer distinct values first.
+    """Return the columns, those with fewer distinct values first.
 
     >>> few_values_first(Points(np.array([[0, 5], [1, 5]], np.int32), np.array([2, 9]))).tolist()
     [1, 0]
@@ -84,7 +85,7 @@ MOST_BITS = 31
 
 
 def hilbert_order(points: Points, bits: int | None = None) -> tuple[Longs, Floats]:
-    """The rows in the order of the curve, and how far along it each of them is, from 0 to 1.
+    """Return the rows in the order of the curve, and how far along it each of them is, from 0 to 1.
 
     The curve fills a cube of 2^bits cells a side, to which every column is scaled; unless told otherwise, it has a cell
     for every tuple. Rows of one cell are sorted by their values.
@@ -106,7 +107,7 @@ def hilbert_order(points: Points, bits: int | None = None) -> tuple[Longs, Float
 
 
 def curve_places(points: Points, bits: int) -> Words:
-    """The place of every row on the curve as words, the most significant first."""
+    """Return the place of every row on the curve as words, the most significant first."""
     words = np.zeros((len(points), -(-bits * len(points.sizes) // WORD)), np.uint64)
 
     def task(block: slice) -> None:
@@ -117,7 +118,7 @@ def curve_places(points: Points, bits: int) -> Words:
 
 
 def _shares(words: Words, length: int) -> Floats:
-    """Places as shares of the curve's length, as exactly as a float has it."""
+    """Return places as shares of the curve's length, as exactly as a float has it."""
     last = length - WORD * (words.shape[1] - 1)
     out = np.zeros(len(words))
     for w in range(words.shape[1]):
@@ -132,7 +133,7 @@ _SAMPLE, _ROUNDS, _SIDE = 20_000, 10, 1 << 10
 
 
 def idistance_order(points: Points, centers: int = CENTERS, seed: int = 0) -> tuple[Longs, Floats]:
-    """The rows in the order of iDistance, and where each of them is, from 0 to 1.
+    """Return the rows in the order of iDistance, and where each of them is, from 0 to 1.
 
     The centers are those of k-means on a sample of the rows, in the order of a Hilbert curve; every center has as much
     of the way as any other. `seed` draws the sample and the first centers.
@@ -164,7 +165,7 @@ def _nearest(points: Points, centers: Floats) -> tuple[Longs, Floats]:
 
 
 def _means(points: Points, wanted: int, seed: int) -> Floats:
-    """The centers of k-means on a sample; those that lose all their rows are dropped."""
+    """Return the centers of k-means on a sample; those that lose all their rows are dropped."""
     rng = np.random.default_rng(seed)
     chosen = rng.choice(len(points), min(_SAMPLE, len(points)), replace=False)
     sample = Points(points.points[chosen], points.sizes)
@@ -179,14 +180,14 @@ def _means(points: Points, wanted: int, seed: int) -> Floats:
 
 
 def _distinct(points: Points) -> Ints:
-    """The points without repetition, sorted."""
+    """Return the points without repetition, sorted."""
     found = points.points[sorted_rows(tuple_keys(points, np.arange(len(points.sizes))))]
     kept: Ints = found[np.append(True, (found[1:] != found[:-1]).any(axis=1))]
     return kept
 
 
 def _sorted_centers(centers: Floats) -> Floats:
-    """The centers in the order of a Hilbert curve."""
+    """Return the centers in the order of a Hilbert curve."""
     cells = np.clip(np.rint(centers * (_SIDE - 1)), 0, _SIDE - 1).astype(np.int32)
     sizes = np.full(centers.shape[1], _SIDE, np.int64)
     return centers[hilbert_order(Points(cells, sizes))[0]]
@@ -228,7 +229,7 @@ def ordered(
     bits: int | None = None,
     centers: int | None = None,
 ) -> Ordering:
-    """The rows in a one-dimensional order.
+    """Return the rows in a one-dimensional order.
 
     `hilbert`: along a Hilbert curve of 2^`bits` cells a side (unless given, a cell for every value). `idistance`: by
     the nearest of some `centers`, and the distance from it. `lexicographic`: by one column after the other, those with
@@ -274,7 +275,7 @@ def _adaptive(points: Points, costs: list[ColumnCosts], k: int) -> tuple[Longs, 
 def _best(
     makers: dict[str, Callable[[], tuple[Longs, Floats]]], costs: list[ColumnCosts], k: int
 ) -> tuple[Order, tuple[Longs, Floats]]:
-    """The order that loses least, and its name."""
+    """Return the order that loses least, and its name."""
     least = np.inf
     best: tuple[Order, tuple[Longs, Floats]] | None = None
     for name in _TRIED:
@@ -287,7 +288,7 @@ def _best(
 
 
 def _named(table: Table, columns: str | Sequence[str]) -> Longs:
-    """The quasi columns by number, those named first."""
+    """Return the quasi columns by number, those named first."""
     names = [column.name for column in table.quasi]
     given = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
     for name in given:

@@ -35,7 +35,7 @@ class Points:
 
     @classmethod
     def of(cls, table: Table) -> Points:
-        """The points of a table's rows."""
+        """Return the points of a table's rows."""
         found = [column_ranks(column) for column in table.quasi]
         points = np.empty((len(table), len(found)), np.int32)
         for c, (ranks, _size) in enumerate(found):
@@ -52,7 +52,7 @@ class Points:
 
 
 def column_ranks(column: Column) -> tuple[Ints, int]:
-    """The rank of every row's value, and how many ranks there are."""
+    """Return the rank of every row's value, and how many ranks there are."""
     codes = column.codes
     ranks = value_ranks(column.hierarchy)
     seen = np.unique(codes)
@@ -64,7 +64,7 @@ def column_ranks(column: Column) -> tuple[Ints, int]:
 
 
 def in_blocks(task: Callable[[slice], None], rows: int) -> None:
-    """Runs the task for all rows, block by block, on all cores: kernels hold no interpreter lock."""
+    """Run the task for all rows, block by block, on all cores: kernels hold no interpreter lock."""
     blocks = [slice(start, min(start + _BLOCK, rows)) for start in range(0, rows, _BLOCK)]
     if len(blocks) < 2:
         for block in blocks:
@@ -76,12 +76,12 @@ def in_blocks(task: Callable[[slice], None], rows: int) -> None:
 
 
 def sorted_rows(keys: list[npt.NDArray[np.generic]]) -> Longs:
-    """The rows sorted by the keys, the first of which counts most."""
+    """Return the rows sorted by the keys, the first of which counts most."""
     return np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
 
 
 def tuple_keys(points: Points, columns: Longs) -> list[npt.NDArray[np.generic]]:
-    """Keys by which rows sort lexicographically, as few as 64 bits each allow."""
+    """Return keys by which rows sort lexicographically, as few as 64 bits each allow."""
     keys: list[npt.NDArray[np.generic]] = []
     key, room = np.zeros(len(points), np.int64), 1
     for c in columns.tolist():

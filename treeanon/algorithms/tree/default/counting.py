@@ -38,19 +38,19 @@ class Counting(Protocol):
 
     @classmethod
     def build(cls, forest: Forest) -> Self:
-        """The engine over the records of a forest."""
+        """Return the engine over the records of a forest."""
 
     def project(self, mapping: Ints, withheld: Sequence[str] = ()) -> Self:
-        """The records with label x published as mapping[x], and without the classes that are withheld."""
+        """Return the records with label x published as mapping[x], and without the classes that are withheld."""
 
     def count(self, guarantee: Guarantee) -> dict[Pair, int] | None:
-        """Relations to be broken, with the records that hold each; none if the guarantee holds.
+        """Return relations to be broken, with the records that hold each; none if the guarantee holds.
 
         None if labels alone break it.
         """
 
     def move(self, pairs: Sequence[Pair]) -> Self:
-        """The records after disassociating pairs of labels, in order."""
+        """Return the records after disassociating pairs of labels, in order."""
 
 
 class LocalCounting:
@@ -61,25 +61,27 @@ class LocalCounting:
 
     @classmethod
     def build(cls, forest: Forest) -> LocalCounting:
-        """The engine over the records of a forest."""
+        """Return the engine over the records of a forest."""
         return cls(forest)
 
     def project(self, mapping: Ints, withheld: Sequence[str] = ()) -> LocalCounting:
-        """The records with label x published as mapping[x], and without the classes that are withheld."""
+        """Return the records with label x published as mapping[x], and without the classes that are withheld."""
         return LocalCounting(self.forest.without(withheld).relabel(mapping))
 
     def count(self, guarantee: Guarantee) -> dict[Pair, int] | None:
-        """Relations to be broken, with the records that hold each; None if labels alone break the guarantee."""
+        """Return relations to be broken, with the records that hold each; None if labels alone break the guarantee."""
         return rare_relations(self.forest, guarantee)
 
     def move(self, pairs: Sequence[Pair]) -> LocalCounting:
-        """The records after disassociating pairs of labels, in order."""
+        """Return the records after disassociating pairs of labels, in order."""
         upper, lower = np.array(pairs, np.int32).reshape(-1, 2).T
         return LocalCounting(self.forest.disassociate_labels(np.ascontiguousarray(upper), np.ascontiguousarray(lower)))
 
 
 def rare_relations(forest: Forest, guarantee: Guarantee) -> dict[Pair, int] | None:
-    """Relations (upper, lower) to be broken, with the records that hold each; None if no relation is to blame."""
+    """Return relations (upper, lower) to be broken, with the records that hold each; None if no relation is to
+    blame.
+    """
     if guarantee.n == 0 or guarantee.m < 2:
         return {}
     indexed = IndexedForest.as_is(forest, guarantee)
@@ -101,12 +103,14 @@ def rare_relations(forest: Forest, guarantee: Guarantee) -> dict[Pair, int] | No
 
 
 def _pair(x: int, y: int) -> Pair:
-    """The upper and the lower of two related labels: classes come after those they lie under, so labels do too."""
+    """Return the upper and the lower of two related labels: classes come after those they lie under, so labels do
+    too.
+    """
     return (int(x), int(y)) if x < y else (int(y), int(x))
 
 
 def _blamed(partition: PublishedLabels) -> dict[Pair, int] | None:
-    """Relations that together end all rare combinations, and the records that hold each."""
+    """Return relations that together end all rare combinations, and the records that hold each."""
     combinations: list[tuple[Pair, ...]] = []
     count = len(partition.node)
     for slot in range(count):
@@ -123,7 +127,8 @@ Records = TypeVar("Records", bound=Counting)
 
 
 def repair(records: Records, guarantee: Guarantee) -> tuple[list[Pair], Records] | None:
-    """The ordered pairs of labels to disassociate so that no relation singles anyone out, and the records after it.
+    """Return the ordered pairs of labels to disassociate so that no relation singles anyone out, and the records after
+    it.
 
     None if labels alone do.
     """

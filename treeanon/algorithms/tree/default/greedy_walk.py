@@ -60,11 +60,11 @@ class WalkResult:
     blame: Floats | None = None
 
     def withheld(self, forest: Forest) -> tuple[str, ...]:
-        """The classes of which nothing can be published, not even that a record has a value."""
+        """Return the classes of which nothing can be published, not even that a record has a value."""
         return tuple(forest.classes.names[forest.classes.class_of[root]] for root in sorted(self.refused_roots))
 
     def release(self, forest: Forest) -> Forest:
-        """The trees that are published, before relations that were ended are disassociated."""
+        """Return the trees that are published, before relations that were ended are disassociated."""
         return forest.without(self.withheld(forest)).relabel(self.published_as)
 
     @property
@@ -90,7 +90,7 @@ class Tree:
         self.roots = [x for x in range(labels) if indexed.above[x] < 0 and indexed.held[x]]
 
     def gain(self, label: int, general: int) -> float:
-        """What is won if the values under a label are published as it and not as the more general one."""
+        """Return what is won if the values under a label are published as it and not as the more general one."""
         return float(self.indexed.held[label] * (self.loss[general] - self.loss[label]))
 
 
@@ -114,7 +114,7 @@ class Walk:
         self.blame = np.zeros(len(tree.indexed)) if order.blame else None
 
     def run(self, start: list[int] | None = None) -> WalkResult:
-        """Where the walk was cheapest: at its end as a rule, as finer is seldom dearer.
+        """Return where the walk was cheapest: at its end as a rule, as finer is seldom dearer.
 
         It begins with the cut `start`, which must be safe, or with class roots.
         """
@@ -138,7 +138,7 @@ class Walk:
         return self._end()
 
     def _step(self) -> None:
-        """Notes what is published now, if it is the cheapest so far."""
+        """Note what is published now, if it is the cheapest so far."""
         self.steps += 1
         if self.cost is not None:
             cost = self.cost(self.partition)
@@ -185,7 +185,7 @@ class Walk:
         return any(self.partition.is_published[root : self.tree.indexed.end[root]])
 
     def _note(self, gain: float, label: int) -> None:
-        """Notes that a label was refused, and for which records."""
+        """Note that a label was refused, and for which records."""
         self.refused.append((gain, label))
         rare = self.partition.rare
         if self.blame is not None and rare is not None:
@@ -195,11 +195,11 @@ class Walk:
                 self.blame[records] += gain / len(records) ** 2
 
     def _urgency(self, label: int, gain: float) -> float:
-        """How early a label is tried; at once if there is nothing to win by it but what lies below."""
+        """Return how early a label is tried; at once if there is nothing to win by it but what lies below."""
         return gain * self.order.weights[self.tree.class_of[label]] * self.factors[label] if gain > 0 else math.inf
 
     def _split_down(self) -> None:
-        """Replaces labels by all of their children, the greatest gain first, until no label can be."""
+        """Replace labels by all of their children, the greatest gain first, until no label can be."""
         tree = self.tree
         waiting: list[tuple[float, int, float]] = []
 
@@ -223,7 +223,7 @@ class Walk:
                 self._note(gain, label)
 
     def _let_out_down(self) -> None:
-        """Publishes labels beside what is published, the greatest gain first; those below a label come after it."""
+        """Publish labels beside what is published, the greatest gain first; those below a label come after it."""
         tree, partition = self.tree, self.partition
         waiting: list[tuple[float, int, float]] = []
 
@@ -254,7 +254,7 @@ class Walk:
             self._try_again(refused + failed)
 
     def _try_again(self, failed: list[int]) -> None:
-        """Publishes what was refused, until none of it can be."""
+        """Publish what was refused, until none of it can be."""
         partition, end = self.partition, self.tree.indexed.end
         tried: list[int] = []
         while len(failed) != len(tried) and self.steps < self.most_steps:
@@ -268,11 +268,11 @@ class Walk:
 
 
 def random_weights(rng: np.random.Generator, own: Floats) -> tuple[float, ...]:
-    """Class weights drawn over one to four decades, times the user's own."""
+    """Return class weights drawn over one to four decades, times the user's own."""
     wide = rng.choice([0.5, 1, 2])
     return tuple((own * 10 ** rng.uniform(-wide, wide, len(own))).tolist())
 
 
 def near_weights(rng: np.random.Generator, weights: tuple[float, ...]) -> tuple[float, ...]:
-    """Class weights in the neighborhood of given ones."""
+    """Return class weights in the neighborhood of given ones."""
     return tuple((np.array(weights) * 10 ** rng.normal(0, 0.5, len(weights))).tolist())

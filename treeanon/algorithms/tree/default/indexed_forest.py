@@ -31,12 +31,12 @@ class IndexedForest:
 
     @classmethod
     def of(cls, forest: Forest, guarantee: Guarantee) -> IndexedForest:
-        """The index of a forest; nodes of classes that an attacker is not taken to know are passed over."""
+        """Return the index of a forest; nodes of classes that an attacker is not taken to know are passed over."""
         return cls._of(forest, guarantee, generalize=True)
 
     @classmethod
     def as_is(cls, forest: Forest, guarantee: Guarantee) -> IndexedForest:
-        """The index of a forest whose labels are taken as they are, with nothing above or below them."""
+        """Return the index of a forest whose labels are taken as they are, with nothing above or below them."""
         return cls._of(forest, guarantee, generalize=False)
 
     @classmethod
@@ -55,13 +55,13 @@ class IndexedForest:
         return len(self.offsets) - 1
 
     def records_of(self, label: int, marks: Words) -> Ints:
-        """The records that hold a label or something below it, ascending."""
+        """Return the records that hold a label or something below it, ascending."""
         nodes = self.order[self.starts[label] : self.starts[self.end[label]]]
         return distinct_records(self.record[nodes], marks)
 
 
 def label_tree(forest: Forest) -> tuple[Ints, Ints]:
-    """For every label its parent in the hierarchy (-1: a class root, or `*`) and the end of its subtree."""
+    """Return for every label its parent in the hierarchy (-1: a class root, or `*`) and the end of its subtree."""
     above, end = np.full(len(forest.classes), -1, np.int32), np.arange(1, len(forest.classes) + 1, dtype=np.int32)
     for first, hierarchy in zip(forest.classes.first, forest.classes.hierarchies, strict=False):
         codes = slice(first, first + len(hierarchy))

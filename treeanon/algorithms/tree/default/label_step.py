@@ -35,7 +35,7 @@ class Step:
     relations: list[np.ndarray] = field(default_factory=list)
 
     def try_out(self, *, checked: bool = True) -> bool:
-        """Publishes the label if that is safe, or in any case if it is not to be checked."""
+        """Publish the label if that is safe, or in any case if it is not to be checked."""
         p, indexed = self.partition, self.partition.indexed
         self.stop = self.label + 1 if self.only_own else int(indexed.end[self.label])
         if checked and not self.only_own and p.conflicts(self.label, relations=not self.price):
@@ -101,7 +101,7 @@ class Step:
         return counts
 
     def _pass_over_ended(self, counts: np.ndarray) -> None:
-        """Takes relations that were ended for the more general label as ended for the new one."""
+        """Take relations that were ended for the more general label as ended for the new one."""
         ended = (counts[1] > 0) & (self.partition.related[self.rest, : counts.shape[1]] == 0)
         counts[1, ended] = counts[3, ended] = 0
         if self.partition.deep and self.partition.n:
@@ -116,7 +116,7 @@ class Step:
         return indexed.records_of(self.label, self.partition.state.marks)
 
     def _facts_suffice(self) -> bool:
-        """Whether all published labels that the new one meets are plain hierarchy nodes."""
+        """Return whether all published labels that the new one meets are plain hierarchy nodes."""
         p = self.partition
         if p.pair_supports is None:
             return False
@@ -136,7 +136,7 @@ class Step:
         return counts
 
     def _rare_pairs(self, counts: np.ndarray, lost: int) -> list[tuple[int, int, int]] | None:
-        """Relations that would be rare (slots, records); None if labels would be, alone or two of them."""
+        """Return relations that would be rare (slots, records); None if labels would be, alone or two of them."""
         p, k, part, rest = self.partition, self.partition.k, self.part, self.rest
         left = int(p.held[rest]) - lost if rest >= 0 else 0
         if 0 < left < k:
@@ -165,7 +165,7 @@ class Step:
         return found
 
     def _enter(self, counts: np.ndarray, lost: int, size: int) -> None:
-        """Enters the new counts into the tables."""
+        """Enter the new counts into the tables."""
         p, part, rest = self.partition, self.part, self.rest
         slots = counts.shape[1]
         self.counts = counts
@@ -186,7 +186,7 @@ class Step:
             p.related[:slots, rest] = p.related[rest, :slots]
 
     def _fill(self, records: Ints | None, counts: np.ndarray) -> None:
-        """Makes the record sets of the new label, and lessens those of what it came from."""
+        """Make the record sets of the new label, and lessens those of what it came from."""
         p, part, rest = self.partition, self.part, self.rest
         slots = counts.shape[1]
         pair_supports = p.pair_supports
@@ -248,7 +248,7 @@ class Step:
         return self._no_rare_set(self.rest, touched)
 
     def _no_rare_set(self, slot: int, counts: Ints) -> bool:
-        """Whether a slot is in no rare combination, once relations that cost less than the price are ended."""
+        """Return whether a slot is in no rare combination, once relations that cost less than the price are ended."""
         p = self.partition
         others = np.flatnonzero(counts).astype(np.int32)
         while found := p.rare_sets(slot, others, 1 if not self.price else _MANY):
@@ -269,7 +269,7 @@ class Step:
         return False
 
     def undo(self) -> None:
-        """Takes back a step that was entered."""
+        """Take back a step that was entered."""
         p, rest = self.partition, self.rest
         for a, b, count, relation in self.ended:
             p.related[a, b] = p.related[b, a] = count

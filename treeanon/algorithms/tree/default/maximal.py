@@ -72,7 +72,7 @@ def search(
     progress: Progress | None = None,
     start: Solution | None = None,
 ) -> Result:
-    """The best release found. It is the same for the same seed (0 if there is none), however many cores look.
+    """Return the best release found. It is the same for the same seed (0 if there is none), however many cores look.
 
     `start` is a solution to be carried on from: its cut is made finer until nothing can be added. `max_suppressed`
     persons at most are left out, if that saves more than it costs.
@@ -126,7 +126,7 @@ class _Run:
         self._index(forest)
 
     def _index(self, forest: Forest) -> None:
-        """Counts what does not depend on a walk, in these trees: those of the input, with nodes moved or not."""
+        """Count what does not depend on a walk, in these trees: those of the input, with nodes moved or not."""
         self.indexed = indexed = IndexedForest.of(forest, self.guarantee)
         strict = ExtendedCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
         deep = self.guarantee.m > 2 or strict is not None
@@ -142,12 +142,14 @@ class _Run:
             self._workshops.put(WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread))
 
     def _times(self, usual: int) -> int:
-        """The number of walks of a kind: by the effort, and more where the data are small, as they cost little."""
+        """Return the number of walks of a kind: by the effort, and more where the data are small, as they cost
+        little.
+        """
         small = min(4.0, max(1.0, _USUAL_NODES / max(self.forest.nodes, 1)))
         return max(1, round(usual * self.effort.factor * small))
 
     def _planned(self) -> int | None:
-        """How many walks there will be, as far as is known."""
+        """Return how many walks there will be, as far as is known."""
         if self.effort.seconds is not None:
             return None
         finer = 3 * self._finer + 1 if self.sibling else 0
@@ -169,7 +171,7 @@ class _Run:
         return self.forest.nodes * min(1.0, 1 / self.effort.factor) > _MANY_NODES
 
     def best(self) -> Draft:
-        """The best release of all walks."""
+        """Return the best release of all walks."""
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
         if self.guarantee.m == 1 and not strictly(self.guarantee):
@@ -210,7 +212,7 @@ class _Run:
     def _refinements(
         self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, WalkResult]]
     ) -> Iterator[list[Order]]:
-        """Batches of further walks: from the best so far on, value by value, and near the best weights."""
+        """Return batches of further walks: from the best so far on, value by value, and near the best weights."""
         count, near = self._finer, self._times(_NEAR)
         while True:
             orders = [walked.order for walked in _different(tried)[:count]]
@@ -230,7 +232,7 @@ class _Run:
                 return
 
     def walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, WalkResult]]:
-        """Where walks by these orders end, and what that costs."""
+        """Return where walks by these orders end, and what that costs."""
 
         def one(order: Order) -> tuple[float, WalkResult]:
             state = self._workshops.get()
@@ -251,7 +253,9 @@ class _Run:
         return ended
 
     def _dearer(self, tried: list[tuple[float, WalkResult]]) -> list[Order]:
-        """Orders that end relations for labels that the best walks were refused, if they judge that to be worth it."""
+        """Return orders that end relations for labels that the best walks were refused, if they judge that to be worth
+        it.
+        """
         if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
             return []
         most, count = self._finer, self._times(_DEAR)
@@ -265,7 +269,9 @@ class _Run:
         return orders
 
     def _released(self, walked: WalkResult, given: Sequence[LabelPair] = ()) -> Draft | None:
-        """The release of a walk, `given` pairs disassociated and more where relations are rare; None if labels are."""
+        """Return the release of a walk, `given` pairs disassociated and more where relations are rare; None if labels
+        are.
+        """
         if 0 in walked.refused_roots:
             return self._all_one()
         records = LocalCounting.build(self.forest).project(walked.published_as, walked.withheld(self.forest))
@@ -283,7 +289,7 @@ class _Run:
         return Draft(self.goal.of_release(forest), walked, forest, (*given, *more))
 
     def untouched(self) -> Draft:
-        """The release of everything as it is, for whom nobody need be hidden (k = 1)."""
+        """Return the release of everything as it is, for whom nobody need be hidden (k = 1)."""
         classes = self.forest.classes
         names = [classes.names[i] for i in roles_of(self.forest, self.guarantee).known]
         leaves = {name: classes.hierarchies[classes.index(name)].leaf_nodes.tolist() for name in names}
@@ -291,14 +297,14 @@ class _Run:
         return Draft(self.goal.of_release(self.forest), None, self.forest, given=cut)
 
     def _all_one(self) -> Draft:
-        """The release that says of every person no more than that there is something: the cut {*}."""
+        """Return the release that says of every person no more than that there is something: the cut {*}."""
         forest = self.forest.project(STAR)
         if 0 < forest.nodes < self.guarantee.k:
             raise GuaranteeError(f"only {forest.nodes} records have any value, fewer than k = {self.guarantee.k}")
         return Draft(self.goal.of_release(forest), None, forest, given={STAR: (STAR,)})
 
     def carry_on(self, start: Solution) -> Draft:
-        """The best release that refines the cut of a solution; what it disassociates stays so."""
+        """Return the best release that refines the cut of a solution; what it disassociates stays so."""
         if start.cut is None:
             raise UsageError("a local recoding has no cut to be carried on from")
         if STAR in start.cut:
@@ -324,7 +330,7 @@ class _Run:
 
 
 def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
-    """Pairs of labels of a cut, in the labels of a finer one."""
+    """Return pairs of labels of a cut, in the labels of a finer one."""
     classes = forest.classes
     parts: dict[int, set[int]] = {}
     for label in np.unique(forest.label).tolist():
@@ -338,7 +344,7 @@ def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[Label
 
 
 def _different(tried: list[tuple[float, WalkResult]]) -> list[WalkResult]:
-    """The walks that ended in different places, the cheapest first."""
+    """Return the walks that ended in different places, the cheapest first."""
     seen: dict[tuple[int, ...], WalkResult] = {}
     for _, walked in sorted(tried, key=lambda item: item[0]):
         seen.setdefault(walked.cut, walked)
@@ -346,14 +352,16 @@ def _different(tried: list[tuple[float, WalkResult]]) -> list[WalkResult]:
 
 
 def _deserves_more(run: _Run) -> bool:
-    """Whether the published GCS has a look too: always for its own measures and recoding, else if that is quick."""
+    """Return whether the published GCS has a look too: always for its own measures and recoding, else if that is
+    quick.
+    """
     if strictly(run.guarantee) or len(run.forest.classes) > _MOST_TREE_LABELS:
         return False
     return run.goal.name != "loss" or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
 
 
 def _or_as_published(run: _Run, best: Draft) -> Draft:
-    """The best release, or what the published GCS finds, carried on, where that costs less.
+    """Return the best release, or what the published GCS finds, carried on, where that costs less.
 
     Finer is not always less by path distances: a level of an unbalanced hierarchy may hold fewer nodes than the one
     above it, so that walks to maximal cuts can end above a coarser one. And few records leave few cuts, of which that
@@ -377,7 +385,7 @@ def _or_as_published(run: _Run, best: Draft) -> Draft:
 
 
 def _without_outliers(run: _Run, best: Draft, most: int) -> Draft:
-    """The best release with at most so many persons left out; the given one where that does not pay."""
+    """Return the best release with at most so many persons left out; the given one where that does not pay."""
     order = Order(tuple(run.goal.weights.tolist())) if best.walked is None else best.walked.order
     [(_, walked)] = run.walk_all([replace(order, let_out=run.sibling, price=0.0, again=False, blame=True)])
     score = np.zeros(len(run.forest)) if walked.blame is None else walked.blame
@@ -398,6 +406,6 @@ def _without_outliers(run: _Run, best: Draft, most: int) -> Draft:
 
 
 def _worst(score: Floats, most: int) -> Longs:
-    """The records with the highest scores above 0, at most so many."""
+    """Return the records with the highest scores above 0, at most so many."""
     chosen = np.argsort(-score, kind="stable")[:most]
     return chosen[score[chosen] > 0]

@@ -67,7 +67,7 @@ class Objective:
         return (part / whole if whole else 1.0) + self._relations_lost(partition.relations_total)
 
     def of_walk(self, walked: WalkResult) -> float:
-        """The cost of publishing what a walk ended with; relations that it ended are taken for lost."""
+        """Return the cost of publishing what a walk ended with; relations that it ended are taken for lost."""
         if self.name != "loss" or self._inner:
             return self.of_release(walked.release(self.before))
         lost = self._held * self._known * (walked.mapping < 0)
@@ -77,7 +77,7 @@ class Objective:
         return (part / whole if whole else 0.0) + self._relations_lost(walked.relations)
 
     def of_release(self, after: Forest, kept: Longs | None = None) -> float:
-        """The cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""
+        """Return the cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""
         if self.name == "loss":
             values = value_loss(self.before, after, kept, weights=self.by_name).total
             return values + 1 - relations_kept(self.before, after, kept, counted=self.related).total
@@ -86,7 +86,9 @@ class Objective:
         return measure(after) * share + (1 - share)
 
     def relations_per_gain(self, walked: WalkResult) -> float:
-        """How many relations of records cost as much as one unit of a walk's gain (records times loss) is worth."""
+        """Return how many relations of records cost as much as one unit of a walk's gain (records times loss) is
+        worth.
+        """
         return self.relations / max(float(self._label_weight @ walked.supports), 1.0)
 
     def _relations_lost(self, relations: int) -> float:
@@ -115,7 +117,7 @@ class Draft:
     given: Mapping[str, tuple[str, ...]] | None = None
 
     def solution(self, guarantee: Guarantee, options: Mapping[str, Any], persons: int) -> Solution:
-        """The recipe of the release."""
+        """Return the recipe of the release."""
         suppressed = 0 if self.kept is None else persons - len(self.kept)
         if self.walked is None:
             return Solution(guarantee, "maximal", self.given, self.disassociated, (), suppressed, options)
@@ -140,7 +142,7 @@ class Effort:
 
     @classmethod
     def of(cls, text: str | float) -> Effort:
-        """The effort that a number ("2") or a time ("30s") means.
+        """Return the effort that a number ("2") or a time ("30s") means.
 
         >>> Effort.of("2"), Effort.of("30s")
         (Effort(factor=2.0, seconds=None), Effort(factor=1.0, seconds=30.0))

@@ -63,7 +63,7 @@ class PairSupports:
         records: int,
         jobs: int,
     ) -> None:
-        """Makes the record sets of labels and of relations that can be published, as long as they fit in memory."""
+        """Make the record sets of labels and of relations that can be published, as long as they fit in memory."""
         wanted = np.triu(self.related * ~self.conflict).astype(np.int64)
         np.fill_diagonal(wanted, self.shared.diagonal())
         if LastingSets.bytes_for(records, wanted[wanted > 0]) > MOST_BYTES:
@@ -81,11 +81,13 @@ class PairSupports:
 
     @staticmethod
     def fit(indexed: IndexedForest, guarantee: Guarantee) -> bool:
-        """Whether tables of all pairs of frequent labels are worth their memory."""
+        """Return whether tables of all pairs of frequent labels are worth their memory."""
         return guarantee.m > 1 and int((indexed.held >= guarantee.k).sum()) <= MOST_LABELS
 
     def record_set(self, a: int, b: int) -> int:
-        """The number of the records where nodes a and b stand in a relation (a = b: that hold a); -1 if not made."""
+        """Return the number of the records where nodes a and b stand in a relation (a = b: that hold a); -1 if not
+        made.
+        """
         if not len(self.set_of):
             return -1
         return int(self.set_of[self.number[a], self.number[b]])
@@ -103,7 +105,7 @@ class Rare:
 
 
 def blamed(related: Table, combinations: list[tuple[tuple[int, int], ...]]) -> list[tuple[int, int]] | None:
-    """Relations of slots that together end all rare combinations; None if one has no relation.
+    """Return relations of slots that together end all rare combinations; None if one has no relation.
 
     The relation that ends most of them per record that holds it comes first.
     """

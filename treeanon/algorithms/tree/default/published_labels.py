@@ -53,7 +53,7 @@ class PublishedLabels:
         return self.price > 0
 
     def close(self) -> None:
-        """Gives back the record sets; nothing else may be asked of it afterwards."""
+        """Give back the record sets; nothing else may be asked of it afterwards."""
         for slot, node in enumerate(self.node):
             if node >= 0:
                 self.forget(slot)
@@ -64,16 +64,16 @@ class PublishedLabels:
         return self.m > 2 or self.strict is not None
 
     def published(self) -> list[int]:
-        """The labels that are published."""
+        """Return the labels that are published."""
         return [node for node in self.node if node >= 0]
 
     def mapping(self) -> Ints:
-        """For every label the label it is published as; -1 where nothing is."""
+        """Return for every label the label it is published as; -1 where nothing is."""
         node = np.array([*self.node, -1], np.int32)
         return node[self.slot]
 
     def published_supports(self) -> Longs:
-        """For every label the records that publish it."""
+        """Return for every label the records that publish it."""
         out = np.zeros(len(self.slot), np.int64)
         for slot, node in enumerate(self.node):
             if node >= 0:
@@ -81,13 +81,13 @@ class PublishedLabels:
         return out
 
     def labels_held(self) -> tuple[Longs, Longs]:
-        """The published labels, and how many records publish each."""
+        """Return the published labels, and how many records publish each."""
         nodes = np.array(self.node, np.int64)
         there = nodes >= 0
         return nodes[there], self.held[: len(nodes)][there]
 
     def let_out(self, label: int, price: int = 0) -> bool:
-        """Whether `label` can be published beside what is; if so it is from now on.
+        """Return whether `label` can be published beside what is; if so it is from now on.
 
         Nothing below it may be published yet. What is left of the label that its values were published as must be
         safe too. Relations that stand in the way may be ended, if no more than `price` records hold one; then the
@@ -104,15 +104,15 @@ class PublishedLabels:
         return True
 
     def place(self, label: int) -> None:
-        """Publishes a label of which nothing above or below is published, safe or not."""
+        """Publish a label of which nothing above or below is published, safe or not."""
         Step(self, label, -1).try_out(checked=False)
 
     def place_own(self, label: int) -> None:
-        """Publishes the values that are just this label, whatever is published below it."""
+        """Publish the values that are just this label, whatever is published below it."""
         Step(self, label, -1, only_own=True).try_out(checked=False)
 
     def split(self, label: int, children: list[int]) -> bool:
-        """Whether a published label can be replaced by these children (that hold values); if so it is.
+        """Return whether a published label can be replaced by these children (that hold values); if so it is.
 
         Values of the label itself, if there are any, stay published as it.
         """
@@ -154,7 +154,9 @@ class PublishedLabels:
         self.node[slot] = -1
 
     def rare_sets(self, slot: int, others: Ints, most: int = 1) -> list[Rare]:
-        """Combinations of 3 to m labels that too few records hold, at most so many: a slot and some of the others."""
+        """Return combinations of 3 to m labels that too few records hold, at most so many: a slot and some of the
+        others.
+        """
         others = others[np.argsort(self.shared[slot, others], kind="stable")]
         sets, out = self.sets, np.zeros(most * (2 + self.m + 2 * self.n), np.int32)
         count = rare_with(
@@ -176,7 +178,9 @@ class PublishedLabels:
         return found
 
     def holders(self, rare: Rare, label: int) -> Ints:
-        """The records that held the labels of a rare combination when `label` was refused (their relations aside)."""
+        """Return the records that held the labels of a rare combination when `label` was refused (their relations
+        aside).
+        """
         indexed = self.indexed
         under = np.arange(len(self.slot))
         own = (under >= label) & (under < indexed.end[label])
@@ -191,7 +195,7 @@ class PublishedLabels:
     # --- slots ---------------------------------------------------------------------------------------------------
 
     def new_slot(self, label: int) -> int:
-        """A slot for a label that is published now."""
+        """Return a slot for a label that is published now."""
         if self._free:
             slot = self._free.pop()
             self.node[slot] = label
@@ -209,7 +213,9 @@ class PublishedLabels:
             self.there[self.pair_supports.number[label]] = True
 
     def conflicts(self, label: int, *, relations: bool) -> bool:
-        """Whether supports of pairs alone rule the label out beside what is published; relations may be passed over."""
+        """Return whether supports of pairs alone rule the label out beside what is published; relations may be passed
+        over.
+        """
         if self.pair_supports is None:
             return False
         conflict = self.pair_supports.conflict if relations else self.pair_supports.label_conflict
@@ -228,11 +234,11 @@ class PublishedLabels:
         return True
 
     def slot_of(self, node: int) -> int:
-        """The slot of a published node."""
+        """Return the slot of a published node."""
         return self.node.index(node)
 
     def forget(self, slot: int) -> None:
-        """Gives a slot up, and all that is known of it."""
+        """Give a slot up, and all that is known of it."""
         if self.node[slot] >= 0:
             self._hide(slot)
         self._free.append(slot)

@@ -16,7 +16,7 @@ _OWN_LISTS = 8
 
 
 def is_dense(sizes: Longs, records: int) -> Flags:
-    """Whether sets of these sizes are held as bitmaps."""
+    """Return whether sets of these sizes are held as bitmaps."""
     return sizes * _DENSE_FROM >= records
 
 
@@ -37,7 +37,7 @@ class LastingSets:
 
     @staticmethod
     def bytes_for(records: int, sizes: Longs) -> int:
-        """The memory that sets of these sizes take."""
+        """Return the memory that sets of these sizes take."""
         return int(np.where(is_dense(sizes, records), (records + 7) // 8, 4 * sizes).sum())
 
 
@@ -68,7 +68,7 @@ class RecordSets:
         self._free_numbers = list(range(count - 1, lasting.count - 1, -1))
 
     def new(self, size: int) -> int:
-        """The number of a new set with room for `size` records: all zeros if dense, not yet filled if sparse."""
+        """Return the number of a new set with room for `size` records: all zeros if dense, not yet filled if sparse."""
         if not self._free_numbers:
             count = len(self.kind)
             self._free_numbers = list(range(2 * count - 1, count - 1, -1))
@@ -84,7 +84,7 @@ class RecordSets:
         return number
 
     def add(self, records: Ints) -> int:
-        """The number of a new set of these ascending records."""
+        """Return the number of a new set of these ascending records."""
         number = self.new(len(records))
         at = int(self.at[number])
         if self.kind[number] == DENSE:
@@ -94,7 +94,7 @@ class RecordSets:
         return number
 
     def drop(self, number: int) -> None:
-        """Gives a set up, unless it is a lasting one."""
+        """Give a set up, unless it is a lasting one."""
         if number < self.lasting:
             return
         if self.kind[number] == DENSE:
@@ -103,7 +103,9 @@ class RecordSets:
         self._free_numbers.append(number)
 
     def lessen(self, number: int, gone: Ints) -> int:
-        """The number of the set without the ascending `gone`: itself if dense and not lasting, else a new one."""
+        """Return the number of the set without the ascending `gone`: itself if dense and not lasting, else a new
+        one.
+        """
         size = int(self.size[number])
         if self.kind[number] == DENSE:
             smaller = number
@@ -118,7 +120,7 @@ class RecordSets:
         return smaller
 
     def restore(self, number: int, smaller: int, gone: Ints) -> None:
-        """Takes `lessen` back."""
+        """Take `lessen` back."""
         if number == smaller:
             change_bits(self.rows, int(self.at[number]), gone, True)
             self.size[number] += len(gone)
@@ -146,7 +148,7 @@ class RecordSets:
         return start
 
     def _tidy(self, size: int) -> None:
-        """Makes room at the end of the lists: closes gaps, and moves to a larger array of its own if need be."""
+        """Make room at the end of the lists: closes gaps, and moves to a larger array of its own if need be."""
         live = np.flatnonzero((self.kind == SPARSE) & (self.at >= self._first)).tolist()
         live.sort(key=lambda number: int(self.at[number]))
         needed = int(self.size[live].sum()) + size

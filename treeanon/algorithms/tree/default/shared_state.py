@@ -21,7 +21,7 @@ class GuaranteeCheck(Protocol):
     """A check beyond supports: joint attackers, l-diversity, negative knowledge."""
 
     def safe(self, partition: PublishedLabels, part: int, rest: int) -> bool:
-        """Whether all combinations that hold slot `part`, or `rest` (-1: none), are as they must be."""
+        """Return whether all combinations that hold slot `part`, or `rest` (-1: none), are as they must be."""
 
 
 RefusedSet = tuple[tuple[int, ...], bool]
@@ -41,7 +41,7 @@ class RefusedSets:
         self._all: set[RefusedSet] = set()
 
     def add(self, refused_sets: Iterable[RefusedSet]) -> None:
-        """Takes in what walks have learned."""
+        """Take in what walks have learned."""
         new = sorted(set(refused_sets) - self._all)
         self._all.update(new)
         for lesson in new:

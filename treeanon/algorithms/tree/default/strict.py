@@ -18,7 +18,7 @@ from treeanon.privacy.guarantee import roles_of
 
 
 def needed(guarantee: Guarantee) -> bool:
-    """Whether a guarantee asks for more than supports.
+    """Return whether a guarantee asks for more than supports.
 
     The same nodes can witness two relations or not from three labels on.
 
@@ -51,7 +51,7 @@ class ExtendedCheck:
         self.values = sensitive_values(forest, roles.sensitive if guarantee.l > 1 else ())
 
     def safe(self, partition: PublishedLabels, part: int, rest: int) -> bool:
-        """Whether all combinations that hold slot `part`, or `rest` (-1: none), are as they must be.
+        """Return whether all combinations that hold slot `part`, or `rest` (-1: none), are as they must be.
 
         For a joint attacker also those that hold neither: labels below the new one may have been one node until now.
         """
@@ -81,7 +81,7 @@ class ExtendedCheck:
         )  # fmt: skip
 
     def _parted(self, p: PublishedLabels, part: int, rest: int) -> Table:
-        """Slots y, c, d: in some record one node y was above c and d until the step."""
+        """Return slots y, c, d: in some record one node y was above c and d until the step."""
         slots, number = len(p.node), int(p.label_set[part])
         records = np.empty(p.sets.size[number], np.int32)
         members(_sets(p), number, True, p.sets.records, records)
@@ -94,7 +94,9 @@ def _sets(p: PublishedLabels) -> Sets:
 
 
 def sensitive_values(forest: Forest, classes: tuple[int, ...]) -> Values:
-    """The distinct values of sensitive classes by record: where each record's start, their numbers and classes."""
+    """Return the distinct values of sensitive classes by record: where each record's start, their numbers and
+    classes.
+    """
     class_of = forest.classes.class_of
     wanted = np.flatnonzero(np.isin(class_of[forest.label], classes)) if classes else np.empty(0, np.int64)
     record = np.searchsorted(forest.offsets, wanted, side="right") - 1

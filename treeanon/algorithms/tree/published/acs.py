@@ -22,7 +22,7 @@ def search(
     scope: Scope = "class",
     progress: Progress | None = None,
 ) -> Result:
-    """The cut with the least RPDa of all that pass, with the disassociations that FixStructure makes for it.
+    """Return the cut with the least RPDa of all that pass, with the disassociations that FixStructure makes for it.
 
     The number of cuts grows exponentially: for small hierarchies, or much data that is rare. Both ways of closing
     visit the same cuts, in different orders: of equally cheap cuts the first wins.

@@ -33,7 +33,7 @@ from treeanon.privacy import Guarantee
 
 
 def value_check(space: Workspace, label_set: Ints, fresh: Flags, k: int, m: int) -> bool:
-    """Whether a cut passes, given the record sets of its labels, and which of them its parent did not have.
+    """Return whether a cut passes, given the record sets of its labels, and which of them its parent did not have.
 
     A cut that fails is dead, and so is every specialization of it: some part of the rare records' values stays rare.
     """
@@ -73,14 +73,14 @@ class StructureCheck:
         self._chosen = np.empty(guarantee.m + most, np.int32)
 
     def new_pass(self, since: int) -> None:
-        """Starts again from the first combination, for those whose relations changed with disassociation `since` on."""
+        """Start again from the first combination, for those whose relations changed with disassociation `since` on."""
         self._state[:] = 0
         self._since = since + 1
         if not self.joint:
             self._fresh = np.zeros_like(self._fresh)
 
     def next(self) -> Combination | None:
-        """The next combination that fails; None when the pass is over."""
+        """Return the next combination that fails; None when the pass is over."""
         given, tree = self.guarantee, self.tree
         if given.m < 2 or given.n < 1:
             return None
@@ -114,7 +114,7 @@ class StructureCheck:
         return Combination(labels, tuple((labels[upper], labels[lower]) for upper, lower in ends))
 
     def fails(self, combination: Combination) -> bool:
-        """Whether some records, but fewer than k, hold a combination."""
+        """Return whether some records, but fewer than k, hold a combination."""
         labels, tree = combination.labels, self.tree
         return bool(
             broken(
@@ -140,13 +140,13 @@ class StructureCheck:
         )
 
     def support(self, relation: Relation) -> int:
-        """The number of records that hold a relation."""
+        """Return the number of records that hold a relation."""
         number = self.tree.relation_set[relation]
         return int(self.space.size[number]) if number >= 0 else 0
 
 
 def fix_structure(check: StructureCheck, lasting: int) -> int:
-    """Disassociates until the tree of the check satisfies the guarantee; the number of passes that this took.
+    """Disassociate until the tree of the check satisfies the guarantee; the number of passes that this took.
 
     The list of disassociations is `check.tree.moves`. Record sets numbered below `lasting` are not changed.
     """

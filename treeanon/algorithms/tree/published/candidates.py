@@ -115,7 +115,7 @@ class Candidates:
         self.root = self.best = self._start()
 
     def _item_index(self) -> Sets:
-        """The records of every node of the hierarchies that has some (the paper's item index L)."""
+        """Return the records of every node of the hierarchies that has some (the paper's item index L)."""
         synopsis, space = self.base.synopsis, self.space
         nodes = [
             node
@@ -133,7 +133,7 @@ class Candidates:
         return union_sets(groups, np.concatenate(parts), synopsis.starts, synopsis.records, synopsis.count, room)
 
     def _start(self) -> Candidate:
-        """The cut {*}; GuaranteeError if not even that holds."""
+        """Return the cut {*}; GuaranteeError if not even that holds."""
         records, k = len(self.forest), self.guarantee.k
         held = int(np.count_nonzero(np.diff(self.forest.offsets)))
         if not records:
@@ -150,7 +150,7 @@ class Candidates:
         return Candidate((), tree.cost(self._level))
 
     def expand(self, wanted: Sequence[tuple[Candidate, Sequence[int]]]) -> list[list[Candidate | None]]:
-        """For every parent and every one of its nodes the cut with that node specialized, None where it fails.
+        """Return for every parent and every one of its nodes the cut with that node specialized, None where it fails.
 
         The cuts are looked at in parallel, but `best` is what it would be one after another.
         """
@@ -181,7 +181,7 @@ class Candidates:
         return None
 
     def _labels(self, cut: Cut) -> Ints:
-        """The nodes of a cut that records have: the labels of the guarantee."""
+        """Return the nodes of a cut that records have: the labels of the guarantee."""
         return np.array([node for node in cut if self._label_set[node] >= 0], np.int32)
 
     def _as_parent(self, candidate: Candidate) -> _Parent:
@@ -195,7 +195,7 @@ class Candidates:
         return _Parent(candidate, published, tree, sets)
 
     def _specialize(self, parent: _Parent, node: int) -> Candidate | str:
-        """The cut with one more node specialized, or which count of failures it belongs to."""
+        """Return the cut with one more node specialized, or which count of failures it belongs to."""
         before = parent.candidate
         cut = self.space.specialized(before.cut, node)
         if node and self.space.is_empty(node):
@@ -244,7 +244,7 @@ class Candidates:
         return Candidate(cut, tree.cost(self._level), tree.moved_items(), unsure, node, before.closed)
 
     def found(self, algorithm: str, **options: Any) -> Result:
-        """The best cut so far as a solution, with the trees that it publishes."""
+        """Return the best cut so far as a solution, with the trees that it publishes."""
         best, decode = self.best, self.forest.classes.decode
         solution = Solution(
             self.guarantee,
@@ -258,7 +258,7 @@ class Candidates:
 
 
 def _processors() -> int:
-    """The number of processors that this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -278,7 +278,7 @@ class Closing:
         self._seen: set[Cut] = set()
 
     def _open(self, parent: Candidate) -> list[int]:
-        """The nodes of a cut that are to be specialized."""
+        """Return the nodes of a cut that are to be specialized."""
         space = self._candidates.space
         nodes = [node for node in parent.cut if node not in parent.closed and space.kids(node)]
         if self._values:
@@ -292,7 +292,7 @@ class Closing:
         return chosen
 
     def expand(self, parents: Sequence[Candidate]) -> list[list[Candidate]]:
-        """The specializations of each parent that pass, cheapest first.
+        """Return the specializations of each parent that pass, cheapest first.
 
         A node whose specialisation fails is closed below all of them: it would fail there too.
         """

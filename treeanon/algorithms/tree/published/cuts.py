@@ -34,7 +34,7 @@ class CutSpace:
 
     @classmethod
     def of(cls, forest: Forest, roles: Roles) -> CutSpace:
-        """The cuts of a forest whose classes have these roles."""
+        """Return the cuts of a forest whose classes have these roles."""
         present = np.zeros(len(forest.classes), np.bool_)
         present[np.unique(forest.label)] = True
         return cls(forest.classes, roles.known, present)
@@ -57,13 +57,13 @@ class CutSpace:
         return np.concatenate([[0], np.cumsum(self.present & self.counts)]).astype(np.int32)
 
     def is_empty(self, node: int) -> bool:
-        """Whether no record has a value that the node stands for."""
+        """Return whether no record has a value that the node stands for."""
         label, alone = divmod(node, 2)
         end = label + 1 if alone else int(self.end[label])
         return bool(self._values_before[label] == self._values_before[end])
 
     def kids(self, node: int) -> Cut:
-        """The nodes that replace a node when it is specialized; none if it cannot be."""
+        """Return the nodes that replace a node when it is specialized; none if it cannot be."""
         label, alone = divmod(node, 2)
         if alone:
             return ()
@@ -78,18 +78,18 @@ class CutSpace:
         return (node + 1, *below) if self.present[label] else tuple(below)
 
     def specialized(self, cut: Cut, node: int) -> Cut:
-        """The cut with a node replaced by what is right below it."""
+        """Return the cut with a node replaced by what is right below it."""
         return tuple(sorted({*cut, *self.kids(node)} - {node}))
 
     def publishes(self, cut: Cut) -> Ints:
-        """For every label the node that it is published as."""
+        """Return for every label the node that it is published as."""
         if cut == WHOLE:
             return np.zeros(len(self.classes), np.int32)
         out = 2 * np.arange(len(self.classes), dtype=np.int32)
         return self.republished(out, cut)
 
     def republished(self, published: Ints, nodes: Cut) -> Ints:
-        """The same with the values below the given nodes published as these."""
+        """Return the same with the values below the given nodes published as these."""
         out = published.copy()
         for node in nodes:
             label, alone = divmod(node, 2)
@@ -97,7 +97,7 @@ class CutSpace:
         return out
 
     def texts(self, cut: Cut) -> dict[str, tuple[str, ...]]:
-        """The cut as a solution has it; classes that are not generalized with all their nodes."""
+        """Return the cut as a solution has it; classes that are not generalized with all their nodes."""
         if cut == WHOLE:
             return {STAR: (STAR,)}
         chosen: dict[str, tuple[str, ...]] = {}

@@ -24,7 +24,8 @@ def search(
     scope: Scope = "class",
     progress: Progress | None = None,
 ) -> Result:
-    """The cut with the least RPDa of those that GCS(g) comes to, with the disassociations of FixStructure for it.
+    """Return the cut with the least RPDa of those that GCS(g) comes to, with the disassociations of FixStructure for
+    it.
 
     All cuts that pass at a step are one pool, whichever parent they come from; of equally cheap ones the first stay.
     A step's best may cost more than its parent (disassociations can raise RPDa), so the best cut need not be a last.
@@ -35,7 +36,7 @@ def search(
 
 
 def walk(candidates: Candidates, g: int, closed: Closed) -> None:
-    """Goes down with a beam of g cuts until none of them can be specialized; `candidates.best` is what was found."""
+    """Go down with a beam of g cuts until none of them can be specialized; `candidates.best` is what was found."""
     if g < 1:
         raise UsageError("g must be at least 1")
     closing = Closing(candidates, closed)

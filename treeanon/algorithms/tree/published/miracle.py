@@ -45,7 +45,7 @@ def search(
     progress: Progress | None = None,
     seed: int | None = None,
 ) -> Result:
-    """The trees made equal in groups of at least k persons, record by record of the input.
+    """Return the trees made equal in groups of at least k persons, record by record of the input.
 
     `window` persons are looked at for each that joins a group; with a window as large as the forest, up to 10,000
     records, that is everybody. `seed` draws the order of persons whose trees sort alike; without it that is the order
@@ -120,7 +120,7 @@ class _Clustering:
         return self.levels, self.offsets, self.links, self.labels, self.state
 
     def report(self) -> dict[str, int]:
-        """How many groups there are, the persons of the largest, and the nodes of known classes suppressed."""
+        """Return how many groups there are, the persons of the largest, and the nodes of known classes suppressed."""
         _, sizes = np.unique(self.state.group, return_counts=True)
         slot = self.state.slot
         gone = (slot < 0) | (self.state.rep[slot] < 0)
@@ -128,7 +128,7 @@ class _Clustering:
 
 
 def _labels(classes: Classes) -> Labels:
-    """Labels as the kernels want them: a node is worth 1 - NCP, and a little for being there at all."""
+    """Return labels as the kernels want them: a node is worth 1 - NCP, and a little for being there at all."""
     up, end, worth = [np.array([-1])], [np.array([1])], [np.array([1.0])]
     for first, hierarchy in zip(classes.first.tolist(), classes.hierarchies, strict=False):
         up.append(np.where(hierarchy.parent < 0, -1, hierarchy.parent + first))
@@ -141,7 +141,7 @@ def _labels(classes: Classes) -> Labels:
 
 
 def _class_counts(core: Forest, labels: Labels) -> Ints:
-    """The number of nodes of every record and class; `*` is the first class."""
+    """Return the number of nodes of every record and class; `*` is the first class."""
     kinds = len(core.classes.names) + 1
     record = np.repeat(np.arange(len(core)), np.diff(core.offsets))
     held = record * kinds + labels.kind[core.label] + 1
@@ -149,7 +149,7 @@ def _class_counts(core: Forest, labels: Labels) -> Ints:
 
 
 def _order(core: Forest, counts: Ints, seed: int | None) -> Longs:
-    """The records by size, by the nodes of every class, and by their first labels in preorder.
+    """Return the records by size, by the nodes of every class, and by their first labels in preorder.
 
     Nodes without a partner cost most, so shapes come first; labels are in preorder of their hierarchies, so that
     neighbors have near values.
@@ -166,7 +166,7 @@ def _order(core: Forest, counts: Ints, seed: int | None) -> Longs:
 def _with_others(
     forest: Forest, core: Forest, found: _Clustering, trees: tuple[Longs, Ints, Ints], hidden: list[str]
 ) -> tuple[Longs, Ints, Ints]:
-    """The groups' trees with each record's own nodes of the classes that an attacker is not taken to know."""
+    """Return the groups' trees with each record's own nodes of the classes that an attacker is not taken to know."""
     classes = [forest.classes.index(name) for name in hidden]
     known = ~np.isin(forest.classes.class_of[forest.label], classes)
     whole = (forest.offsets, forest.parent, forest.label, known)

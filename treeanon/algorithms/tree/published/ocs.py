@@ -26,7 +26,7 @@ def search(
     scope: Scope = "class",
     progress: Progress | None = None,
 ) -> Result:
-    """The cut with the least RPDa that a beam of g comes to and that needs no disassociation."""
+    """Return the cut with the least RPDa that a beam of g comes to and that needs no disassociation."""
     candidates = Candidates(forest, guarantee, scope, repair=False, progress=progress)
     walk(candidates, g, closed)
     return candidates.found("ocs", g=g, closed=closed)

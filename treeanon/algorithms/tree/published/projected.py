@@ -44,7 +44,7 @@ Mark = tuple[int, int, int]
 
 
 def list_room(records: int) -> int:
-    """The size from which on a record set is a bitmap: then that is not much larger than a list."""
+    """Return the size from which on a record set is a bitmap: then that is not much larger than a list."""
     return records // _DENSE_FROM + 1
 
 
@@ -76,7 +76,7 @@ class Workspace:
         return sum(array.nbytes for array in self.arrays)
 
     def back_to(self, mark: Mark) -> None:
-        """Forgets all sets made after the mark."""
+        """Forget all sets made after the mark."""
         self.mark = mark
 
     def _make_room(self, sets: int, rows: int, listed: int) -> None:
@@ -89,7 +89,7 @@ class Workspace:
             self.lists = _grown(self.lists, listed)
 
     def extend(self, sets: Sets) -> int:
-        """Adds the sets; the number of the first of them."""
+        """Add the sets; the number of the first of them."""
         kind, at, size, rows, lists = sets
         self._make_room(len(kind), len(rows), len(lists))
         first, row, listed = self.mark
@@ -102,7 +102,7 @@ class Workspace:
         return first
 
     def copy(self, number: int) -> int:
-        """The number of a copy of a set."""
+        """Return the number of a copy of a set."""
         dense = self.kind[number] == DENSE
         size = int(self.size[number])
         self._make_room(1, 1 if dense else 0, 0 if dense else size)
@@ -166,7 +166,7 @@ class Projected:
         self.changed: Table = np.zeros((len(labels), len(labels)), np.int32)
 
     def count(self, fresh: Flags, known: Projected | None) -> None:
-        """Finds the supports.
+        """Find the supports.
 
         `fresh` tells for every label whether it is not one of `known`, the projection to the cut before: what lies on
         no path with a fresh label is as it was there.
@@ -184,7 +184,9 @@ class Projected:
             self.support = np.where(self._touched, self.support, before)
 
     def relations(self, fresh: Flags, known: Projected | None, first: int) -> Sets:
-        """The record sets of the relations with a fresh end, which get the numbers from `first` on; after `count`."""
+        """Return the record sets of the relations with a fresh end, which get the numbers from `first` on; after
+        `count`.
+        """
         if known is not None:
             held = np.isin(self.labels, known.labels)
             there = np.searchsorted(known.labels, self.labels[held])
@@ -194,23 +196,23 @@ class Projected:
         return union_sets(groups, members, *self._lists, count, list_room(count))
 
     def doubt(self, pairs: Collection[tuple[int, int]]) -> None:
-        """Marks relations between these items as changed before the first disassociation."""
+        """Mark relations between these items as changed before the first disassociation."""
         for pair in pairs:
             places = np.searchsorted(self.labels, pair)
             if np.all(places < len(self.labels)) and np.array_equal(self.labels[places], pair):
                 self.changed[tuple(places)] = 1
 
     def doubted(self) -> frozenset[tuple[int, int]]:
-        """The items of all relations that changed."""
+        """Return the items of all relations that changed."""
         upper, lower = np.nonzero(self.changed)
         return frozenset(zip(self.labels[upper].tolist(), self.labels[lower].tolist(), strict=True))
 
     def moved_items(self) -> tuple[tuple[int, int], ...]:
-        """The disassociations as pairs of items, in order."""
+        """Return the disassociations as pairs of items, in order."""
         return tuple((int(self.labels[upper]), int(self.labels[lower])) for upper, lower in self.moves)
 
     def cost(self, level: Ints) -> float:
-        """The RPDa of the tree as it is; `level` is |C(u)| of every label."""
+        """Return the RPDa of the tree as it is; `level` is |C(u)| of every label."""
         support = self.support
         if self.moves:
             synopsis = self.base.synopsis
@@ -235,7 +237,7 @@ class Projected:
         self._marks = np.zeros(self.base.synopsis.count, np.bool_)
 
     def disassociate(self, upper: int, lower: int, space: Workspace, lasting: int) -> None:
-        """Disassociates two labels, given by their places: every lower one below an upper one becomes a leaf beside it.
+        """Disassociate two labels, given by their places: every lower one below an upper one becomes a leaf beside it.
 
         Sets numbered below `lasting` belong to others as well: where they change, a copy takes their place.
         """
