@@ -59,3 +59,12 @@ def test_the_shell_examples_run(tmp_path: Path) -> None:
 def test_every_command_is_named() -> None:
     for name in COMMANDS:
         assert f"treeanon {name}" in README
+
+
+def test_it_is_short() -> None:
+    assert len(README.split()) <= 1500
+
+
+def test_pages_that_it_names_are_there() -> None:
+    for name in re.findall(r"\]\(([\w./-]+)\)", README):
+        assert (ROOT / name).exists(), name

@@ -2,7 +2,7 @@
 
 Three calls are followed: documents from the command line, a frame with Mondrian, and documents on Spark (there the
 driver's side; what workers do in processes of their own is not seen). Every Python function of the package is
-recorded when it is first called, whichever thread calls it. Of that list of functions, in the order of their first calls:
+recorded when it is first called, whichever thread calls it. Of the functions in the order of their first calls:
 
 - functions: how many there are. Lambdas, comprehensions, and the bodies of modules and classes are no functions of
   their own; nor are the kernels, which are compiled.
@@ -103,8 +103,18 @@ def walk(name: str, home: Path) -> list[tuple[str, str]]:
         "cli": ("patients.xml", "hospital-xml.toml", []),
         "spark": ("patients.ndjson", "hospital-json.toml", ["--engine", "spark"]),
     }[name]
-    sys.argv = ["treeanon", "anonymize", str(samples / data), "-s", str(schemas / schema_file), "-k", "5", "-o"]
-    sys.argv += ["released" + Path(data).suffix if name == "cli" else "released", *more]
+    guarantee = ["-k", "5", "-m", "2", "-n", "1"]
+    target = ["-o", "released" + Path(data).suffix if name == "cli" else "released", "--force"]
+    sys.argv = [
+        "treeanon",
+        "anonymize",
+        str(samples / data),
+        "-s",
+        str(schemas / schema_file),
+        *guarantee,
+        *target,
+        *more,
+    ]
     from treeanon.cli.main import run
 
     recorder.start()

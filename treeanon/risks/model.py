@@ -95,7 +95,7 @@ class RowRisk:
 class Risk:
     """Who can be singled out by how much knowledge, in trees or in a table.
 
-    below_k[i][j] is the share of persons for whom there are 1 to i + 1 labels and up to j relations between them that
+    `below_k[i][j]` is the share of persons for whom there are 1 to i + 1 labels and up to j relations between them that
     they share with fewer than k persons, themselves counted; `unique` is the same for k = 2: nobody else. In a table
     labels are values of quasi columns and there are no relations: j is 0 alone. `combinations` come the most dangerous
     first. `decided` of the `persons` were looked at, against all records: all of them where `exactness` is "exact".

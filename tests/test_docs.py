@@ -1,0 +1,185 @@
+"""What the pages in `docs/` show runs, and what they list is all there is."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from tests.support.paths import ROOT
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
+from treeanon.cli.demo import command as demo
+from treeanon.cli.main import COMMANDS, main
+from treeanon.privacy.models.registry import MODELS
+from treeanon.schema import Schema
+
+DOCS = ROOT / "docs"
+PAGES = {str(page.relative_to(DOCS)): page.read_text() for page in sorted(DOCS.rglob("*.md"))}
+PUBLIC = re.compile(r"`(treeanon/[\w/.]+\.py|tests/[\w/.]+)`")
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], re.DOTALL | re.MULTILINE)
+
+
+def with_blocks(language: str) -> list[str]:
+    return [page for page in PAGES if blocks(page, language)]
+
+
+@pytest.fixture
+def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that `treeanon demo hospital` writes, as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(demo, ["hospital", "--quiet"]).exit_code == 0
+    monkeypatch.chdir(tmp_path / "hospital")
+    return tmp_path / "hospital"
+
+
+def run_line(line: str) -> None:
+    """Runs a line of a shell example: commands of ours in this process, which is quicker, others by the shell."""
+    if line.startswith("cd "):
+        os.chdir(line[3:])
+    elif line.startswith("treeanon "):
+        done = CliRunner().invoke(main, line.split()[1:], catch_exceptions=True)
+        assert done.exit_code == 0, (line, done.output, done.exception)
+    elif line:
+        subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("page", with_blocks("sh"))
+def test_shell_examples_run(page: str, hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begins_outside = "treeanon demo hospital" in "".join(blocks(page, "sh"))
+    if begins_outside:
+        (hospital.parent / "elsewhere").mkdir()
+        monkeypatch.chdir(hospital.parent / "elsewhere")
+    for line in "\n".join(blocks(page, "sh")).splitlines():
+        run_line(line)
+
+
+@pytest.mark.parametrize("page", with_blocks("python"))
+def test_python_examples_run(page: str, hospital: Path) -> None:
+    if page == "how-to/again.md":
+        run_line(next(line for block in blocks(page, "sh") for line in block.splitlines() if "--solution" in line))
+    scope: dict[str, object] = {}
+    for code in blocks(page, "python"):
+        exec(compile(code, page, "exec"), scope)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), [(page, text) for page in PAGES for text in blocks(page, "toml") if "version = 1" in text]
+)
+def test_schema_examples_are_valid(page: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "hierarchies").mkdir()
+    (tmp_path / "hierarchies" / "hospital.csv").write_text("H1;general;*\nH2;general;*\n")
+    jsonschema.validate(tomllib.loads(text), json.loads((ROOT / "schemas" / "treeanon.schema.json").read_text()))
+    # What paths through tables mean is known when the keys of the input are: here their form alone is checked.
+    if 'format = "tables"' not in text:
+        assert Schema.loads(text, folder=tmp_path).layout.classes
+
+
+def test_data_examples_are_json() -> None:
+    for page in with_blocks("json"):
+        for text in blocks(page, "json"):
+            json.loads(text)
+
+
+@pytest.mark.parametrize("page", list(PAGES))
+def test_files_that_pages_name_exist(page: str) -> None:
+    for name in PUBLIC.findall(PAGES[page]):
+        assert (ROOT / name).exists(), name
+
+
+def test_files_of_walks_exist() -> None:
+    walks = blocks("architecture.md", "walk")
+    assert len(walks) == 3
+    for line in "".join(walks).splitlines():
+        assert (ROOT / "treeanon" / line.split(":")[0]).is_file(), line
+
+
+def test_the_map_shows_every_package_once() -> None:
+    (text,) = blocks("architecture.md", "map")
+    there = {path.stem for path in (ROOT / "treeanon").iterdir() if (path / "__init__.py").exists()}
+    modules = {"errors", "progress", "plugins", "arrays", "api"}
+    assert sorted(text.split()) == sorted(there | modules)
+
+
+def test_every_command_is_shown() -> None:
+    text = "".join(PAGES.values())
+    for name in COMMANDS:
+        assert f"treeanon {name}" in text, name
+
+
+def test_every_search_is_shown() -> None:
+    for name in (*TREE_ALGORITHMS.built_in, *TABLE_ALGORITHMS.built_in):
+        assert re.search(rf"^\|[^|]*`{name}`", PAGES["searches.md"], re.MULTILINE), name
+
+
+def test_every_model_is_shown() -> None:
+    for name in MODELS:
+        assert f"`{name}`" in PAGES["models.md"], name
+
+
+def test_all_papers_are_named_by_their_titles() -> None:
+    page = PAGES["papers.md"].lower()
+    for algorithm in (*TREE_ALGORITHMS.built_in.values(), *TABLE_ALGORITHMS.built_in.values()):
+        if algorithm.paper is not None:
+            assert algorithm.paper.title.lower() in page, algorithm.paper
+
+
+def test_pages_are_in_the_site_and_load_nothing_from_elsewhere() -> None:
+    settings = (ROOT / "mkdocs.yml").read_text()
+    for page in PAGES:
+        assert f": {page}\n" in settings, page
+    assert "font: false" in settings and "http" not in settings
+    for page, text in PAGES.items():
+        assert not re.search(r"!\[[^]]*\]\(http|<script|<link|<iframe", text), page
+
+
+def test_generated_parts_are_complete() -> None:
+    sys.path.insert(0, str(DOCS))
+    try:
+        import generate
+    finally:
+        sys.path.remove(str(DOCS))
+    assert doctest.testmod(generate).failed == 0
+    page = generate.command_line()
+    for name in COMMANDS:
+        assert f"## treeanon {name}\n" in page, name
+    tables = generate.parameters()
+    for name in (*TREE_ALGORITHMS.built_in, *TABLE_ALGORITHMS.built_in):
+        assert f"### `{name}`" in tables, name
+    drawing = generate.drawn(PAGES["architecture.md"])
+    assert drawing.count("<svg") == 4 and "```walk" not in drawing
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="the extra `docs` is not installed")
+    pytest.importorskip("mkdocstrings", reason="the extra `docs` is not installed")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(
+        build,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    pages = list(tmp_path.rglob("*.html"))
+    assert len(pages) > len(PAGES)
+    loading = re.compile(
+        r"""<(?:script|img|iframe|source|audio|video)[^>]*\ssrc=["']?(?:https?:)?//|"""
+        r"""<link(?![^>]*rel=["']?canonical)[^>]*\shref=["']?(?:https?:)?//"""
+    )
+    for page in pages:
+        assert not loading.search(page.read_text()), page
