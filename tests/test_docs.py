@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support.paths import ROOT
+from tests.support.plugins import installed, make_package
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.cli.demo import command as demo
@@ -183,3 +184,14 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
     )
     for page in pages:
         assert not loading.search(page.read_text()), page
+
+
+def test_the_search_of_the_page_works(tmp_path: Path, hospital: Path) -> None:
+    text = re.findall(
+        r"^```python title=\"my_package/everything.py\"\n(.*?)^```$", PAGES["contributing.md"], re.S | re.M
+    )[0]
+    files = {"my_package/__init__.py": "", "my_package/everything.py": text}
+    points = {"treeanon.algorithms": {"everything": "my_package.everything:ALGORITHM"}}
+    with installed(make_package(tmp_path / "package", "my-package", points, files)):
+        run_line("treeanon algorithms everything")
+        run_line("treeanon anonymize patients.xml -s hospital-xml.toml -k 5 -a everything --param note=2 -o all.xml")
