@@ -95,7 +95,7 @@ def write_page(
         release: the result of `treeanon.anonymize`.
         target: the path of the file.
         force: replace an existing file.
-        audience: "public" (default), made from the published records alone, or "internal", which may show original data.
+        audience: "public" (default), made from the published records alone, or "internal", which may show originals.
         before: the input, for internal pages of trees.
         changes: records before and after, of a `treeanon.preview`, for internal pages.
         risk_before: the risk of the input (`treeanon.risk`), for internal pages.
