@@ -9,8 +9,8 @@ A format of documents has these functions, whose types `treeanon.io.interface` d
 - `writer` makes texts of records, and documents of texts (`DocumentWriter`);
 - `sample(request)` gives the first records for `treeanon init` (optional; see `treeanon.infer.model.SampleRequest`).
 
-Where each record is a line of its own, `treeanon.io.documents.lines` makes all three of two functions: one that
-parses a line into an object as JSON has it, one that writes such an object as a line.
+Where each record is a line of its own, `treeanon.io.documents.lines.line_format` makes the whole `Format` of two
+functions: one that parses a line into an object as JSON has it, one that writes such an object as a line.
 
 This table is read wherever a format has a name, so it imports no reader: a function may be given as "module:name".
 """

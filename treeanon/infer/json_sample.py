@@ -15,6 +15,7 @@ from treeanon.infer.model import Sample, SampleRequest
 from treeanon.infer.stats import Place
 from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
 from treeanon.io.documents.json_records import parse
+from treeanon.io.documents.lines import LineReader
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath
 from treeanon.schema.dump import record_text
@@ -56,6 +57,13 @@ def sample_ndjson(request: SampleRequest) -> Sample:
 
 
 sample_trees = sample_ndjson
+
+
+def sample_lines(request: SampleRequest) -> Sample:
+    """Return the first records of lines that the reader of their format parses."""
+    reader = request.format.function("reader")
+    assert isinstance(reader, LineReader)
+    return lines_sample(request, reader.object)
 
 
 def lines_sample(request: SampleRequest, parse: Callable[[bytes, str, str], Any]) -> Sample:

@@ -1,0 +1,123 @@
+"""Formats of which each line is one record: a reader, a writer and a sample from two functions.
+
+This is the shortest way to a format of one's own; `treeanon.formats` says how it is found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import orjson
+
+from treeanon.errors import DataError
+from treeanon.forest import Batch, Forest, ReadReport
+from treeanon.formats import Format
+from treeanon.io.documents.json_document import line_blocks, spans_of_lines
+from treeanon.io.documents.json_records import JsonRecords, Span
+from treeanon.io.documents.json_write import JsonTexts
+from treeanon.io.interface import LINES, DocumentWriter
+from treeanon.io.options import ReadOptions, broken_files
+from treeanon.io.sources import Source
+from treeanon.schema import Schema
+
+Parse = Callable[[bytes], Mapping[str, Any]]
+"""Parses a line into an object as JSON has it: texts, numbers, truth values, null, lists and objects."""
+
+
+def line_format(
+    name: str, endings: tuple[str, ...], parse: Parse, text: Callable[[Mapping[str, Any]], str], about: str = ""
+) -> Format:
+    """Return a format of which each line is one record.
+
+    `parse` gives the object of a line, and raises ValueError for a line that is broken; `text` writes an object as a
+    line, so that `parse` gives it again. `about` is what a file is, for people.
+
+    >>> def parse(line: bytes) -> dict[str, str]:
+    ...     return dict(pair.split("=", 1) for pair in line.decode().split("&"))
+    >>> form = line_format("query", (".query",), parse, lambda record: "&".join(f"{a}={b}" for a, b in record.items()))
+    >>> form.name, form.has_record_path
+    ('query', False)
+    """
+    return Format(
+        name,
+        "documents",
+        endings,
+        about,
+        reader=LineReader(parse),
+        writer=DocumentWriter(partial(_LineTexts, text=text), lambda schema: LINES),
+        sample="treeanon.infer.json_sample:sample_lines",
+        spark="lines",
+    )
+
+
+@dataclass(frozen=True)
+class LineReader:
+    """Reads lines as the records that they are parsed into."""
+
+    parse: Parse
+
+    def __call__(
+        self, sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport
+    ) -> Iterator[Batch]:
+        """Return the batches of the sources."""
+        return JsonRecords(schema, options, report).read(self._spans(sources, options, report))
+
+    def object(self, line: bytes, source: str, place: str) -> Mapping[str, Any]:
+        """Return the object of a line; DataError if it is broken, which shows nothing of it."""
+        try:
+            return self.parse(line)
+        except (ValueError, LookupError, TypeError):
+            # What others say of a line may quote it.
+            raise DataError("cannot be parsed", source=source, place=place) from None
+
+    def _spans(self, sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+        for source in sources:
+            number = 1
+            with broken_files(options, report), source.open(options.advance) as stream:
+                for block in line_blocks(stream, source.name):
+                    starts, stops = spans_of_lines(block)
+                    lines = [block[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
+                    yield self._span(lines, source.name, number, options, report)
+                    number += len(lines)
+
+    def _span(self, lines: list[bytes], source: str, first: int, options: ReadOptions, report: ReadReport) -> Span:
+        """Return the lines that are not broken as texts of JSON."""
+        texts: list[bytes] = []
+        numbers: list[int] = []
+        for number, line in enumerate(lines, start=first):
+            try:
+                texts.append(_json(self.object(line, source, f"line {number}")))
+                numbers.append(number)
+            except DataError:
+                if options.on_error == "error":
+                    raise
+                report.skipped += 1
+        sizes = np.array([len(text) for text in texts], np.int64)
+        stops = np.cumsum(sizes + 1) - 1
+        return Span(b"\n".join(texts), stops - sizes, stops, lambda position: (source, f"line {numbers[position]}"))
+
+
+def _json(record: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(record)
+    except TypeError:  # whole numbers of more than 64 bits
+        return json.dumps(record).encode()
+
+
+class _LineTexts:
+    """The lines of records, which `text` writes."""
+
+    def __init__(self, forest: Forest, schema: Schema, *, text: Callable[[Mapping[str, Any]], str]) -> None:
+        self._objects, self._text = JsonTexts(forest, schema), text
+
+    def records(self, forest: Forest) -> list[str]:
+        """Return the lines of the records of a part of the forest."""
+        lines = [self._text(json.loads(record)) for record in self._objects.records(forest)]
+        if any("\n" in line for line in lines):
+            raise DataError("a record holds a line end, which a line of this format cannot")
+        return lines
