@@ -1,7 +1,13 @@
-"""Docstrings as Markdown: an extension of the reader of docstrings, for examples and lists of parameters."""
+"""What the page of Python functions shows otherwise than the source has it: an extension of its reader.
+
+Doctests are shown as code and parameters as lists. Functions that take `**asked` are shown with all parameters, as
+`help` shows them.
+"""
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 from typing import Any
 
@@ -26,10 +32,25 @@ def _listed(found: re.Match[str]) -> str:
     return f"**{found[1].rstrip(':')}**\n\n{items}"
 
 
-class Docstrings(griffe.Extension):
-    """Shows doctests as code and parameters as lists, wherever in a docstring they stand."""
+def _as_shown(obj: griffe.Function) -> griffe.Parameters:
+    """Return the parameters that a function shows when it runs."""
+    found = getattr(importlib.import_module(obj.module.path), obj.name)
+    written = {one.name: one for one in obj.parameters}
+    return griffe.Parameters(
+        *(
+            written.get(one.name)
+            or griffe.Parameter(one.name, kind=griffe.ParameterKind.keyword_only, default=repr(one.default))
+            for one in inspect.signature(found).parameters.values()
+        )
+    )
+
+
+class AsShown(griffe.Extension):
+    """Docstrings as Markdown, and signatures in full."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Change the docstring of an object that was read."""
+        """Change what was read of an object."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)
+        if isinstance(obj, griffe.Function) and any(str(one.value).startswith("shows") for one in obj.decorators):
+            obj.parameters = _as_shown(obj)

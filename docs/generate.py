@@ -45,7 +45,7 @@ def command_line() -> str:
 
 
 def _helps(command: click.Command, context: click.Context, level: int) -> list[str]:
-    context.terminal_width = context.max_content_width = 88
+    context.terminal_width = context.max_content_width = 80
     context.meta["treeanon.cli.help_all"] = True
     pages = [f"{'#' * level} {context.command_path}\n", f"```text\n{command.get_help(context).rstrip()}\n```\n"]
     if isinstance(command, click.Group):
