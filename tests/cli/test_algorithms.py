@@ -134,6 +134,7 @@ def test_the_help_fits_two_screens(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         ),
         (["anonymize", "-a", "mondrian", "--param"], "mode=r", {"mode=relaxed"}),
         (["anonymize", "-a"], "sam", {"samarati"}),
+        (["convert", "--to"], "n", {"ndjson"}),
         (["algorithms"], "idis", {"idistance", "idistance-fast"}),
     ],
 )

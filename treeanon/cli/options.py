@@ -7,6 +7,8 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
+from treeanon.formats import FORMATS
+
 F = TypeVar("F", bound=Callable[..., Any])
 FORMS = ("distinct", "frequency", "entropy", "recursive")
 DISTANCES = ("equal", "ordered", "hierarchical")
@@ -82,8 +84,26 @@ schema_option = click.option("--schema", "-s", required=True, metavar="FILE", he
 output_option = click.option(
     "--output", "-o", required=True, metavar="PATH", help="File, folder, .zip, database URL or -."
 )
-from_option = click.option("--from", "source_format", metavar="FORMAT", help="Format of the input.")
-to_option = click.option("--to", "target_format", metavar="FORMAT", help="Format of the output [default: by its name].")
+
+
+def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+from_option = click.option(
+    "--from",
+    "source_format",
+    metavar="FORMAT",
+    shell_complete=_formats,
+    help=f"Format of the input: {', '.join(FORMATS.built_in)}.",
+)
+to_option = click.option(
+    "--to",
+    "target_format",
+    metavar="FORMAT",
+    shell_complete=_formats,
+    help="Format of the output [default: by its name].",
+)
 schema_out_option = click.option("--schema-out", metavar="FILE", help="Also write the schema of the output.")
 force_option = click.option("--force", is_flag=True, help="Replace existing output.")
 seed_option = click.option(
@@ -99,7 +119,6 @@ reduce_option = click.option(
     metavar="CLASS=HOW",
     help="Repeated values: count, min, max, mean, mode or set.",
 )
-algorithm_metavar = "NAME"
 
 
 def printing_options(command: F) -> F:
