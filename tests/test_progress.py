@@ -113,9 +113,9 @@ def test_releases_tell_what_is_being_done(tmp_path: Path) -> None:
     for release, name in ((partial(ta.anonymize, forest), "o.ndjson"), (partial(ta.anonymize, ages), "o.csv")):
         named = Named()
         made = release(k=2, progress=named)
-        assert named.names == ["searching", "checking"]
+        assert named.names == ["searching", "verifying"]
         made.write(tmp_path / name, progress=named)
-        assert named.names[-1] == "checking" and named.names.count("checking") == 2
+        assert named.names[-1] == "verifying" and named.names.count("verifying") == 2
 
 
 def test_work_that_can_be_ended_has_cleaned_up_before_the_signal_is_met() -> None:

@@ -119,10 +119,10 @@ def test_a_signal_ends_a_search_at_once_and_leaves_nothing(
 def test_what_is_done_is_told_and_taken_away(folder: Path, tmp_path: Path) -> None:
     with terminal(*anonymize(folder, "some.csv", "topdown", tmp_path / "out.csv")) as shown:
         assert shown.read(lambda said: "Written to" in said), shown.said
-    drawn = lines_drawn(shown.said.partition("Whoever knows")[0])
+    drawn = lines_drawn(shown.said.partition("Guarantee:")[0])
     searching = [line for line in drawn if line.startswith("searching [")]
     stages = [name for name, _ in groupby(line.partition(":")[0].partition(" [")[0] for line in drawn if line)]
-    assert stages[-4:] == ["searching", "checking", "writing", "checking"]
+    assert stages[-4:] == ["searching", "verifying", "writing", "verifying"]
     shares = [int(found[1]) for line in searching if (found := re.search(r"(\d+)%", line))]
     assert len(shares) > 3 and shares == sorted(shares)
     assert any(re.search(r"%, \d+ s left$", line) for line in searching)

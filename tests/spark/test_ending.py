@@ -28,7 +28,7 @@ def job_in(folder: Path, **more: Any) -> Job:
     return Job(str(source), ta.Schema.load(folder / "s.toml"), str(folder / "out"), **more)
 
 
-@pytest.mark.parametrize("phase", ["reading", "searching", "writing", "checking"])
+@pytest.mark.parametrize("phase", ["reading", "searching", "writing", "verifying"])
 def test_a_signal_ends_the_work_and_leaves_nothing(
     spark: Any, tmp_path: Path, phase: str, caplog: pytest.LogCaptureFixture
 ) -> None:

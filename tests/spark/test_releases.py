@@ -243,7 +243,7 @@ def test_workers_killed_while_writing_publish_nothing_twice(spark: Any, tmp_path
     killed = []
 
     def notify(words: str) -> None:
-        if words in ("writing", "checking what was written"):
+        if words in ("writing", "verifying the output"):
             for pid in workers_of(spark):
                 os.kill(pid, signal.SIGKILL)
                 killed.append(pid)

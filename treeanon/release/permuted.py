@@ -83,7 +83,7 @@ class PermutedRelease:
         verdicts: list[PermutedVerdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(run_interruptibly(lambda _: self._check(written, str(target)), stage(progress, "checking")))
+            verdicts.append(run_interruptibly(lambda _: self._check(written, str(target)), stage(progress, "verifying")))
 
         stage(progress, "writing")
         write_permuted(self.made, target, files=kind, force=force, seed=seed, check=check)
@@ -140,7 +140,7 @@ def fulfill_permuted(
 ) -> PermutedRelease:
     """The permuted release of a table that a request asks for; `seed` orders its rows and groups, for tests."""
     for found, models in searches(request, table, progress, seed):
-        stage(progress, "checking")
+        stage(progress, "verifying")
         assert isinstance(found, Partition)
         groups = found
         made = permuted(table, groups.group, seed)

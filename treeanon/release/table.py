@@ -54,7 +54,7 @@ def fulfill_table(
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""
     for found, models in searches(request, table, progress, seed):
         judged = partial(_judged, request, table, found, models, seed)
-        released, verdict = run_interruptibly(judged, stage(progress, "checking"))
+        released, verdict = run_interruptibly(judged, stage(progress, "verifying"))
         if not only_closeness_fails(verdict, models):
             break
     if models != request.models:

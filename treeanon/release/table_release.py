@@ -75,7 +75,7 @@ class TableRelease:
 
         def check(written: Written) -> None:
             found = run_interruptibly(
-                lambda _: self._check(written, str(target), form, between), stage(progress, "checking")
+                lambda _: self._check(written, str(target), form, between), stage(progress, "verifying")
             )
             verdicts.append(found)
 

@@ -88,7 +88,7 @@ def fulfill(request: Request, forest: Forest, progress: Progress | None = None) 
         found = find(request.guarantee)
     else:
         found = _largest(request.guarantee, request.max_loss, forest, find)
-    return _release(request, forest, found, stage(progress, "checking"))
+    return _release(request, forest, found, stage(progress, "verifying"))
 
 
 def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:

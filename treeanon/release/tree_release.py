@@ -71,7 +71,7 @@ class Release:
         verdicts: list[Verdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(self._check(written, shown(str(target)), form.name, jobs, stage(progress, "checking")))
+            verdicts.append(self._check(written, shown(str(target)), form.name, jobs, stage(progress, "verifying")))
 
         write(self.forest, target, format=form.name, force=force, seed=seed, progress=progress, check=check)
         return verdicts[-1]

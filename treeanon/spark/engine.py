@@ -111,7 +111,7 @@ def anonymize_frame(
         notify("writing")
         found = shuffled(published_texts(dataset, solved.recipe, NESTED, dataset.schema, request.seed), dataset.records)
         rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
-        notify("checking what was written")
+        notify("verifying the output")
         verdict = verify_written(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
         return rows, _published(dataset, solved, verdict)
 
@@ -149,7 +149,7 @@ def _written(
         form.save(frame, schema, place)
 
     def check(place: str) -> None:
-        notify("checking what was written")
+        notify("verifying the output")
         again: Lines = replace(form.read(dataset.frame.sparkSession, place, schema, ReadOptions()), name=target.name)
         verdicts.append(verify_written(again, schema, dataset, solved))
 

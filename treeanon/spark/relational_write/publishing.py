@@ -183,7 +183,7 @@ def write_tables(
     verdicts: list[Verdict] = []
 
     def check(place: str) -> None:
-        notify("checking what was written")
+        notify("verifying the output")
         with closing(lines_of_folder(spark, place.removeprefix("file:"), schema, ReadOptions())) as found:
             _refuse_more(target.name, found.report)
             verdicts.append(verify_written(replace(found, name=target.name), dataset.schema, dataset, solved))

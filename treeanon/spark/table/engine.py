@@ -241,7 +241,7 @@ def _checked(
     again: Input, rows: Rows, published: PublishedRows, request: TableRequest, name: str, notify: Notifier
 ) -> TableRelease:
     """Read what was written and return the release with its verdict; GuaranteeError unless it is as intended."""
-    notify("checking what was written")
+    notify("verifying the output")
     release, width = published.release, len(rows.columns)
     with persisted(read_again(again, rows.columns)) as frame:
         found = fingerprint_of(frame, width)
