@@ -83,7 +83,9 @@ class PermutedRelease:
         verdicts: list[PermutedVerdict] = []
 
         def check(written: Written) -> None:
-            verdicts.append(run_interruptibly(lambda _: self._check(written, str(target)), stage(progress, "verifying")))
+            verdicts.append(
+                run_interruptibly(lambda _: self._check(written, str(target)), stage(progress, "verifying"))
+            )
 
         stage(progress, "writing")
         write_permuted(self.made, target, files=kind, force=force, seed=seed, check=check)
