@@ -91,6 +91,17 @@ def test_imports_point_downwards(path: Path) -> None:
         assert LAYERS.index(layer(name)) <= LAYERS.index(own), f"{path.name} imports {name}"
 
 
+def test_checks_and_searches_import_nothing_of_each_other() -> None:
+    """A mistake in a search cannot hide itself in the check: neither has code of the other, nor of its kernels."""
+    refused = {
+        "verifier": ("treeanon.algorithms", "treeanon.kernels.tree", "treeanon.kernels.table"),
+        "algorithms": ("treeanon.verifier", "treeanon.kernels.verify"),
+    }
+    for folder, others in refused.items():
+        for path in (PACKAGE / folder).rglob("*.py"):
+            assert not [name for name in imported(path) if name.startswith(others)], path.name
+
+
 def module_name(path: Path) -> str:
     return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
 
