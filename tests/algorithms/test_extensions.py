@@ -1,14 +1,18 @@
-"""A search of trees and a search of tables in another package, each in one file."""
+"""A search of trees and a search of tables in another package, each in one file: from Python and the command line."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import treeanon as ta
+from tests.support.paths import ROOT
 from tests.support.plugins import installed, make_package
 from treeanon.algorithms.algorithm import GROUP, parse_parameters
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, table_algorithm_named
@@ -78,6 +82,16 @@ def place(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
+def run(place: Path, *arguments: object) -> str:
+    """The output of a command of its own process."""
+    command = [sys.executable, "-m", "treeanon", *map(str, arguments)]
+    path = os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT)])
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, cwd=place, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
 def test_registries_have_each_by_its_kind(place: Path) -> None:
     assert "star" in TREE_ALGORITHMS and "star" not in TABLE_ALGORITHMS
     assert "slices" in TABLE_ALGORITHMS and "slices" not in TREE_ALGORITHMS
@@ -95,17 +109,26 @@ def test_registries_have_each_by_its_kind(place: Path) -> None:
 
 def test_tree_search_from_python(place: Path) -> None:
     forest = ta.read(place / "t.ndjson", ta.Schema.load(place / "t.toml"))
-    release = ta.anonymize(forest, k=5, algorithm="star", x=2)
+    release = ta.anonymize(forest, k=5, algorithm="star", parameters={"x": 2})
     assert release.verdict.holds and release.solution.algorithm == "star"
     assert dict(release.solution.options) == {"x": 2}
     with pytest.raises(UsageError, match="algorithm 'star' has no parameter 'y'; its parameters: x"):
-        ta.anonymize(forest, k=5, algorithm="star", y=2)
+        ta.anonymize(forest, k=5, algorithm="star", parameters={"y": 2})
 
 
 def test_table_search_from_python(place: Path) -> None:
     table = ta.read_table(place / "c.csv", ta.Schema.load(place / "c.toml"))
-    release = ta.anonymize(table, k=5, algorithm="slices", x=2)
+    release = ta.anonymize(table, k=5, algorithm="slices", parameters={"x": 2})
     assert release.verdict.holds and release.found.counts == {"slices": 2}
+
+
+@pytest.mark.parametrize(("name", "given", "schema"), [("star", "t.ndjson", "t.toml"), ("slices", "c.csv", "c.toml")])
+def test_from_the_command_line(place: Path, name: str, given: str, schema: str) -> None:
+    output = f"out.{given.partition('.')[2]}"
+    run(place, "anonymize", given, "-s", schema, "-k", 5, "-a", name, "--param", "x=2", "-o", output)
+    assert run(place, "verify", output, "-s", schema, "-k", 5)
+    told = run(place, "algorithms", name)
+    assert name in told and "x" in told
 
 
 def test_what_is_no_algorithm_is_named(tmp_path: Path) -> None:
