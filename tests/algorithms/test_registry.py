@@ -14,6 +14,7 @@ from treeanon.algorithms.parameters import Parameter
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, table_algorithm_named
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, tree_algorithm_named
 from treeanon.errors import UsageError
+from treeanon.release.table_reapply import TableSolution
 
 EVERY: dict[str, Algorithm] = {**TREE_ALGORITHMS, **TABLE_ALGORITHMS}
 OFFERED = {"forest", "guarantee", "start", "problem", "seed", "jobs", "progress"}
@@ -123,6 +124,11 @@ def test_values_of_another_type_or_range_are_refused(name: str, given: dict[str,
 
 def test_former_names_are_understood() -> None:
     assert table_algorithm_named("idistance").checked({"centres": 3}) == {"centers": 3}
+
+
+def test_solution_files_of_older_releases_have_former_names() -> None:
+    plain = {"version": 1, "kind": "table", "models": [{"model": "k-anonymity", "k": 2}], "options": {"centres": 3}}
+    assert TableSolution.from_dict(plain).options == {"centers": 3}
 
 
 def test_none_leaves_a_parameter_to_the_search() -> None:

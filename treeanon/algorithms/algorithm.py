@@ -114,6 +114,18 @@ def merged_parameters(algorithms: Iterable[Algorithm]) -> dict[str, Parameter]:
     return found
 
 
+def current_names(algorithms: Iterable[Algorithm], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters by their present names, where files of older releases have former ones.
+
+    >>> from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+    >>> current_names(TABLE_ALGORITHMS.built_in.values(), {"centres": 3, "form": "set"})
+    {'centers': 3, 'form': 'set'}
+    """
+    parameters = merged_parameters(algorithms).values()
+    former = {alias: parameter.name for parameter in parameters for alias in parameter.aliases}
+    return {former.get(name, name): value for name, value in given.items()}
+
+
 A = TypeVar("A", bound=Algorithm)
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from treeanon.algorithms.algorithm import current_names
 from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.table.result import scattered
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model
@@ -102,6 +104,7 @@ class TableSolution(PlainFile):
         options = plain.get("options", {})
         if not isinstance(options, dict):
             raise UsageError("options: must be an object")
+        options = current_names(TABLE_ALGORITHMS.built_in.values(), options)
         bare = plain.get("unprotected", [])
         if not isinstance(bare, list) or not all(isinstance(name, str) for name in bare):
             raise UsageError("unprotected: must be a list of columns")
