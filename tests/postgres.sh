@@ -43,7 +43,7 @@ start() {
 
   for _ in 1 2 3 4 5; do
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-    if as_owner "$bin/pg_ctl" -D "$folder/data" -l "$folder/server.log" -w -t 60 \
+    if as_owner "$bin/pg_ctl" -D "$folder/data" -l "$folder/server.log" -w -t 900 \
       -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off" start >/dev/null 2>&1; then
       echo "postgresql://tester:$encoded@127.0.0.1:$port/postgres"
       return
