@@ -22,6 +22,7 @@ LAYERS = [
     "plugins",
     "formats",
     "arrays",
+    "randomness",
     "resources",
     "kernels",
     "hierarchy",

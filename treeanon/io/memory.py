@@ -23,7 +23,7 @@ from treeanon.io.relational.reading import read_tables, resolved
 from treeanon.io.relational.source import Place, TableInfo
 from treeanon.io.relational.writing import make_tables
 from treeanon.io.sources import Source
-from treeanon.io.writing import random_orders, shuffled
+from treeanon.randomness import random_orders, shuffled
 from treeanon.schema import Schema, Step
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.layout import MOVED

@@ -6,8 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 from treeanon.arrays import Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
@@ -18,36 +16,11 @@ from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import plain_name
 from treeanon.progress import Progress
+from treeanon.randomness import random_orders, shuffled
 from treeanon.schema import Schema
 
 _AT_ONCE = 20_000
 _PART_RECORDS = 100_000
-
-
-def shuffled(count: int, seed: int | None = None) -> Longs:
-    """The numbers below `count` in random order, by the operating system's randomness unless seeded."""
-    if seed is not None:
-        return np.random.default_rng(seed).permutation(count)
-    keys = np.frombuffer(os.urandom(16 * count), np.uint64).reshape(2, count)
-    return np.lexsort(keys)
-
-
-class _Numbers:
-    """Random orders one after another, all different also where they are repeatable."""
-
-    def __init__(self, seed: int | None) -> None:
-        self.seed = seed
-
-    def shuffled(self, count: int) -> Longs:
-        """The numbers below `count` in random order."""
-        found = shuffled(count, self.seed)
-        self.seed = None if self.seed is None else self.seed + 1
-        return found
-
-
-def random_orders(seed: int | None = None) -> Callable[[int], Longs]:
-    """Return what gives random orders one after another, all different also where a seed makes them repeatable."""
-    return _Numbers(seed).shuffled
 
 
 def output_format(target: str | Path, schema: Schema, format: str | None = None) -> Format:

@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from treeanon.algorithms.table.freeform.graph import Randomness
 from treeanon.algorithms.table.problem import Problem, unordered_rows
 from treeanon.algorithms.table.result import Result, RowResult
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models.model import Model, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
+from treeanon.randomness import Randomness
 from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
 from treeanon.verifier.freeform import FreeformVerdict

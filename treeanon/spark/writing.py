@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 import shutil
 import time
@@ -20,6 +19,7 @@ import pyarrow as pa
 from treeanon.errors import FileError
 from treeanon.io.interface import writer_of
 from treeanon.io.output import is_part
+from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import Dataset, broadcast_schema, classes_of
 from treeanon.spark.recipe import Recipe
@@ -45,18 +45,13 @@ def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema,
     return map_batches(dataset.frame, work, TEXTS)
 
 
-def secret_of(seed: int | None) -> bytes:
-    """Return the secret that the random order derives from; unpredictable without a seed."""
-    return secrets.token_bytes(32) if seed is None else str(seed).encode()
-
-
 def random_places(secret: bytes, number: int, count: int) -> npt.NDArray[np.uint64]:
     """Return a random place for each record of a block of this task's partition."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
     part = context.partitionId() if context else 0
-    return np.frombuffer(hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * count), np.uint64)
+    return words_of(secret, b"%d %d" % (part, number), count)
 
 
 def shuffled(frame: DataFrame, records: int) -> DataFrame:

@@ -16,6 +16,7 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.hierarchy import Hierarchy
+from treeanon.randomness import generator
 from treeanon.schema.model import ClassSpec
 from treeanon.table.histograms import Groups, Histogram
 from treeanon.table.table import Column, Table, same_codes
@@ -104,7 +105,7 @@ def permuted(table: Table, group: Longs | Ints, seed: int | None = None) -> Perm
         raise UsageError("publishing as permutations is for one row a person")
     if len(group) != len(table):
         raise ValueError("there must be one group number per row")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     names = {name for column in table.columns for name in (column.name, column.header)}
     group_name, count_name = free_name("group", names), free_name("count", names)
     rows = rng.permutation(np.flatnonzero(group >= 0))

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.graph import Randomness
 from treeanon.arrays import Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model, asks_for_size
 from treeanon.progress import Progress
+from treeanon.randomness import Randomness
 from treeanon.table import Column, Table
 
 

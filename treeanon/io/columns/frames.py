@@ -12,7 +12,7 @@ from treeanon.io.columns.arrow_stream import ArrowFrame, FrameSource
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.write_table import to_arrow
 from treeanon.io.options import ReadOptions
-from treeanon.io.writing import shuffled
+from treeanon.randomness import shuffled
 from treeanon.schema import Schema
 from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.table.table import Table

@@ -18,7 +18,7 @@ from treeanon.io.output import Check, open_folder
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.source import OneTable, Place, TableSource
 from treeanon.io.relational.write_folder import is_release, write_folder
-from treeanon.io.writing import shuffled
+from treeanon.randomness import shuffled
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.load import SchemaLike, schema_of

@@ -16,7 +16,7 @@ from treeanon.io.columns.write_rows import delimiter_for, write_rows
 from treeanon.io.interface import format_of_name
 from treeanon.io.output import Check, open_output
 from treeanon.io.relational.arrow_tables import TableOut
-from treeanon.io.writing import shuffled
+from treeanon.randomness import shuffled
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.model import InputSpec
 from treeanon.table.table import Column, Table

@@ -7,7 +7,6 @@ goes to the slow reader, which knows every legal form and has the exact errors.
 from __future__ import annotations
 
 import json
-import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,6 +24,7 @@ from treeanon.io.documents.json_exact import SlowReader, compile_tables
 from treeanon.io.documents.values import NeedsExactNumbers, new_codes, token_texts
 from treeanon.io.options import ReadOptions
 from treeanon.kernels.jsonread import Rows, fill_columns, read_records
+from treeanon.randomness import hash_seed
 from treeanon.schema import Schema
 
 _MAX_DIGITS = 4000
@@ -132,7 +132,7 @@ class JsonRecords:
         self.options, self.report = options, report
         self.compiled = compile_tables(self.layout)
         self.class_container = np.array([c.container for c in self.layout.classes], np.int32)
-        self.seed = secrets.randbits(62)
+        self.seed = hash_seed()
         self.free: list[Rows] = []
 
     def read(self, spans: Iterable[Span]) -> Iterator[Batch]:

@@ -7,7 +7,6 @@ can be built from the values of the input), and what reading dropped.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -16,6 +15,7 @@ from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics import relation_counts
 from treeanon.previews.changes import Record
+from treeanon.randomness import chance
 from treeanon.report.page.elements import (
     Cell,
     Content,
@@ -48,11 +48,6 @@ ALONE = "A value to the left of others is a generalization of them, and may stan
 DRAWN = 4
 ROWS = 12
 MAX_VALUES = 12
-
-
-def chance(seed: int | None) -> random.Random:
-    """Return the source of randomness: the operating system, or a seed for tests."""
-    return random.SystemRandom() if seed is None else random.Random(seed)
 
 
 def sentence(verdict: AnyVerdict, table: Table | None = None) -> str:

@@ -10,7 +10,6 @@ random.
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from treeanon.io.relational.layout import Rows, lay_out
 from treeanon.io.relational.lookup_contents import contents
 from treeanon.io.relational.plan import MOVED_TABLE
 from treeanon.kernels.tree.forest import hash_records
+from treeanon.randomness import keyed_name, words_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import Dataset, classes_of
 from treeanon.spark.recipe import Recipe
@@ -134,8 +134,7 @@ class Work:
 
     def name(self, stop: int, held: bytes) -> bytes:
         """Return a keyed hash of the content of a looked-up row, which reveals neither the content nor an order."""
-        key = hashlib.sha256(self.secret).digest()
-        return hashlib.blake2b(b"%d " % stop + held, key=key, digest_size=16).digest()
+        return keyed_name(self.secret, b"%d " % stop + held)
 
     def survey(self, part: pa.Table) -> pa.Table:
         """Return the looked-up rows of a part and its summary, as rows of LOOKED_UP."""
@@ -204,5 +203,5 @@ def count_distinct(looked_up: DataFrame, tables: Sequence[str]) -> dict[str, int
 
 def random_order(secret: bytes, part: int, table: str, count: int) -> Longs:
     """Return the numbers below `count` in random order, the same for every attempt at a task."""
-    digest = hashlib.shake_256(b"%s order %d %s" % (secret, part, table.encode())).digest(8 * count)
-    return np.argsort(np.frombuffer(digest, np.uint64), kind="stable").astype(np.int64)
+    words = words_of(secret, b"order %d %s" % (part, table.encode()), count)
+    return np.argsort(words, kind="stable").astype(np.int64)

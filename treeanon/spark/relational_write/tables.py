@@ -17,6 +17,7 @@ from treeanon.io.relational.arrow_tables import TableOut, tables_out
 from treeanon.io.relational.fresh_keys import Numbered, all_keys, blocks_of, choose_keys
 from treeanon.io.relational.layout import Rows, lay_out
 from treeanon.io.relational.writing import kept_primary, needs_of
+from treeanon.randomness import secret_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import Dataset, without_hierarchies
 from treeanon.spark.recipe import Recipe
@@ -31,7 +32,6 @@ from treeanon.spark.relational_write.parts import (
     parted,
     random_order,
 )
-from treeanon.spark.writing import secret_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

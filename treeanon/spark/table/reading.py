@@ -6,9 +6,7 @@ columns that are published unchanged stay texts.
 
 from __future__ import annotations
 
-import hashlib
 import re
-import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,6 +24,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.rows import read_rows
 from treeanon.io.options import ReadOptions
+from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import PartitionReport, gather, report_rows
 from treeanon.spark.records import Batches, batch_of, map_batches
@@ -92,7 +91,7 @@ def read_coded_rows(given: Input, options: ReadOptions, seed: int | None, *, sho
     table, builder, rows = gather(given.lines, given.schema, scan)
     builder.report.delimiter = given.delimiter
     schema, columns = _columns(given.schema, table, builder, show_values)
-    secret = secrets.token_bytes(32) if seed is None else str(seed).encode()
+    secret = secret_of(seed)
     spelling = {i: _spelling(column) for i, column in enumerate(columns) if column.role == "sensitive"}
     shared = given.lines.frame.sparkSession.sparkContext.broadcast((schema, spelling, secret))
     work = partial(_encode, pieces=given.pieces, options=options, shared=shared)
@@ -175,10 +174,10 @@ def _encode(batches: Batches, pieces: Pieces, options: ReadOptions, shared: Any)
         if not source.read(source.table, some.columns[:1], 1).num_rows:
             continue
         table = table_of_rows(source, schema, options)
-        stream = hashlib.shake_256(b"%s %d %d" % (secret, part, number)).digest(8 * len(table))
+        places = words_of(secret, b"%d %d" % (part, number), len(table)).view(np.int64)
         names = names_of(table.columns)
         values = [_values(column, spelling.get(i)) for i, column in enumerate(table.columns)]
-        yield batch_of(kinds_of(names), np.frombuffer(stream, np.int64), *values)
+        yield batch_of(kinds_of(names), places, *values)
 
 
 def _values(column: Column, spelling: Ints | None) -> Any:

@@ -10,8 +10,9 @@ import pytest
 
 from tests.reference.freeform import is_regular, perfect_matchings, regular_graphs
 from tests.support.strategies import properties
-from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_matchings, drawn_originals, rings
+from treeanon.algorithms.table.freeform.graph import Graph, drawn_matchings, drawn_originals, rings
 from treeanon.kernels.table import freeform_matchings
+from treeanon.randomness import Randomness
 
 NOTHING = np.zeros(0, np.int32)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_originals
+from treeanon.algorithms.table.freeform.graph import Graph, drawn_originals
 from treeanon.algorithms.table.freeform.result import Freeform, requested_freeform_k
 from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, few_values_first, ordered
@@ -25,6 +25,7 @@ from treeanon.errors import UsageError
 from treeanon.kernels.table.freeform_prices import Prices
 from treeanon.kernels.table.orders import Scales
 from treeanon.metrics.table.ncp import Form
+from treeanon.randomness import Randomness
 from treeanon.table import Table
 
 

@@ -59,7 +59,7 @@ from treeanon.algorithms.table.freeform.exchange_parts import (
     cut_by_count,
     improved,
 )
-from treeanon.algorithms.table.freeform.graph import Graph, Randomness, drawn_originals, rings
+from treeanon.algorithms.table.freeform.graph import Graph, drawn_originals, rings
 from treeanon.algorithms.table.freeform.result import Freeform, requested_freeform_k
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
@@ -72,6 +72,7 @@ from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table.ncp import Form
+from treeanon.randomness import Randomness
 
 _TRIED: tuple[Order, ...] = ("adaptive", "lexicographic", "hilbert", "idistance")
 _MODES: tuple[mondrian.Mode, ...] = ("relaxed", "strict")

@@ -24,17 +24,16 @@ Draws come from the operating system's randomness.
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from treeanon.algorithms.table.partition import recoded_members
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
-from treeanon.kernels.table.freeform_matchings import Draws, component_of, go_on_matching, set_aside
+from treeanon.kernels.table.freeform_matchings import component_of, go_on_matching, set_aside
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
+from treeanon.randomness import Randomness
 from treeanon.table import Column, Table
 
 
@@ -111,35 +110,6 @@ def rings(rows: Longs, sizes: Longs, k: int) -> Ints:
 
 
 _ROOM = 1 << 12
-
-
-class Randomness:
-    """Random numbers of the operating system, or, for tests, those that a seed makes."""
-
-    def __init__(self, seed: int | None = None) -> None:
-        self._own = None if seed is None else np.random.default_rng(seed)
-
-    def _bytes(self, count: int) -> bytes:
-        return secrets.token_bytes(count) if self._own is None else self._own.bytes(count)
-
-    def draws(self, count: int) -> Draws:
-        """Return numbers of 32 bits each."""
-        return np.frombuffer(self._bytes(4 * count), np.uint32)
-
-    def below(self, limit: int, count: int) -> Longs:
-        """Whole numbers from 0 to before the limit, all equally likely."""
-        highest = 2**63 // limit * limit
-        found = self._words(count)
-        while (over := np.flatnonzero(found >= highest)).size:
-            found[over] = self._words(len(over))
-        return np.asarray(found % limit, np.int64)
-
-    def order(self, count: int) -> Longs:
-        """Return the numbers from 0 to before the count in random order."""
-        return np.argsort(self._words(count), kind="stable").astype(np.int64)
-
-    def _words(self, count: int) -> npt.NDArray[np.int64]:
-        return np.frombuffer(self._bytes(8 * count), np.int64) & np.int64(2**63 - 1)
 
 
 @dataclass(frozen=True, eq=False)
