@@ -79,7 +79,7 @@ def test_result_as_json(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert convert("in.ndjson -s s.toml -o p.json --on-error skip", monkeypatch) == 0
     told = capsys.readouterr().err
     assert "1 malformed record skipped" in told and "1 record with duplicate JSON keys" in told
-    assert "--schema-out FILE writes the schema" in told
+    assert "--schema-out FILE writes a schema" in told
     assert convert("in.ndjson -s s.toml -o q.json --strict", monkeypatch) == 3
     assert "line 101: an object holds one key twice" in capsys.readouterr().err
 

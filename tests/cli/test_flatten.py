@@ -140,9 +140,9 @@ def test_rows_of_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("in/hospital.csv", "is read"),
-        ("in/s.toml", "is read"),
-        ("p.ndjson", "is read"),
+        ("in/hospital.csv", "is an input"),
+        ("in/s.toml", "is an input"),
+        ("p.ndjson", "is an input"),
         ("out/p.csv", "name the same file"),
         ("no/s.toml", "its folder does not exist"),
         ("there.toml", "exists already"),

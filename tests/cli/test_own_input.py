@@ -35,7 +35,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_read_is_not_written(place: Path, line: str) -> None:
     before = {path.name: path.read_text() for path in place.iterdir()}
     done = CliRunner().invoke(main, [*line.split(), "--force"])
-    assert done.exit_code == 2 and "write to another" in done.output
+    assert done.exit_code == 2 and "choose another output" in done.output
     assert {path.name: path.read_text() for path in place.iterdir()} == before
 
 

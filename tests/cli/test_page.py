@@ -76,7 +76,7 @@ def test_an_internal_page_says_so_and_shows_originals(run: Run, home: Path) -> N
     assert "Report with ORIGINAL data written to page.html; not for publishing" in said
     shown = (home / "page.html").read_text()
     assert "do not publish it" in shown and any(text in shown for text in HOSPITALS)
-    for heading in ("Records before and after", "Hierarchies and the cut", "Relations", "What was lost", "Risk"):
+    for heading in ("Records before and after", "Hierarchies and the cut", "Relations", "Losses", "Risk"):
         assert f">{heading}</h2>" in shown
     assert "ssn" in shown, "what the schema dropped"
 
@@ -178,12 +178,12 @@ def test_a_freeform_release_is_not_told_of_by_groups(run: Run, home: Path) -> No
 def test_what_rows_promise_is_said_for_people(run: Run) -> None:
     _, err = run("people.csv -s table.toml -k 3 --l 2 -o out.csv")
     assert err.startswith(
-        "Whoever knows all quasi values of a person finds no person, or at least 3 alike; each group of persons alike"
-        " also satisfies: distinct 2-diversity."
+        "Guarantee: Whoever knows all quasi values of a person finds no person, or at least 3 alike; each group of"
+        " persons alike also satisfies: distinct 2-diversity."
     )
 
 
 def test_one_person_left_out_is_one_person(run: Run, home: Path) -> None:
     (home / "one.csv").write_text("age,town,illness\n" + "34,Ulm,A\n" * 9 + "90,Bonn,B\n")
     _, err = run("one.csv -s table.toml -k 3 --l 1 -a suppress-tuples --max-suppressed 1 -o out.csv")
-    assert "1 person left out" in err
+    assert "Suppressed: 1 record" in err

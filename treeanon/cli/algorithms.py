@@ -14,16 +14,8 @@ from treeanon.algorithms.parameters import Parameter
 from treeanon.algorithms.table.registry import PERMUTED_DEFAULT, TABLE_ALGORITHMS, TABLE_DEFAULT
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.cli.options import Command
-from treeanon.cli.params import algorithm_named, algorithm_names, own_parameters
+from treeanon.cli.params import OPTION_OF, algorithm_named, algorithm_names, own_parameters
 from treeanon.cli.printing import print_result
-
-_OPTIONS_OF = {
-    "weights": "--weight",
-    "effort": "--effort",
-    "max_loss": "--max-loss",
-    "max_suppressed": "--max-suppressed",
-}
-"""The options of `anonymize` for parameters that several searches share."""
 
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -91,7 +83,7 @@ def _description(algorithm: Algorithm, width: int) -> Iterator[str]:
     if shared:
         yield ""
         yield "Options:"
-        yield from _table(((_OPTIONS_OF[one.name], _parameter_text(one)) for one in shared), width)
+        yield from _table(((OPTION_OF[one.name], _parameter_text(one)) for one in shared), width)
 
 
 def _field(title: str, text: str, width: int) -> list[str]:
@@ -119,5 +111,5 @@ def _as_dict(algorithm: Algorithm) -> dict[str, Any]:
     return {
         **algorithm.as_dict(),
         "parameters": [one.as_dict() for one in own_parameters(algorithm)],
-        "options": [{**one.as_dict(), "option": _OPTIONS_OF[one.name]} for one in algorithm.parameters if one.shared],
+        "options": [{**one.as_dict(), "option": OPTION_OF[one.name]} for one in algorithm.parameters if one.shared],
     }

@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 COMPLETE = Parameter("complete", "flag", "Refine the cut that was found to a maximal one.", default=False)
 """A parameter of each search whose cut the default search can refine."""
 
+OPTION_OF = {
+    "weights": "--weight",
+    "effort": "--effort",
+    "max_loss": "--max-loss",
+    "max_suppressed": "--max-suppressed",
+}
+"""The options of `anonymize` for parameters that several searches share."""
+
 FORMER_OPTIONS = (
     "g", "closed", "scope", "recoding", "objective", "complete", "loss", "preference", "matrix", "metric", "label",
     "method", "look_back", "window", "primal", "seconds", "mode", "split", "style", "order", "columns", "form", "block",
@@ -54,6 +62,14 @@ def parsed(algorithms: Sequence[Algorithm], params: Mapping[str, str]) -> dict[s
         owner = next((one for one in algorithms if one.takes(name)), algorithms[0])
         found |= parse_parameters(owner, {name: text})
     return found
+
+
+def check_required(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+    """Raise UsageError, naming the option, for a parameter that the search needs and that is not given."""
+    for name in algorithm.needs:
+        if name not in given:
+            option = OPTION_OF.get(name, f"--param {name}=VALUE")
+            raise click.UsageError(f"algorithm {algorithm.name!r} requires {option}")
 
 
 def parsed_for_trees(algorithm: TreeAlgorithm, params: Mapping[str, str]) -> tuple[dict[str, Any], bool]:

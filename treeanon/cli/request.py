@@ -14,7 +14,7 @@ from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, table_algorithm
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
 from treeanon.cli.html_page import PageRequest
 from treeanon.cli.options import MODEL_PARAMETERS, model_options, reduce_option
-from treeanon.cli.params import AlgorithmName, params_option, parsed, parsed_for_trees
+from treeanon.cli.params import AlgorithmName, check_required, params_option, parsed, parsed_for_trees
 from treeanon.cli.reading import Reading
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class CommandRequest:
         if self.effort is not None:
             options |= parse_parameters(algorithm, {"effort": self.effort})
         options |= {name: value for name in ("weights", "max_loss") if (value := getattr(self, name)) is not None}
+        check_required(algorithm, options)
         return TableRequest(
             models_of_options(self.k, self.models), algorithm.name, self.max_suppressed, options,
             unprotected=unprotected_by(self.models["l"]), publish=publish,
