@@ -94,8 +94,18 @@ def _plain(value: Any) -> str:
 
 
 def records_of_forest(forest: Forest, seed: int | None = None) -> list[dict[str, Any]]:
-    """Return the records of a forest as dicts, in random order; every value is a text. `seed` is for tests."""
+    """Return the records of a forest as dicts, in random order, values as JSON has them. `seed` is for tests."""
     return [json.loads(text) for text in _texts(forest, seed)]
+
+
+def nested_of_forest(forest: Forest, like: Any, seed: int | None = None) -> Any:
+    """Return the records of a forest as a frame of the library of another one, in random order.
+
+    Its columns are nested as the paths of the schema go; every value is a text, for a published one may be a range.
+    """
+    # Numbers are taken as they are written, which no conversion can change.
+    records = [json.loads(text, parse_int=str, parse_float=str) for text in _texts(forest, seed)]
+    return _nested_of_records(records, forest.schema, like)
 
 
 def _texts(forest: Forest, seed: int | None) -> Iterator[str]:
@@ -131,8 +141,7 @@ def _opened(text: object) -> Any:
         return text
 
 
-def nested_of_records(records: Sequence[dict[str, Any]], schema: Schema, like: Any) -> Any:
-    """Return records as a frame of the library of another one, with nested columns as the paths of the schema go."""
+def _nested_of_records(records: Sequence[dict[str, Any]], schema: Schema, like: Any) -> Any:
     import pyarrow as pa
 
     moved = any(map(_has_moved, records))
@@ -201,15 +210,25 @@ def _nested(
 
 
 class TablesSource:
-    """Frames or lists of dicts by the names of tables, as a source of tables; `made` are those of a release."""
+    """Frames or lists of dicts by the names of tables, as a source of tables; `made` are those of a release.
+
+    `columns` are those that an empty list of dicts is taken to have.
+    """
 
     files = ""
     by_column = True
     left_out: tuple[str, ...] = ()
 
-    def __init__(self, frames: Mapping[str, Any], name: str = "the frames", made: Sequence[TableOut] = ()) -> None:
+    def __init__(
+        self,
+        frames: Mapping[str, Any],
+        name: str = "the frames",
+        made: Sequence[TableOut] = (),
+        columns: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self.name = name
-        self._sources = {table: _table_source(frame, table) for table, frame in frames.items()}
+        known = {**(columns or {}), **{table.name: table.data.column_names for table in made}}
+        self._sources = {table: _table_source(frame, table, known.get(table, ())) for table, frame in frames.items()}
         primary = {table.name: table.primary for table in made}
         self._infos = {
             table: TableInfo(source.tables()[source.table].columns, primary.get(table, ()))
@@ -239,9 +258,25 @@ class TablesSource:
         """Nothing is open."""
 
 
-def _table_source(frame: Any, table: str) -> FrameSource | DictSource:
+def _table_source(frame: Any, table: str, columns: Sequence[str]) -> FrameSource | DictSource:
     name = f"table {table}"
-    return DictSource(frame, name) if isinstance(frame, Sequence) else FrameSource(frame, name)
+    if not isinstance(frame, Sequence):
+        return FrameSource(frame, name)
+    return DictSource(frame, name, () if frame else columns)
+
+
+def _columns_named(schema: Schema) -> dict[str, list[str]]:
+    """Return the columns that a schema of tables names, by their tables."""
+    found: dict[str, dict[str, None]] = {}
+    for key in schema.input.keys:
+        found.setdefault(key.table, {}).update(dict.fromkeys(key.columns))
+        found.setdefault(key.target, {}).update(dict.fromkeys(key.target_columns))
+    root = schema.input.record.names[0] if schema.input.record else ""
+    for spec in schema.classes:
+        if spec.path is not None:
+            names = [root, *(str(step.name) for step in spec.path.steps)]
+            found.setdefault(names[-2], {})[names[-1]] = None
+    return {table: list(columns) for table, columns in found.items()}
 
 
 def forest_of_tables(
@@ -255,7 +290,7 @@ def forest_of_tables(
     """Return the forest of frames (or lists of dicts) by the names of tables, tied by the keys of the schema."""
     if not schema.input.is_relational:
         raise UsageError('several frames are tables tied by keys: the schema must say format = "tables"')
-    source = TablesSource(frames, made=made)
+    source = TablesSource(frames, made=made, columns=_columns_named(schema))
     schema = resolved(schema, source)
     builder = ForestBuilder(schema)
     builder.add(read_tables(source, schema, ReadOptions(jobs=jobs), builder.report))

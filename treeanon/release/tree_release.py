@@ -18,7 +18,7 @@ from treeanon.io.memory import (
     forest_of_records,
     forest_of_tables,
     frames_like,
-    nested_of_records,
+    nested_of_forest,
     records_of_forest,
     tables_of_forest,
 )
@@ -85,7 +85,7 @@ class Release:
         return verdict
 
     def to_records(self, *, seed: int | None = None, jobs: int | None = None) -> list[dict[str, Any]]:
-        """Return the published records as dicts that hold dicts and lists, in random order; every value is a text.
+        """Return the published records as dicts that hold dicts and lists, in random order.
 
         As in `write`, the records are read again and verified before they are returned; `seed` is for tests.
         """
@@ -98,7 +98,7 @@ class Release:
 
         As in `write`, the frame is read again and verified before it is returned; `seed` is for tests.
         """
-        frame = nested_of_records(records_of_forest(self.forest, seed), self.forest.schema, like)
+        frame = nested_of_forest(self.forest, like, seed)
         self._require(lambda: forest_of_nested(frame, self.forest.schema, jobs=jobs or 1), "the frame", jobs)
         return frame
 

@@ -159,6 +159,8 @@ class FrameSource(OneTable):
 class DictSource(OneTable):
     """Rows given as dicts, as the only table of a source; a column that a row lacks is null there.
 
+    `further` are columns that the table has although no row names them.
+
     >>> DictSource([{"age": 34}, {"town": "Ulm"}]).read("rows", ["age", "town"]).to_pylist()
     [{'age': 34, 'town': None}, {'age': None, 'town': 'Ulm'}]
     """
@@ -166,9 +168,9 @@ class DictSource(OneTable):
     files = ""
     by_column = True
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]], name: str = "the rows") -> None:
+    def __init__(self, rows: Sequence[Mapping[str, Any]], name: str = "the rows", further: Sequence[str] = ()) -> None:
         self._rows, self.name = rows, name
-        columns = list(dict.fromkeys(column for row in rows for column in row))
+        columns = list(dict.fromkeys([*(column for row in rows for column in row), *further]))
         if not all(isinstance(column, str) for column in columns):
             raise UsageError(f"{name}: the keys of rows are names of columns, so they must be texts")
         check_names(columns, name)
