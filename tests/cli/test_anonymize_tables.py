@@ -173,7 +173,7 @@ def test_wrong_usage_is_told_and_leaves_nothing(folder: Path, run: Run) -> None:
     asked = ("anonymize", folder / "people.csv", "-s", folder / "s.toml", "-o", folder / "out.csv")
     for more, words, code in (
         (("-k", 5), "calls illness sensitive", 2),
-        (("--l", 1), "give k", 2),
+        (("--l", 1), "k is required", 2),
         (("-k", 5, "--l", "age=2"), "not sensitive", 2),
         (("-k", 5, "--l", "x"), "whole number|a number", 2),
         (("-k", 5, "--l", 2, "--t", "ill=.2"), "no class 'ill'", 2),

@@ -206,7 +206,7 @@ def test_wrong_requests_say_what_is_right():
     table = people(Random(1), 30)
     for asked, words in (
         ({"k": 3}, "calls ill sensitive"),
-        ({}, "give k"),
+        ({}, "k is required"),
         ({"k": 3, "t": {"illness": 0.3}}, "no class 'illness'"),
         ({"k": 3, "l": {"age": 2}}, "not sensitive"),
         ({"k": 3, "l": 2, "diversity": "fair"}, "one of distinct, frequency"),

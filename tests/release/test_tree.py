@@ -109,7 +109,7 @@ def test_classes_that_are_published_as_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "error", "words"),
     [
-        ({}, UsageError, "say k"),
+        ({}, UsageError, "k is required"),
         ({"k": 41}, GuaranteeError, "40 records are fewer than k = 41"),
         ({"k": 0}, UsageError, "k must be a whole number from 1"),
         ({"k": 2, "m": 9}, UsageError, "m must be a whole number from 1 to 8"),
@@ -126,7 +126,7 @@ def test_classes_that_are_published_as_they_are(tmp_path: Path) -> None:
         ),
         ({"k": 2, "algorithm": "gcs", "max_suppressed": 1}, UsageError, "has no parameter 'max_suppressed'"),
         ({"k": 2, "algorithm": "miracle", "complete": True}, UsageError, "cannot be completed"),
-        ({"k": 2, "color": 1}, UsageError, "has no parameter 'color'"),
+        ({"k": 2, "color": 1}, UsageError, "unknown parameter 'color'"),
         ({"k": 2, "max_suppressed": "many"}, UsageError, "a share such as"),
         ({"k": 2, "max_loss": 2}, UsageError, "max_loss must be"),
     ],

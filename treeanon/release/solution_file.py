@@ -16,7 +16,7 @@ from treeanon.io.output import open_output
 if TYPE_CHECKING:
     from typing import Protocol
 
-    class Told(Protocol):
+    class DescribedRelease(Protocol):
         """A release, by whatever engine: its solution, and what there is to tell of it."""
 
         @property
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 VERSION = 1
-TOLD = ("losses", "counts", "verification")
-KEYS = ("version", "treeanon", *PARTS, *TOLD)
+FINDINGS = ("losses", "counts", "verification")
+KEYS = ("version", "treeanon", *PARTS, *FINDINGS)
 
 
 class PlainFile:
@@ -69,10 +69,10 @@ class SolutionFile(PlainFile):
     verification: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, release: Told) -> SolutionFile:
+    def of(cls, release: DescribedRelease) -> SolutionFile:
         """The solution file of a release."""
-        told = release.as_dict()
-        return cls(release.solution, version(), told["losses"], told["counts"], told["verification"])
+        findings = release.as_dict()
+        return cls(release.solution, version(), findings["losses"], findings["counts"], findings["verification"])
 
     def as_dict(self) -> dict[str, Any]:
         """The file as plain data."""
@@ -90,8 +90,8 @@ class SolutionFile(PlainFile):
         """The solution file of plain data; UsageError says what is wrong with it."""
         plain = checked_plain(plain, KEYS)
         made_by = plain.get("treeanon", "")
-        told = {name: plain.get(name, {}) for name in TOLD}
-        return cls(Solution.from_dict(plain), made_by if isinstance(made_by, str) else "", **told)
+        findings = {name: plain.get(name, {}) for name in FINDINGS}
+        return cls(Solution.from_dict(plain), made_by if isinstance(made_by, str) else "", **findings)
 
 
 def write_plain(plain: Mapping[str, Any], target: str | Path, *, force: bool) -> None:
@@ -127,7 +127,7 @@ def checked_plain(plain: object, keys: Sequence[str]) -> dict[str, Any]:
         raise UsageError(f"its version is not known; this treeanon reads version {VERSION}")
     if unknown := [key for key in plain if key not in keys]:
         raise UsageError(f"{len(unknown)} keys of it are unknown; there is: {', '.join(keys)}")
-    for name in TOLD:
+    for name in FINDINGS:
         if not isinstance(plain.get(name, {}), dict):
             raise UsageError(f"{name}: must be an object")
     return plain

@@ -53,8 +53,8 @@ def fulfill_table(
 ) -> TableRelease:
     """The release of a table that a request asks for; `seed` orders its rows, for tests."""
     for found, models in searches(request, table, progress, seed):
-        judged = partial(_judged, request, table, found, models, seed)
-        released, verdict = run_interruptibly(judged, stage(progress, "verifying"))
+        work = partial(_recoded_and_checked, request, table, found, models, seed)
+        released, verdict = run_interruptibly(work, stage(progress, "verifying"))
         if not only_closeness_fails(verdict, models):
             break
     if models != request.models:
@@ -63,12 +63,12 @@ def fulfill_table(
     return release_of(table, released, found, verdict, models, request.options, request.max_suppressed)
 
 
-def _judged(
+def _recoded_and_checked(
     request: TableRequest, table: Table, found: Result, models: tuple[Model, ...], seed: int | None, progress: Progress
 ) -> tuple[Table, TableVerdict | FreeformVerdict]:
-    """The rows of a release, which are those of the input made more general, and whether it holds.
+    """Return the rows of a release, which are those of the input generalized, and the verdict on them.
 
-    That is told by its groups of rows alike, or for a freeform one by who can be behind what.
+    Groups of equal rows are verified; of a freeform release, who can be behind which row.
     """
     recoded, rows = found.recoded(table)
     check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))

@@ -15,7 +15,7 @@ from treeanon.algorithms.table.result import scattered
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import model_of, plain_model
-from treeanon.release.solution_file import TOLD, VERSION, PlainFile, checked_plain, read_plain, version
+from treeanon.release.solution_file import FINDINGS, VERSION, PlainFile, checked_plain, read_plain, version
 from treeanon.release.table import check_recoding, release_of
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_search import refuse_too_few
@@ -35,7 +35,7 @@ KEYS = (
     "max_suppressed",
     "levels",
     "unprotected",
-    *TOLD,
+    *FINDINGS,
 )
 
 
@@ -52,16 +52,18 @@ class TableSolution(PlainFile):
     max_suppressed: int | float | str = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     unprotected: tuple[str, ...] = ()
-    told: Mapping[str, Any] = field(default_factory=dict)
+    findings: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, release: TableRelease) -> TableSolution:
         """The solution of a release."""
         plain = release.as_dict()
         levels = release.found.as_dict().get("levels")
-        told = {name: plain[name] for name in TOLD}
+        findings = {name: plain[name] for name in FINDINGS}
         bare = unspoken(release.table, release.models)
-        return cls(release.models, release.found.algorithm, levels, release.max_suppressed, release.options, bare, told)
+        return cls(
+            release.models, release.found.algorithm, levels, release.max_suppressed, release.options, bare, findings
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The file as plain data; it may name values, as parameters of models or of the search."""
@@ -75,7 +77,7 @@ class TableSolution(PlainFile):
             "max_suppressed": self.max_suppressed,
             "levels": None if self.levels is None else dict(self.levels),
             "unprotected": list(self.unprotected),
-            **self.told,
+            **self.findings,
         }
 
     @classmethod
@@ -108,9 +110,9 @@ class TableSolution(PlainFile):
         bare = plain.get("unprotected", [])
         if not isinstance(bare, list) or not all(isinstance(name, str) for name in bare):
             raise UsageError("unprotected: must be a list of columns")
-        told = {name: plain.get(name, {}) for name in TOLD}
+        findings = {name: plain.get(name, {}) for name in FINDINGS}
         made_by = str(plain.get("algorithm", ""))
-        return cls(tuple(map(model_of, models)), made_by, levels, allowed, options, tuple(bare), told)
+        return cls(tuple(map(model_of, models)), made_by, levels, allowed, options, tuple(bare), findings)
 
 
 def unspoken(table: Table, models: Sequence[Model]) -> tuple[str, ...]:

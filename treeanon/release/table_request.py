@@ -47,7 +47,7 @@ class TableRequest:
 
     def __post_init__(self) -> None:
         if not self.models:
-            raise UsageError("give k, the number of persons that nobody can be told apart among, or another model")
+            raise UsageError("k is required (the minimum group size), or another model")
         object.__setattr__(self, "options", self.search.checked(self.options))
         if self.publish not in PUBLISH:
             raise UsageError(f"groups are published as {' or '.join(PUBLISH)}")

@@ -122,7 +122,7 @@ class Release:
 
     def as_dict(self) -> dict[str, Any]:
         """What there is to tell about the release, as plain data, without a value of the data."""
-        return told(self.solution, self.loss, self.verdict, self.counts, self.report, self.unprotected())
+        return release_facts(self.solution, self.loss, self.verdict, self.counts, self.report, self.unprotected())
 
     def unprotected(self) -> dict[str, list[str]]:
         """The classes in the release whose values are published as they are, by their role."""
@@ -138,7 +138,7 @@ class Release:
         SolutionFile.of(self).write(target, force=force)
 
 
-def told(
+def release_facts(
     solution: Solution,
     loss: Losses,
     verdict: Verdict,

@@ -51,7 +51,7 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.k is None and self.max_loss is None:
-            raise UsageError("say k, the number of persons that nobody can be told apart among (or max_loss)")
+            raise UsageError("k is required (the minimum number of persons that fit what is known), or max_loss")
         if self.max_loss is not None and not 0 <= self.max_loss <= 1:
             raise UsageError("max_loss must be a number from 0 (nothing lost) to 1 (everything)")
         check_seed(self.seed)

@@ -52,9 +52,9 @@ class DistributedRelease:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the release as plain data, in the form common to all releases."""
-        from treeanon.release.tree_release import told
+        from treeanon.release.tree_release import release_facts
 
-        return told(self.solution, self.loss, self.verdict, self.counts, self.report, dict(self.as_they_are))
+        return release_facts(self.solution, self.loss, self.verdict, self.counts, self.report, dict(self.as_they_are))
 
     def write_solution(self, target: str | Path, *, force: bool = False) -> None:
         """Write the solution file, by which `apply` recodes other data in the same way; it is not for publication."""
