@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 import treeanon as ta
 from tests.support.as_installed import ran
 from tests.support.plugins import installed, make_package
 from treeanon.errors import DataError, SchemaError, UsageError
 from treeanon.formats import FORMATS
+from treeanon.resources import folder
+from treeanon.schema.json_schema import with_formats
 
 KV = '''"""Lines of fields that tabs part, each a name, = and a value as JSON has it."""
 
@@ -133,3 +137,17 @@ def test_unknown_format_lists_it() -> None:
 def test_it_has_no_record_path() -> None:
     with pytest.raises(SchemaError, match="is not for format kv, where each line is one person"):
         ta.Schema.loads(SCHEMA.replace('format = "kv"', 'format = "kv"\nrecord = "people[]"'))
+
+
+def test_json_schema_for_editors_knows_it() -> None:
+    rules = with_formats(json.loads((folder("schemas") / "treeanon.schema.json").read_text()))
+    Draft202012Validator(rules).validate(tomllib.loads(SCHEMA))
+
+
+def test_package_that_cannot_be_loaded_is_named(tmp_path: Path) -> None:
+    points = {"treeanon.formats": {"broken": "no_such_module:FORMAT"}}
+    with (
+        installed(make_package(tmp_path / "broken", "broken-format", points, {})),
+        pytest.raises(UsageError, match=r"entry point 'broken' in treeanon\.formats of package 'broken-format'"),
+    ):
+        ta.read("in.xyz", SCHEMA.replace('"kv"', '"broken"'))

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from tests.schema.test_load import BROKEN, SHIPPED
 from treeanon.formats import FORMATS
 from treeanon.hierarchy import BUILDERS
+from treeanon.schema.json_schema import with_formats
 from treeanon.schema.load import CLASS_KEYS, INPUT_KEYS, TOP_KEYS
 from treeanon.schema.model import ON_UNKNOWN, ROLES, TYPES
 
@@ -90,6 +91,10 @@ def test_the_loader_and_the_form_know_the_same_names() -> None:
     assert of_class["role"]["enum"] == list(ROLES)
     assert of_class["type"]["enum"] == list(TYPES)
     assert of_class["on_unknown"]["enum"] == list(ON_UNKNOWN)
+
+
+def test_what_it_says_of_formats_is_from_their_table() -> None:
+    assert with_formats(FORM) == FORM
 
 
 def test_the_hierarchies_are_a_file_or_one_of_the_builders() -> None:
