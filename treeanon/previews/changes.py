@@ -224,8 +224,8 @@ class _Matching:
             # One level at a time: children of a merged node may be published under any of the merged nodes.
             self._merge([b for b in pool if self.before.parent[b] in (tops or {-1})])
         # Moved nodes can only be matched by value.
-        told = set(self.became)
-        self._assign([a for a in range(len(self.after)) if a not in told], self.below[-1], set())
+        matched_nodes = set(self.became)
+        self._assign([a for a in range(len(self.after)) if a not in matched_nodes], self.below[-1], set())
         self._merge(self.below[-1])
         return self.became
 

@@ -276,12 +276,12 @@ class _Drawing:
     def _first_by_before(self) -> list[tuple[int, NodeChange]]:
         return sorted(self.firsts.items(), key=lambda item: item[1].before)
 
-    def pair(self, fate: NodeChange, told: int) -> Pair:
-        """Return the pair of an original node, after the published nodes before number `told`."""
+    def pair(self, fate: NodeChange, shown: int) -> Pair:
+        """Return the pair of an original node, after the published nodes before number `shown`."""
         own = Side(_label(self.before[fate.before]), self.depth_before[fate.before])
         place = self.beside.get(fate.before)
         if place is None:
-            return Pair(own, None, fate.changes, (self._elsewhere(fate, told),))
+            return Pair(own, None, fate.changes, (self._elsewhere(fate, shown),))
         return Pair(own, self._side(place), fate.changes, self._origin(fate))
 
     def arrived(self, places: Iterable[int]) -> Iterator[Pair]:
@@ -302,14 +302,14 @@ class _Drawing:
         """Return a remark on where a moved node came from."""
         return () if fate.moved_from is None else (_remark("moved from", self.before[fate.moved_from]),)
 
-    def _elsewhere(self, fate: NodeChange, told: int) -> Remark:
+    def _elsewhere(self, fate: NodeChange, shown: int) -> Remark:
         """Return a remark on what became of a node."""
         if fate.after is None:
             return _GONE
         if self.firsts[fate.after] is not fate:
             return _remark("merged with", self.after[fate.after])
         if fate.moved_from is None:
-            return Remark("further up" if fate.after < told else "further down")
+            return Remark("further up" if fate.after < shown else "further down")
         above = self.parent_after.get(fate.after)
         return Remark("now under the record") if above is None else _remark("now under", self.after[above])
 

@@ -16,7 +16,7 @@ from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.relational.join import kind_text
 from treeanon.schema.keys import columns_text
 
-ROW, REPORT = "row", "told"
+ROW, REPORT = "row", "report"
 """The column of row numbers, and that of the partitions' summaries."""
 
 _EXACT = 1 << 53

@@ -247,7 +247,7 @@ def search_ranges(rows: Rows, request: TableRequest, most: int | None) -> DataFr
 def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRows:
     """Return the release that the ranges form; GuaranteeError if one of them has none."""
     reports: list[_RangeReport] = [
-        pickle.loads(row[0]) for row in found.where("told is not null").select("told").collect()
+        pickle.loads(row[0]) for row in found.where("report is not null").select("report").collect()
     ]
     problems = sorted({one.problem for one in reports if one.problem})
     if problems:
@@ -263,7 +263,7 @@ def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRo
         dict(request.options), request.max_suppressed,
     )  # fmt: skip
     names = [kind.split()[0] for kind in text_kinds(len(rows.columns)).split(", ")]
-    return PublishedRows(found.where("told is null").select(*names), rows.columns, release, len(reports))
+    return PublishedRows(found.where("report is null").select(*names), rows.columns, release, len(reports))
 
 
 def _combined(reports: Sequence[_RangeReport]) -> FlatLosses:
@@ -343,7 +343,7 @@ def _of_size(ranged: DataFrame, least: int) -> DataFrame:
 
 
 def _kinds(rows: Rows) -> str:
-    return text_kinds(len(rows.columns)) + ", told binary"
+    return text_kinds(len(rows.columns)) + ", report binary"
 
 
 def _searched(table: pa.Table, shared: Any) -> pa.Table:
