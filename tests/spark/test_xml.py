@@ -91,7 +91,7 @@ def test_the_records_are_those_of_the_reader(spark: Any, small: None, tmp_path: 
 
 
 def read(spark: Any, case: Case, source: str, partitions: int, options: ReadOptions | None = None) -> Dataset:
-    lines = xml_files.ranges_of_files(spark, str(case.folder / source), case.schema)
+    lines = xml_files.ranges_of_files(spark, str(case.folder / source), case.schema, "xml")
     lines = replace(lines, frame=lines.frame.repartition(partitions))
     return read_dataset(lines, case.schema, options or ReadOptions())
 

@@ -29,7 +29,7 @@ def in_ranges(path: Path, schema: ta.Schema, least: int, options: ReadOptions | 
         found = ranges_of(stream, schema, least)
     builder = ForestBuilder(schema)
     pieces = [Piece(str(path), str(path), True, 0, part) for part in found]
-    read_pieces(builder, [pickle.dumps(piece) for piece in pieces], options or ReadOptions())
+    read_pieces(builder, [pickle.dumps(piece) for piece in pieces], "xml", options or ReadOptions())
     return builder.finish(), len(found)
 
 

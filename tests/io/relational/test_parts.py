@@ -20,11 +20,12 @@ from tests.reference.trees import multiset
 from tests.support.paths import FOLDER, new_path
 from tests.support.strategies import properties
 from treeanon.forest import Forest
+from treeanon.formats import TABLE_FILES
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.write_rows import write_rows
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.folder import FolderSource
-from treeanon.io.relational.write_folder import delimiter_of, file_names, package_of
+from treeanon.io.relational.write_folder import file_names, package_of
 from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import without_hierarchies
@@ -102,7 +103,8 @@ def write(tables: list[TableOut], rows: dict[str, list[pa.Table]], files: str, p
         for name, data in zip(names, rows[table.name], strict=True):
             assert data.schema.equals(table.data.schema)
             with (place / name).open("wb") as stream:
-                write_rows(replace(table, data=data), files, delimiter_of(files), stream)
+                kind = TABLE_FILES[files]
+                write_rows(replace(table, data=data), kind.format, kind.delimiter, stream)
         paths.append(names)
     (place / "datapackage.json").write_bytes(package_of(tables, paths, files))
 
