@@ -24,6 +24,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -148,7 +150,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("programs", nargs="*", metavar="LABEL=FOLDER")
     parser.add_argument("--only", choices=WALKS, action="append", help="this walk alone; may be repeated")
-    parser.add_argument("--files", action="store_true", help="print the files of each walk in the order of first calls")
+    parser.add_argument(
+        "--files",
+        action="store_true",
+        help="print the files of each walk in the order of first calls, and the returns to each",
+    )
     parser.add_argument("--walk", choices=WALKS, help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--told", type=Path, help=argparse.SUPPRESS)
@@ -164,7 +170,8 @@ def main() -> None:
             numbers = counted(calls)
             print(f"| `{WALKS[name]}` | {label} | {numbers['functions']} | {numbers['files']} | {numbers['returns']} |")
             if given.files:
-                print("\n".join(f"    {file}" for file in dict.fromkeys(file for file, _ in calls)))
+                times = Counter(file for file, _ in groupby(file for file, _ in calls))
+                print("\n".join(f"    {file} {count - 1}" for file, count in times.items()))
 
 
 if __name__ == "__main__":
