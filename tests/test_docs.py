@@ -186,12 +186,23 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
         assert not loading.search(page.read_text()), page
 
 
-def test_the_search_of_the_page_works(tmp_path: Path, hospital: Path) -> None:
-    text = re.findall(
-        r"^```python title=\"my_package/everything.py\"\n(.*?)^```$", PAGES["contributing.md"], re.S | re.M
-    )[0]
-    files = {"my_package/__init__.py": "", "my_package/everything.py": text}
-    points = {"treeanon.algorithms": {"everything": "my_package.everything:ALGORITHM"}}
-    with installed(make_package(tmp_path / "package", "my-package", points, files)):
+def extension(name: str) -> str:
+    """The text of a file that the page about contributing shows."""
+    page = PAGES["contributing.md"]
+    (text,) = re.findall(rf"^```python title=\"my_package/{name}.py\"\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    return str(text)
+
+
+def test_the_extensions_of_the_page_work(tmp_path: Path, hospital: Path) -> None:
+    (points,) = (tomllib.loads(text) for text in blocks("contributing.md", "toml"))
+    named = points["project"]["entry-points"]
+    modules = {value.split(":")[0].split(".")[1] for group in named.values() for value in group.values()}
+    files = {"my_package/__init__.py": "", **{f"my_package/{name}.py": extension(name) for name in modules}}
+    with installed(make_package(tmp_path / "package", "my-package", named, files)):
         run_line("treeanon algorithms everything")
         run_line("treeanon anonymize patients.xml -s hospital-xml.toml -k 5 -a everything --param note=2 -o all.xml")
+        (hospital / "people.query").write_text("".join(f"age={20 + n % 30}&sex={'fm'[n % 2]}\n" for n in range(300)))
+        run_line("treeanon init people.query -o query.toml")
+        run_line("treeanon anonymize people.query -s query.toml -k 5 -o published.query")
+        run_line("treeanon verify published.query -s query.toml -k 5")
+        run_line("treeanon convert published.query -s query.toml -o published.ndjson")
