@@ -136,7 +136,7 @@ class _Groups:
             self.group, self.sizes, self.shared = number[self.group], self.sizes[kept], self.shared[kept]
             # None looks like another one now: that one would have been nearer.
             fails = self._failing(checker, changed[kept])
-            self.problem.tell(before - len(self.sizes))
+            self.problem.report_progress(before - len(self.sizes))
         return before - len(self.sizes)
 
     def _join_equal(self) -> None:
@@ -165,7 +165,7 @@ def _forest(problem: Problem, k: int) -> Longs:
     numbers, _ = groups_of(problem.table)
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
     counts = counts.astype(np.int64)
-    link = grow_forest(np.ascontiguousarray(values[first]), counts, k, problem.tell)
+    link = grow_forest(np.ascontiguousarray(values[first]), counts, k, problem.report_progress)
     # Equal rows are a chain, whose last row has the link of them all, and whose first one is linked to.
     starts = np.append(0, np.cumsum(counts))
     parent = np.arange(1, len(values) + 1)

@@ -40,7 +40,7 @@ Values = list[tuple[int, int]]
 """Values at which an interval begins: column, and rank among the values that occur in it."""
 
 SECONDS = 60.0
-"""How long a search takes at most unless told: with hundreds of values the end would never come."""
+"""How long a search takes at most by default: with hundreds of values the end would never come."""
 
 NEVER = int(np.iinfo(np.int64).max)
 """The cost of what suppresses more than is allowed."""
@@ -378,10 +378,10 @@ class _Search:
         """Return whether the time is over. Of that it is told how much is gone; without a limit how many values were
         tried.
         """
-        tell = self.ordered.problem.tell
+        report = self.ordered.problem.report_progress
         if self.seconds is None:
-            tell(self.checked)
+            report(self.checked)
             return False
         gone = monotonic() - self.begun
-        tell(int(1000 * min(gone, self.seconds)), int(1000 * self.seconds))
+        report(int(1000 * min(gone, self.seconds)), int(1000 * self.seconds))
         return gone > self.seconds

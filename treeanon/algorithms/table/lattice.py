@@ -82,7 +82,7 @@ class Lattice:
     def looked(self) -> None:
         """Say that one more node has been looked at."""
         self._looks += 1
-        self.problem.tell(self._looks)
+        self.problem.report_progress(self._looks)
 
     def at_height(self, height: int) -> Iterator[Vector]:
         """Return the vectors whose levels add up to a height, in ascending order."""

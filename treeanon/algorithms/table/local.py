@@ -252,7 +252,7 @@ def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs],
             own, found, own_looks = part
             class_of[block] = np.where(own < 0, -1, own + count)
             count, looks = count + found, looks + own_looks
-            problem.tell(done, len(blocks))
+            problem.report_progress(done, len(blocks))
     return class_of, count, looks
 
 

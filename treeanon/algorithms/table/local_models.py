@@ -19,7 +19,7 @@ _GROWTH = 1.4
 
 
 class ClassChecker:
-    """The models of a problem, asked about classes of tuples."""
+    """Check classes of tuples for the models of a problem."""
 
     def __init__(self, problem: Problem, tuples: Tuples) -> None:
         self._checker = RowGroupChecker(problem)
@@ -44,7 +44,7 @@ class ClassChecker:
 
 
 def walk_with_models(
-    data: LocalTuples, vertices: Vertices, chosen: Longs, asked: ClassChecker, least: int
+    data: LocalTuples, vertices: Vertices, chosen: Longs, checker: ClassChecker, least: int
 ) -> tuple[Ints, int, int]:
     """Return classes of these tuples that satisfy the models, as `cheapest_first` has them: -1 where none is found.
 
@@ -61,7 +61,7 @@ def walk_with_models(
             return class_of, count, looks
         found, classes, own_looks = cheapest_first(data.codes, data.weights, left, vertices, least, EASE, None)
         looks += own_looks
-        number = np.where(asked.holds(found, classes, chosen), np.arange(classes), -1)
+        number = np.where(checker.holds(found, classes, chosen), np.arange(classes), -1)
         kept = np.flatnonzero(number >= 0)
         number[kept] = np.arange(len(kept)) + count
         own = np.append(number, -1)[found]
@@ -81,10 +81,10 @@ def settled(problem: Problem, tuples: Tuples, data: LocalTuples, class_of: Ints,
         class_of, count, rest = np.zeros_like(class_of), 1, rest[:0]
     classes = described(class_of, count, data)
     place_rest(rest, problem.max_suppressed, data, classes)
-    asked = ClassChecker(problem, tuples)
+    checker = ClassChecker(problem, tuples)
     fallback: Classes | None = None
     while True:
-        fails = np.flatnonzero(~asked.holds(classes.of, len(classes.sizes))).astype(np.int32)
+        fails = np.flatnonzero(~checker.holds(classes.of, len(classes.sizes))).astype(np.int32)
         if not len(fails):
             return classes
         room = problem.max_suppressed - int(data.weights[classes.of < 0].sum())

@@ -50,7 +50,7 @@ def cut_by_levels(problem: Problem, data: Ints, starts: Flags, shape: Shape, rul
         middles = divide_all(data, spare, bounds, chosen, starts)
         halves = np.stack([bounds[:, 0], middles, middles, bounds[:, 1]], axis=1)
         bounds = halves.reshape(-1, 2)
-        problem.tell(int(starts.sum()))
+        problem.report_progress(int(starts.sum()))
 
 
 def _chosen(checker: RowGroupChecker, data: Ints, bounds: Longs, shape: Shape, rule: Rule) -> tuple[Longs, Longs]:

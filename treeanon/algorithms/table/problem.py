@@ -26,7 +26,7 @@ from treeanon.table import Column, Table
 class Problem:
     """A table, the models that every published group must satisfy, and the number of persons that may be suppressed.
 
-    `progress` is told how far a search is, if anybody wants to know; see `tell`.
+    `progress` is told how far a search is, if anybody wants to know; see `report_progress`.
     """
 
     table: Table
@@ -43,7 +43,7 @@ class Problem:
         for model in self.models:
             self.columns_of(model)
 
-    def tell(self, done: int, total: int | None = None) -> None:
+    def report_progress(self, done: int, total: int | None = None) -> None:
         """Say how much is done, and of how much if that is known; a search that nobody waits for ends here."""
         if self.progress is not None:
             self.progress(done, total)

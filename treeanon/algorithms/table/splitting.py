@@ -209,7 +209,7 @@ def split_in_threads(problem: Problem, starts: Flags, divide: Divide, least: int
                     for part in _parts(starts, start, end) if end - start > small else ():
                         left += _work(part[1] - part[0], least)
                         begin(*part)
-                problem.tell(whole - left, whole)
+                problem.report_progress(whole - left, whole)
         finally:
             for waiting in running:
                 waiting.cancel()

@@ -85,7 +85,7 @@ def _merged(problem: Problem, data: Ints, starts: Flags, group: Longs, shape: Sh
             into = into[into]
         group = into[group]
         is_open = sizes > before
-        problem.tell(len(sizes) - int((sizes > 0).sum()))
+        problem.report_progress(len(sizes) - int((sizes > 0).sum()))
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 

@@ -123,9 +123,9 @@ def search_blocks(
     rows = [part[np.argsort(rank[part])] for part in np.array_split(along, parts)]
     edges = np.empty((len(table), k), np.int32)
     counts: dict[str, Any] = {"blocks": parts}
-    for own, (part, told) in zip(rows, _solved(problem, prices, k, rows, solve), strict=True):
+    for own, (part, found) in zip(rows, _solved(problem, prices, k, rows, solve), strict=True):
         edges[own] = own[part]
-        for key, value in told.items():
+        for key, value in found.items():
             counts[key] = max(counts.get(key, value), value)
     graph = Graph(edges)
     counts["gcp"] = graph.gcp(prices)
@@ -142,5 +142,5 @@ def _solved(
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, one in enumerate(pool.map(task, parts), 1):
-            problem.tell(number, len(parts))
+            problem.report_progress(number, len(parts))
             yield one

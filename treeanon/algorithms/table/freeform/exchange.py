@@ -153,7 +153,7 @@ def _by_group(group: Longs, rows: Longs) -> tuple[Longs, Longs]:
     return rows[np.argsort(own, kind="stable")], np.bincount(group)
 
 
-Tell = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 
 _SECONDS = 30.0
 _HEATS = 0.05, 0.03, 0.02, 0.01, 0.005, 0.002, 0.0
@@ -199,7 +199,7 @@ def search(
     before = float(tuple_costs(prices, edges).sum())
     classes = Classes.of_rows(prices)
     tuples = classes.tuples(prices, edges)
-    counts |= improve(tuples, seconds, problem.tell)
+    counts |= improve(tuples, seconds, problem.report_progress)
     found = dealt(tuples.members, classes.starts, classes.rows)
     if float(tuple_costs(prices, found).sum()) < before:
         edges = found
@@ -209,7 +209,7 @@ def search(
     return Freeform("freeform", problem.models, graph, drawn_originals(graph, Randomness(seed)), counts, style)
 
 
-def improve(tuples: Tuples, seconds: float, tell: Tell) -> dict[str, Any]:
+def improve(tuples: Tuples, seconds: float, report: Report) -> dict[str, Any]:
     """Improve the tuples in place as long as that pays, or until the time is over; return what there is to tell.
 
     How much of the time is gone is told: it may end sooner, when nothing is gained any more.
@@ -220,7 +220,7 @@ def improve(tuples: Tuples, seconds: float, tell: Tell) -> dict[str, Any]:
         gone = time.monotonic() - begun
         # All threads come here: one at a time tells.
         with telling:
-            tell(int(1000 * min(gone, seconds)), int(1000 * seconds))
+            report(int(1000 * min(gone, seconds)), int(1000 * seconds))
         return gone >= seconds
 
     rounds = {"exchange_rounds": 0, "program_rounds": 0}

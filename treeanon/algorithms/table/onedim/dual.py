@@ -159,12 +159,12 @@ def search(
     limits(problem, max_loss)
     diverse = asks_for_share(problem.models[0])
     if method == "ipcsd" or not diverse:
-        asked: Callable[..., Result] = partial(mondrian, style=style)
+        search_once: Callable[..., Result] = partial(mondrian, style=style)
         if method != "ipcsd" or primal == "onedim":
             own = l_diverse if diverse else k_anonymous
             order = _once(problem, form, style) if order == "best" else order
-            asked = partial(own, order=order, columns=columns, form=form, style=style)
-        reached = ipcsd(problem, asked, max_loss, form=form)
+            search_once = partial(own, order=order, columns=columns, form=form, style=style)
+        reached = ipcsd(problem, search_once, max_loss, form=form)
         return _published(problem, reached.privacy, reached.found, {"gcp": reached.gcp, "tries": reached.tries})
     least, column = wanted(problem)
     if order == "best":
