@@ -37,7 +37,7 @@ _TAG = b"treeanon pseudonym "
 
 
 def pseudonym(text: str, key: bytes) -> str:
-    """The keyed pseudonym of a text; a pseudonym (of a release read again) stays as it is.
+    """Return the keyed pseudonym of a text; a pseudonym (of a release read again) stays as it is.
 
     Its last 8 digits check the others, so that an id that merely looks like one is not taken for it.
 
@@ -58,7 +58,7 @@ def _check(digits: str) -> str:
 
 
 def pseudonym_key() -> bytes:
-    """The key from the environment; UsageError says how to set it."""
+    """Return the key from the environment; UsageError says how to set it."""
     key = os.environ.get(KEY_VARIABLE, "").encode()
     if len(key) < 16:
         raise UsageError(
@@ -91,7 +91,7 @@ class ForestBuilder:
                 yield batch.apart
 
     def add(self, batch: Batch) -> None:
-        """Takes in the container tables of some records."""
+        """Take in the container tables of some records."""
         self.batches.append(self._cleaned(batch))
 
     def _cleaned(self, batch: Batch) -> Batch:
@@ -118,20 +118,20 @@ class ForestBuilder:
         return texts
 
     def _count_padded(self, index: int, batch: Batch, given: Sequence[str], texts: Sequence[str]) -> None:
-        """Counts the values that were given with white space around them."""
+        """Count the values that were given with white space around them."""
         padded = np.array([text != own for text, own in zip(given, texts, strict=True)] + [False])
         if padded.any():
             times = sum(int(padded[column].sum()) for column in self._columns(index, batch))
             self.report.padded[self.layout.classes[index].name] += times
 
     def _columns(self, index: int, batch: Batch) -> list[Ints]:
-        """All code columns of a class in a batch."""
+        """Return all code columns of a class in a batch."""
         container = self.layout.classes[index].container
         moved = batch.moved.code[batch.moved.held == index]
         return [moved] if container < 0 else [moved, batch.tables[container].codes[index]]
 
     def finish(self, *, show_values: bool = False, jobs: int = 1) -> Forest:
-        """The forest of all batches, which are given up on the way.
+        """Return the forest of all batches, which are given up on the way.
 
         Values that a hierarchy does not know are an error, or become the class root where the schema says so; the
         error counts them, and lists them only with `show_values`.
@@ -158,7 +158,7 @@ class ForestBuilder:
         return Forest(self.schema, classes, *planter.finish(), self.report)
 
     def different(self, index: int) -> set[str]:
-        """The value texts of a class in the batches so far."""
+        """Return the value texts of a class in the batches so far."""
         return {text for part in self._parts() for text in part.texts[index] if text}
 
     def held(self, index: int) -> Counter[str]:
@@ -174,7 +174,7 @@ class ForestBuilder:
         return times
 
     def _resolve(self, index: int, show_values: bool) -> tuple[Hierarchy, list[Ints]]:
-        """A class's hierarchy, and for the texts of every part the nodes they stand for (-1: no node)."""
+        """Return a class's hierarchy, and for the texts of every part the nodes they stand for (-1: no node)."""
         spec = self.layout.classes[index].spec
         parts = list(self._parts())
         hierarchy = hierarchy_for(spec, [part.texts[index] for part in parts])
@@ -193,7 +193,7 @@ class ForestBuilder:
         return hierarchy, codes
 
     def meet_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
-        """Counts values that a class's hierarchy does not know, or refuses them where the schema says so."""
+        """Count values that a class's hierarchy does not know, or refuses them where the schema says so."""
         if spec.on_unknown == "suppress":
             self.report.unknown[spec.name] += unknown.total()
             log.warning("class %r: %d values unknown to its hierarchy became the root", spec.name, len(unknown))
@@ -212,7 +212,7 @@ def _labels(codes: Ints, first: int) -> Ints:
 
 
 def hierarchy_for(spec: ClassSpec, parts: Sequence[Sequence[str]]) -> Hierarchy:
-    """The hierarchy of a class: the one it declares, or the one its builder makes of the values."""
+    """Return the hierarchy of a class: the one it declares, or the one its builder makes of the values."""
     if isinstance(spec.hierarchy, Hierarchy):
         return spec.hierarchy
     builder = Flat() if spec.pseudonym else spec.hierarchy

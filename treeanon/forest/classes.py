@@ -65,7 +65,7 @@ class Classes:
         return [STAR, *chain.from_iterable(hierarchy.texts for hierarchy in self.hierarchies)]
 
     def texts_of(self, name: str, labels: Ints) -> list[str]:
-        """The value texts of labels of one class.
+        """Return the value texts of labels of one class.
 
         >>> from treeanon.hierarchy import Hierarchy
         >>> Classes(("sex",), (-1,), (Hierarchy.flat(["F", "M"]),)).texts_of("sex", np.array([3, 2]))
@@ -87,7 +87,7 @@ class Classes:
         return rank
 
     def index(self, name: str) -> int:
-        """The number of the class of that name."""
+        """Return the number of the class of that name."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -100,7 +100,7 @@ class Classes:
         return (STAR if held < 0 else self.names[held]), self.texts[label]
 
     def label(self, name: str, text: str) -> int:
-        """The label of a value of a class; UsageError if its hierarchy has no such node."""
+        """Return the label of a value of a class; UsageError if its hierarchy has no such node."""
         if name == STAR:
             return 0
         index = self.index(name)
@@ -110,7 +110,7 @@ class Classes:
         return int(self.first[index]) + code
 
     def root(self, name: str) -> int:
-        """The label of a class's root ("any value")."""
+        """Return the label of a class's root ("any value")."""
         return int(self.first[self.index(name)])
 
 

@@ -12,7 +12,7 @@ from treeanon.forest.forest import Forest
 
 
 def in_terms_of(original: Forest, published: Forest) -> tuple[Forest, Mapping[str, int]]:
-    """The published trees with the classes and hierarchies of their original; and for classes the strange nodes.
+    """Return the published trees with the classes and hierarchies of their original; and for classes the strange nodes.
 
     `published` has its values as they stand. A node is strange where its value is neither one of the original's nor
     above one; one that the hierarchy does not know at all becomes the root. Classes without strange nodes are not told.

@@ -82,7 +82,7 @@ class Forest:
 
     @classmethod
     def from_records(cls, schema: Schema, records: Sequence[Tree]) -> Forest:
-        """The forest of plain nested lists (the form of a trees file), one per person."""
+        """Return the forest of plain nested lists (the form of a trees file), one per person."""
         from treeanon.forest.build import ForestBuilder
         from treeanon.forest.nested import nested_batch
 
@@ -107,7 +107,7 @@ class Forest:
         return self.offsets.nbytes + self.parent.nbytes + self.label.nbytes
 
     def __getitem__(self, chosen: slice) -> Forest:
-        """The records of a slice; without a step it is a view of the same arrays."""
+        """Return the records of a slice; without a step it is a view of the same arrays."""
         if not isinstance(chosen, slice):
             raise TypeError("a forest is cut by slices; record(i) gives one record")
         start, stop, step = chosen.indices(len(self))
@@ -118,7 +118,7 @@ class Forest:
         return self._with(offsets - offsets[0], self.parent[nodes], self.label[nodes])
 
     def take(self, chosen: Sequence[int] | Longs) -> Forest:
-        """The chosen records, in the order chosen."""
+        """Return the chosen records, in the order chosen."""
         index = np.asarray(chosen, np.int64)
         if len(index) and not -len(self) <= index.min() <= index.max() < len(self):
             raise IndexError("a chosen record does not exist")
@@ -131,7 +131,7 @@ class Forest:
         return np.arange(len(self.classes), dtype=np.int32)
 
     def relabel(self, mapping: Ints) -> Forest:
-        """The forest with every label x replaced by mapping[x], equal siblings merged.
+        """Return the forest with every label x replaced by mapping[x], equal siblings merged.
 
         A mapping of everything to `*` leaves one node a record, as a node that gets its parent's label is merged
         into the parent.
@@ -146,7 +146,7 @@ class Forest:
         return self._with(*canonical(self.offsets, parent, label, self._rank()))
 
     def project(self, cut: Cut | str) -> Forest:
-        """The forest with every value published as its nearest ancestor-or-self in `cut`, equal siblings merged.
+        """Return the forest with every value published as its nearest ancestor-or-self in `cut`, equal siblings merged.
 
         `cut` names hierarchy nodes by class; classes it leaves out stay as they are. `"*"` is the cut {*}. A node
         may stand beside some of its descendants (sibling recoding); every leaf must have an ancestor in the cut. A
@@ -155,7 +155,7 @@ class Forest:
         return self.relabel(self.cut_map(cut))
 
     def without(self, classes: Sequence[str]) -> Forest:
-        """The forest without the nodes of these classes; what hangs under them goes to their parents."""
+        """Return the forest without the nodes of these classes; what hangs under them goes to their parents."""
         if not classes:
             return self
         dropped = np.isin(self.classes.class_of[self.label], [self.classes.index(name) for name in classes])
@@ -188,7 +188,7 @@ class Forest:
         return mapping
 
     def disassociate(self, pairs: Sequence[tuple[Label, Label]], *, seen_as: Ints | None = None) -> Forest:
-        """The forest after disassociating each (upper, lower) pair of labels, in order, in every record.
+        """Return the forest after disassociating each (upper, lower) pair of labels, in order, in every record.
 
         Every node `lower` below a node `upper` becomes a leaf child of upper's parent, its children go to its own
         former parent, equal siblings merge. With `seen_as`, a node is moved for what its label x is published as,
@@ -207,7 +207,7 @@ class Forest:
         return self._with(*canonical(self.offsets, parent, self.label, self._rank()))
 
     def records(self) -> Iterator[Tree]:
-        """Every record as plain nested lists [class, value, [children…]], children sorted by these texts."""
+        """Return every record as plain nested lists [class, value, [children…]], children sorted by these texts."""
         from treeanon.forest.nested import nested_records
 
         for start in range(0, len(self), 1000):
@@ -221,11 +221,11 @@ class Forest:
         return next(self[index : index + 1].records())
 
     def in_text_order(self) -> Forest:
-        """The same trees with siblings in the order of (class, value) as texts, as trees files have them."""
+        """Return the same trees with siblings in the order of (class, value) as texts, as trees files have them."""
         return self._with(*canonical(self.offsets, self.parent, self.label, self.classes.text_rank))
 
     def equals(self, other: Forest) -> bool:
-        """Whether both hold the same trees over the same class tree, the order of records aside."""
+        """Return whether both hold the same trees over the same class tree, the order of records aside."""
         if len(self) != len(other) or self.nodes != other.nodes or self._class_tree() != other._class_tree():
             return False
         texts = sorted({self.classes.decode(i) for i in np.unique(self.label)})
@@ -252,7 +252,7 @@ class Forest:
         return hashes[:, np.lexsort(hashes)]
 
     def flatten(self, reductions: Mapping[str, str] | None = None) -> Any:
-        """The `Table` of the records, a column a class; `reductions` say how several values of one become one.
+        """Return the `Table` of the records, a column a class; `reductions` say how several values of one become one.
 
         See `treeanon.table.reductions.flatten`.
         """

@@ -33,7 +33,7 @@ class NestedReader:
         self.numbers = {published.name: i for i, published in enumerate(layout.classes)} | {STAR: -1}
 
     def add_record(self, nodes: Any) -> None:
-        """Appends a record that consists of these nodes."""
+        """Append a record that consists of these nodes."""
         row = len(self.out.owners[0])
         self.out.owners[0].append(0)
         for container_class in self.layout.containers[0].held:
@@ -41,7 +41,7 @@ class NestedReader:
         self.add_nodes(nodes, -1, row)
 
     def add_moved(self, groups: Any, row: int, container: int) -> None:
-        """Appends the moved nodes of a row, grouped by the class they lie under: {"hospital": [[class, …], …]}."""
+        """Append the moved nodes of a row, grouped by the class they lie under: {"hospital": [[class, …], …]}."""
         if not isinstance(groups, dict):
             raise Malformed("the reserved name must hold an object of class names")
         for name, nodes in groups.items():
@@ -50,7 +50,7 @@ class NestedReader:
                 self.add_nodes(nodes, under, row)
 
     def under(self, name: Any, container: int) -> int | None:
-        """The class that a group of moved nodes of a container lies under (-1: the record).
+        """Return the class that a group of moved nodes of a container lies under (-1: the record).
 
         None, if it is a class of another container that reads the same item: that one takes the group.
         """
@@ -65,12 +65,12 @@ class NestedReader:
         return under if home == container else None
 
     def _read_one(self, first: int, second: int) -> bool:
-        """Whether two containers may be read from one item: they are one, or differ in their predicates."""
+        """Return whether two containers may be read from one item: they are one, or differ in their predicates."""
         a, b = self.layout.containers[first], self.layout.containers[second]
         return a is b or (a.name is not None and (a.parent, a.way, a.name) == (b.parent, b.way, b.name))
 
     def add_nodes(self, nodes: Any, under: int, row: int) -> None:
-        """Appends nodes that lie under one class, in one row of its container."""
+        """Append nodes that lie under one class, in one row of its container."""
         stack = [(nodes, -1, under)]
         while stack:
             group, parent, above = stack.pop()
@@ -108,7 +108,7 @@ class NestedReader:
 
 
 def nested_batch(layout: Layout, records: Sequence[Tree]) -> Batch:
-    """The container tables of records given as nested lists; DataError names the record that is malformed."""
+    """Return the container tables of records given as nested lists; DataError names the record that is malformed."""
     out = BatchWriter(layout)
     codes = [TextCodes() for _ in layout.classes]
     reader = NestedReader(layout, out, codes)
@@ -121,7 +121,7 @@ def nested_batch(layout: Layout, records: Sequence[Tree]) -> Batch:
 
 
 def nested_records(forest: Forest) -> Iterator[Tree]:
-    """Every record as nested lists, children sorted by (class, value)."""
+    """Return every record as nested lists, children sorted by (class, value)."""
     forest = forest.in_text_order()
     decoded = [list(forest.classes.decode(i)) for i in range(len(forest.classes))]
     labels, parents = forest.label.tolist(), forest.parent.tolist()

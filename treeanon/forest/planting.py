@@ -32,7 +32,7 @@ class Planter:
         self.pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
 
     def plant(self, batch: Batch, labels: list[Ints], apart: tuple[Batch, list[Ints]] | None) -> None:
-        """Makes the trees of a batch; `labels[c]` maps class c's codes, and ends with -1 for code -1."""
+        """Make the trees of a batch; `labels[c]` maps class c's codes, and ends with -1 for code -1."""
         if apart is not None and batch.order is not None:
             both = _joined(self._grown(batch, labels), self._grown(*apart))
             self._put(gather(*both, batch.order), batch.cells)
@@ -63,7 +63,7 @@ class Planter:
         return canonical(*assemble(batch, self.layout, labels), self.rank)
 
     def _build(self, block: Batch, labels: list[Ints], start: int) -> Longs:
-        """Writes the trees of sorted rows from `start` on, and returns their offsets."""
+        """Write the trees of sorted rows from `start` on, and return their offsets."""
         layout, nothing = self.layout, np.empty(0, np.int32)
         held = [(c, x.container, _held_above(layout, c)) for c, x in enumerate(layout.classes) if x.container >= 0]
         number = {c: i for i, (c, _, _) in enumerate(held)} | {-1: -1}
@@ -85,7 +85,7 @@ class Planter:
         return build_trees(block.records, self.parent[start:], self.label[start:], *read_only(*arrays))
 
     def finish(self) -> Trees:
-        """The offsets, parents and labels of all trees."""
+        """Return the offsets, parents and labels of all trees."""
         if self.pool is not None:
             self.pool.shutdown()
         parts = [part.result() if isinstance(part, Future) else part for part in self.parts]
@@ -97,7 +97,7 @@ class Planter:
 
 
 def _held_above(layout: Layout, index: int) -> int:
-    """The nearest class up the class tree that rows hold; -1: none."""
+    """Return the nearest class up the class tree that rows hold; -1: none."""
     above = layout.classes[index].parent
     while above >= 0 and layout.classes[above].container < 0:
         above = layout.classes[above].parent
@@ -109,13 +109,13 @@ def _firsts(columns: list[Ints]) -> Longs:
 
 
 def _joined(first: Trees, second: Trees) -> Trees:
-    """The trees of the first, then those of the second."""
+    """Return the trees of the first, then those of the second."""
     offsets = np.concatenate([first[0], second[0][1:] + first[0][-1]])
     return offsets, np.concatenate([first[1], second[1]]), np.concatenate([first[2], second[2]])
 
 
 def assemble(batch: Batch, layout: Layout, labels: list[Ints]) -> Trees:
-    """A batch's trees, not yet merged; `labels[c]` maps class c's codes, and ends with -1 for code -1.
+    """Return a batch's trees, not yet merged; `labels[c]` maps class c's codes, and ends with -1 for code -1.
 
     A node's parent is the nearest class up the class tree that is present in its own row or the rows that own it.
     """
@@ -166,7 +166,7 @@ def _record_of_rows(batch: Batch, layout: Layout) -> list[Ints]:
 
 
 def _lift(anchor: Ints, layout: Layout, batch: Batch, outer: int, inner: int) -> Ints:
-    """An array over the rows of `outer`, carried to the rows of a container inside it."""
+    """Return an array over the rows of `outer`, carried to the rows of a container inside it."""
     if outer == inner or inner < 0:
         return anchor
     return _lift(anchor, layout, batch, outer, layout.containers[inner].parent)[batch.tables[inner].owner]
@@ -194,7 +194,7 @@ def _moved_nodes(
 
 
 def _topmost(parent: Ints) -> Ints:
-    """The topmost ancestor-or-self of every node."""
+    """Return the topmost ancestor-or-self of every node."""
     above = np.where(parent >= 0, parent, np.arange(len(parent))).astype(np.int32)
     while True:
         higher = above[above]

@@ -31,7 +31,7 @@ class Dropped:
         self.folded: Counter[str] = Counter()
 
     def add(self, place: str, key: str, times: int) -> None:
-        """Counts a field."""
+        """Count a field."""
         counts = self.places.setdefault(place, Counter())
         if place in self.folded:
             self.folded[place] += times
@@ -44,18 +44,18 @@ class Dropped:
             counts.clear()
 
     def add_shapes(self, place: str, shapes: Mapping[tuple[str, ...], int], named: frozenset[str]) -> None:
-        """Counts the keys that are not named, of objects of these shapes (tuples of keys)."""
+        """Count the keys that are not named, of objects of these shapes (tuples of keys)."""
         for keys, times in shapes.items():
             for key in keys:
                 if key not in named:
                     self.add(place, key, times)
 
     def add_keys(self, place: str, keys: Iterable[str], named: frozenset[str]) -> None:
-        """Counts the keys of one object that are not named."""
+        """Count the keys of one object that are not named."""
         self.add_shapes(place, {tuple(keys): 1}, named)
 
     def update(self, other: Dropped) -> None:
-        """Adds the counts of another part of the same input."""
+        """Add the counts of another part of the same input."""
         for place, counts in other.places.items():
             for key, times in counts.items():
                 self.add(place, key, times)
@@ -63,11 +63,11 @@ class Dropped:
             self.folded[place] += self.places.pop(place, Counter()).total() + times
 
     def total(self) -> int:
-        """The number of fields dropped."""
+        """Return the number of fields dropped."""
         return sum(counts.total() for counts in self.places.values()) + self.folded.total()
 
     def paths(self) -> dict[str, int]:
-        """Counts by whole path, most frequent first."""
+        """Count by whole path, most frequent first."""
         flat: Counter[str] = Counter()
         for place, times in self.folded.items():
             flat[place + "*"] += times
@@ -109,7 +109,7 @@ class ReadReport:
     delimiter: str = ""
 
     def add(self, other: ReadReport) -> None:
-        """Adds the counts of another part of the same input."""
+        """Add the counts of another part of the same input."""
         self.dropped.update(other.dropped)
         self.unknown.update(other.unknown)
         self.padded.update(other.padded)
@@ -140,7 +140,7 @@ class ReadReport:
         return lines + self.left_out
 
     def as_dict(self) -> dict[str, object]:
-        """The counts as plain data."""
+        """Return the counts as plain data."""
         counts: dict[str, object] = {
             "dropped": self.dropped.paths(),
             "skipped_records": self.skipped,

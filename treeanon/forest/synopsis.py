@@ -37,7 +37,7 @@ class Synopsis:
 
     @classmethod
     def of(cls, forest: Forest) -> Synopsis:
-        """The synopsis of a forest."""
+        """Return the synopsis of a forest."""
         return synopsis_and_nodes(forest)[0]
 
     def __len__(self) -> int:
@@ -53,12 +53,12 @@ class Synopsis:
         return group(self.label, self.labels)
 
     def sidelinks(self, label: int, after: int | None = None) -> Ints:
-        """The nodes with this label (or one less than `after`) wherever they are: the item index's way in."""
+        """Return the nodes with this label (or one less than `after`) wherever they are: the item index's way in."""
         starts, nodes = self._sidelinks
         return nodes[starts[label] : starts[label + 1 if after is None else after]]
 
     def records_of(self, label: int) -> Ints:
-        """The records with a node of this label, ascending (the item index's array L)."""
+        """Return the records with a node of this label, ascending (the item index's array L)."""
         parts = [self.records[self.starts[v] : self.starts[v + 1]] for v in self.sidelinks(label).tolist()]
         return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int32)
 
@@ -77,7 +77,7 @@ class Synopsis:
         return Synopsis(parent, label, starts, records, self.count, self.labels)
 
     def as_dict(self) -> Mapping[tuple[int, ...], list[int]]:
-        """The records of every path of labels, for looking at small ones."""
+        """Return the records of every path of labels, for looking at small ones."""
         paths: list[tuple[int, ...]] = []
         for up, label in zip(self.parent.tolist(), self.label.tolist(), strict=True):
             paths.append((*(paths[up] if up >= 0 else ()), label))
@@ -86,7 +86,7 @@ class Synopsis:
 
 
 def synopsis_and_nodes(forest: Forest) -> tuple[Synopsis, Ints]:
-    """The synopsis of a forest, and the synopsis node of every node of the forest."""
+    """Return the synopsis of a forest, and the synopsis node of every node of the forest."""
     first = np.repeat(forest.offsets[:-1], np.diff(forest.offsets))
     above = np.where(forest.parent < 0, -1, forest.parent + first).astype(np.int32)
     node_of, parent, label = merge_paths(above, forest.label, len(forest.classes))

@@ -61,7 +61,7 @@ class Batch:
 
     @classmethod
     def of(cls, tables: tuple[ContainerRows, ...], texts: tuple[Sequence[str], ...]) -> Batch:
-        """The batch of these rows, without moved nodes."""
+        """Return the batch of these rows, without moved nodes."""
         return cls(tables, texts, MovedNodes.none())
 
     @property
@@ -83,7 +83,7 @@ class Batch:
         return not len(self.moved.held) and self.apart is None and all(_ascends(table.owner) for table in self.tables)
 
     def blocks(self, layout: Layout, records: int) -> Iterator[Batch]:
-        """A sorted batch in parts of so many records, as views."""
+        """Return a sorted batch in parts of so many records, as views."""
         for start in range(0, self.records, records):
             bounds = [(start, min(start + records, self.records))]
             tables = []
@@ -118,7 +118,7 @@ class TextCodes(dict[Any, int]):
         return self.add(text, text)
 
     def add(self, key: str, text: str) -> int:
-        """A new code for a text, found under a key from now on."""
+        """Return a new code for a text, found under a key from now on."""
         code = len(self.texts)
         self.texts.append(text)
         self[key] = code
@@ -144,7 +144,7 @@ class BatchWriter:
         self.moved = ([], [], [], [], [])
 
     def rollback(self, records: int) -> None:
-        """Takes back every row that belongs to a record from `records` on."""
+        """Take back every row that belongs to a record from `records` on."""
         del self.owners[0][records:]
         kept = [records]
         for container in self.layout.containers[1:]:
@@ -175,7 +175,7 @@ class BatchWriter:
             del column[size:]
 
     def finish(self, codes: Sequence[TextCodes]) -> Batch:
-        """The rows so far as a batch, with the dictionaries that their codes refer to."""
+        """Return the rows so far as a batch, with the dictionaries that their codes refer to."""
         tables = tuple(
             ContainerRows(_ints(self.owners[c.index]), {h: _ints(self.codes[h]) for h in c.held})
             for c in self.layout.containers

@@ -32,7 +32,7 @@ class Flat:
     """
 
     def build(self, values: Iterable[str]) -> Hierarchy:
-        """The hierarchy of the values, sorted.
+        """Return the hierarchy of the values, sorted.
 
         >>> Flat().build([]).texts
         ('*',)
@@ -41,7 +41,7 @@ class Flat:
 
 
 def parse_flat(spec: Mapping[str, object], value_type: str) -> tuple[Flat | None, list[tuple[str, str]]]:
-    """The builder of `{flat = true}`, and all that is wrong with it.
+    """Return the builder of `{flat = true}`, and all that is wrong with it.
 
     >>> parse_flat({"flat": 1}, "text")
     (None, [('flat', 'must be true')])
@@ -69,7 +69,7 @@ class Prefix:
             raise HierarchyError(f"prefix: {problem}")
 
     def build(self, values: Iterable[str]) -> Hierarchy:
-        """The hierarchy of the values; one that is a level's label is that level's node.
+        """Return the hierarchy of the values; one that is a level's label is that level's node.
 
         >>> Prefix((3, 2)).build(["12103", "12*", "9"]).texts
         ('*', '12*', '121*', '12103', '9')
@@ -91,12 +91,12 @@ class Prefix:
         return Hierarchy(*nodes.tree())
 
     def _is_leaf(self, text: str) -> bool:
-        """Whether the text is no label; a label, as a text among the others, makes its own node."""
+        """Return whether the text is no label; a label, as a text among the others, makes its own node."""
         return text[-1] != "*" or len(text) - 1 not in self.keep
 
 
 def parse_prefix(spec: Mapping[str, object], value_type: str) -> tuple[Prefix | None, Problems]:
-    """The builder of `{prefix = [3, 2, 1]}`, and all that is wrong with it.
+    """Return the builder of `{prefix = [3, 2, 1]}`, and all that is wrong with it.
 
     >>> parse_prefix({"prefix": [1, 2]}, "text")
     (None, [('prefix', 'numbers of characters must descend')])
@@ -128,7 +128,7 @@ class Builder(Protocol):
     """
 
     def build(self, values: Iterable[str]) -> Hierarchy:
-        """The hierarchy under `*`, without the values that have no place in it.
+        """Return the hierarchy under `*`, without the values that have no place in it.
 
         >>> from treeanon.hierarchy.intervals import Intervals
         >>> Intervals((5,)).build(["7", "seven"]).encode(["7", "seven", "5-9"]).tolist()
@@ -155,7 +155,7 @@ BUILDERS: Mapping[str, _Kind] = {
 
 
 def parse_builder(spec: Mapping[str, object], value_type: str) -> tuple[Builder | None, Problems]:
-    """The builder that an inline table of a schema describes, and all problems as (key, what would be right).
+    """Return the builder that an inline table of a schema describes, and all problems as (key, what would be right).
 
     >>> parse_builder({"groups": 5}, "text")
     (Groups(fanout=5, numeric=False), [])

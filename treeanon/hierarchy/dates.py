@@ -46,7 +46,7 @@ _MONTH_DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 def label(start: int, rank: int) -> str:
-    """The text of the period that starts on this day.
+    """Return the text of the period that starts on this day.
 
     >>> label(20190401, 2)
     '2019-Q2'
@@ -55,7 +55,7 @@ def label(start: int, rank: int) -> str:
 
 
 def widened(starts: Days, rank: int) -> Days:
-    """The starts of the periods of this rank around the days.
+    """Return the starts of the periods of this rank around the days.
 
     >>> widened(np.array([20190504]), 2).tolist()
     [20190401]
@@ -71,7 +71,7 @@ def widened(starts: Days, rank: int) -> Days:
 
 
 def read_periods(texts: Sequence[str]) -> tuple[list[str], Days, NDArray[np.int64]]:
-    """The texts that are days or periods, in their order, with their starts and ranks.
+    """Return the texts that are days or periods, in their order, with their starts and ranks.
 
     >>> read_periods(["2019-13", "2019-12", "20190230", "20190228T10"])
     (['2019-12', '20190228T10'], array([20191201, 20190228]), array([ 1, -1]))
@@ -90,7 +90,7 @@ def read_periods(texts: Sequence[str]) -> tuple[list[str], Days, NDArray[np.int6
 
 
 def _days(texts: Sequence[str], shape: str) -> Days:
-    """The days of texts of one shape, -1 for one that is in no calendar."""
+    """Return the days of texts of one shape, -1 for one that is in no calendar."""
     columns = [at for at, character in enumerate(shape) if character == "0"][:8]
     days = digits(texts, shape, columns)
     year, month, day = days // 10_000, days // 100 % 100, days % 100
@@ -101,7 +101,7 @@ def _days(texts: Sequence[str], shape: str) -> Days:
 
 
 def _read(text: str) -> tuple[int, int] | None:
-    """The start and rank of the one text, or None."""
+    """Return the start and rank of the one text, or None."""
     if match := _DAY.fullmatch(text) or _COMPACT.fullmatch(text):
         year, month, day = (int(part) for part in match.groups())
         try:
@@ -141,7 +141,7 @@ class Dates:
             raise HierarchyError(f"dates: {problem}")
 
     def build(self, values: Iterable[str]) -> Hierarchy:
-        """The hierarchy of the values that are dates, or periods of the calendar.
+        """Return the hierarchy of the values that are dates, or periods of the calendar.
 
         >>> Dates(("quarter", "decade")).build(["2019-02-29", "2019-03", "2010s"]).texts
         ('*', '2010s', '2019-Q1', '2019-03')
@@ -166,7 +166,7 @@ def _keys(starts: Days, ranks: int | NDArray[np.int64]) -> Days:
 
 
 def parse_dates(spec: Mapping[str, object], value_type: str) -> tuple[Dates | None, Problems]:
-    """The builder of `{dates = ["month", "year"]}`, and all that is wrong with it.
+    """Return the builder of `{dates = ["month", "year"]}`, and all that is wrong with it.
 
     >>> parse_dates({"dates": ["month", "year"]}, "date")
     (Dates(levels=('month', 'year')), [])

@@ -39,7 +39,7 @@ class _Reading:
 
 
 def load_csv(text: str) -> Hierarchy:
-    """The hierarchy of rows separated by `;`, tab or `,`: whichever makes the most rows of one length.
+    """Return the hierarchy of rows separated by `;`, tab or `,`: whichever makes the most rows of one length.
 
     >>> load_csv("flu;lung;*\\nacne;skin;*\\n").texts
     ('*', 'lung', 'flu', 'skin', 'acne')
@@ -75,7 +75,7 @@ def _read(text: str, delimiter: str) -> _Reading:
 
 
 def dump_csv(hierarchy: Hierarchy) -> str:
-    """The CSV of the hierarchy: `;`, rows of equal length, where a leaf that lies high is repeated.
+    """Return the CSV of the hierarchy: `;`, rows of equal length, where a leaf that lies high is repeated.
 
     >>> print(dump_csv(load_csv("flu;lung;*\\nacne;*\\n")), end="")
     flu;lung;*
@@ -103,7 +103,7 @@ _DECODER = json.JSONDecoder()
 
 
 def load_json(text: str) -> Hierarchy:
-    """The hierarchy of a JSON object whose keys are children and whose values are their parents.
+    """Return the hierarchy of a JSON object whose keys are children and whose values are their parents.
 
     >>> load_json('{"flu": "lung", "acne": "skin", "lung": "*", "skin": "*"}').texts
     ('*', 'lung', 'flu', 'skin', 'acne')
@@ -129,7 +129,7 @@ def load_json(text: str) -> Hierarchy:
 
 
 def _entries(text: str) -> Iterator[tuple[int, str, str]]:
-    """The line, key and value of each entry; read by hand, since json tells neither lines nor doubles."""
+    """Return the line, key and value of each entry; read by hand, since json tells neither lines nor doubles."""
     at, line, counted = _expect(text, 0, "{"), 1, 0
     more = not text.startswith("}", at)
     while more:
@@ -146,7 +146,7 @@ def _entries(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _expect(text: str, at: int, mark: str) -> int:
-    """The place of what follows the mark and blanks."""
+    """Return the place of what follows the mark and blanks."""
     at = _skip(text, at)
     if not text.startswith(mark, at):
         raise _wrong(text, at, f'\'{mark}\' is expected, in one object of the form {{"child": "parent"}}')
@@ -154,7 +154,7 @@ def _expect(text: str, at: int, mark: str) -> int:
 
 
 def _string(text: str, at: int) -> tuple[str, int]:
-    """The string and the place of what follows it and blanks."""
+    """Return the string and the place of what follows it and blanks."""
     if not text.startswith('"', at):
         raise _wrong(text, at, 'a string is expected: the form is {"child": "parent"}')
     try:
@@ -174,7 +174,7 @@ def _wrong(text: str, at: int, message: str) -> HierarchyError:
 
 
 def dump_json(hierarchy: Hierarchy) -> str:
-    """The JSON of the hierarchy: one line per child, parents before children.
+    """Return the JSON of the hierarchy: one line per child, parents before children.
 
     >>> print(dump_json(Hierarchy.flat(["a", "b"])), end="")
     {
@@ -197,7 +197,7 @@ _DUMPERS: Mapping[str, Callable[[Hierarchy], str]] = {"csv": dump_csv, "json": d
 
 
 def read_hierarchy(path: Path) -> Hierarchy:
-    """The hierarchy of a `.csv` or `.json` file; errors name the file and the line.
+    """Return the hierarchy of a `.csv` or `.json` file; errors name the file and the line.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -242,7 +242,7 @@ def write_hierarchy(hierarchy: Hierarchy, target: Path | TextIO, *, form: str | 
 
 
 def dump_hierarchy(hierarchy: Hierarchy, form: str) -> str:
-    """The text of the hierarchy in the form `csv` or `json`.
+    """Return the text of the hierarchy in the form `csv` or `json`.
 
     >>> dump_hierarchy(Hierarchy.flat(["a", "b"]), "csv")
     'a;*\\nb;*\\n'

@@ -39,7 +39,7 @@ class Groups:
             raise HierarchyError(f"groups: {_fanout_problem(self.fanout)}")
 
     def build(self, values: Iterable[str]) -> Hierarchy:
-        """The hierarchy of the values; the labels show as little of the values as tells groups apart.
+        """Return the hierarchy of the values; the labels show as little of the values as tells groups apart.
 
         >>> Groups(2, numeric=True).build(["1204", "15", "17", "980"]).texts
         ('*', '10…20', '15', '17', '900…2000', '980', '1204')
@@ -65,7 +65,7 @@ class Groups:
 
 
 def _spread(ids: Ids, count: int, fanout: int) -> Ids:
-    """The parents of so many nodes: each id for as many as its group has, the root's for all."""
+    """Return the parents of so many nodes: each id for as many as its group has, the root's for all."""
     return np.repeat(ids, count if len(ids) == 1 else fanout)[:count]
 
 
@@ -82,7 +82,7 @@ class _Layer:
         return -(-self.leaves // self.size)
 
     def spans(self) -> list[tuple[int, int]]:
-        """The first and the last leaf of each group of two nodes or more."""
+        """Return the first and the last leaf of each group of two nodes or more."""
         firsts = range(0, self.leaves, self.size)
         # a last group that is no larger than one member is that member
         proper = [first for first in firsts if self.leaves - first > self.size // self.fanout]
@@ -90,7 +90,7 @@ class _Layer:
 
 
 def _layers(leaves: int, fanout: int) -> list[_Layer]:
-    """The layers of groups, lowest first, until there are few enough for the root."""
+    """Return the layers of groups, lowest first, until there are few enough for the root."""
     layers = []
     size = 1
     while leaves > size * fanout:
@@ -100,7 +100,7 @@ def _layers(leaves: int, fanout: int) -> list[_Layer]:
 
 
 def _unique_labels(leaves: Sequence[str], layers: Iterable[list[tuple[int, int]]], label: Labeler) -> list[list[str]]:
-    """The labels of the groups of each layer; one that is there already gets a number."""
+    """Return the labels of the groups of each layer; one that is there already gets a number."""
     known, copies = set(leaves), dict[str, int]()
     texts: list[list[str]] = []
     for spans in layers:
@@ -127,7 +127,7 @@ class _TextLabels:
         return f"{self._prefix(self.leaves[first], before)}…{self._prefix(self.leaves[last], after)}"
 
     def _prefix(self, leaf: str, neighbor: str) -> str:
-        """The first characters that the neighbor does not share, less if they would show a whole value."""
+        """Return the first characters that the neighbor does not share, less if they would show a whole value."""
         common = 0
         for own, other in zip(leaf, neighbor, strict=False):
             if own != other:
@@ -167,7 +167,7 @@ def _context(digits: int, rounding: str) -> Context:
 
 
 def _text(number: Decimal) -> str:
-    """The shortest text of the number, without an exponent."""
+    """Return the shortest text of the number, without an exponent."""
     if not number:
         return "0"
     text = f"{number:f}"
@@ -175,7 +175,7 @@ def _text(number: Decimal) -> str:
 
 
 def _all_bounds(texts: Iterable[str]) -> list[tuple[Decimal, Decimal]] | None:
-    """The least and greatest number of each text, None unless all are numbers or labels of numbers."""
+    """Return the least and greatest number of each text, None unless all are numbers or labels of numbers."""
     bounds = []
     for text in texts:
         match = _RANGE.fullmatch(text)
@@ -187,7 +187,7 @@ def _all_bounds(texts: Iterable[str]) -> list[tuple[Decimal, Decimal]] | None:
 
 
 def parse_groups(spec: Mapping[str, object], value_type: str) -> tuple[Groups | None, list[tuple[str, str]]]:
-    """The builder of `{groups = 5}`, and all that is wrong with it.
+    """Return the builder of `{groups = 5}`, and all that is wrong with it.
 
     >>> parse_groups({"groups": 5}, "integer")
     (Groups(fanout=5, numeric=True), [])

@@ -54,7 +54,7 @@ class Scale:
     integer: bool
 
     def numbers(self) -> Iterator[Number]:
-        """The widths and bounds.
+        """Return the widths and bounds.
 
         >>> list(Scale((5,), None, 99, True).numbers())
         [5, 99]
@@ -63,7 +63,7 @@ class Scale:
         yield from (bound for bound in (self.low, self.high) if bound is not None)
 
     def holds(self, number: Number) -> bool:
-        """Whether the number is in the range.
+        """Return whether the number is in the range.
 
         >>> Scale((5,), 0, None, True).holds(10**9)
         True
@@ -71,7 +71,7 @@ class Scale:
         return (self.low is None or self.low <= number) and (self.high is None or number <= self.high)
 
     def labeled(self, text: str) -> tuple[Number, int] | None:
-        """The start and level of the interval that has this text as its label.
+        """Return the start and level of the interval that has this text as its label.
 
         >>> scale = Scale((5, 10), None, None, True)
         >>> scale.labeled("10-19"), scale.labeled("10-12")
@@ -86,7 +86,7 @@ class Scale:
         return None if level is None else (start, level)
 
     def _label(self, number: Number, width: Number) -> str | None:
-        """The label of the interval around the number, None if it would say nothing new."""
+        """Return the label of the interval around the number, None if it would say nothing new."""
         origin = self.low or 0
         start = origin + (number - origin) // width * width
         if not self.integer and start == self.high != self.low:
@@ -151,7 +151,7 @@ def placed(scale: Scale, values: Iterable[str]) -> Placed:
 
 
 def placed_numbers(scale: Scale, values: NumberTexts) -> tuple[Grid, list[Keys], NumberTexts, Keys] | None:
-    """The same for numbers, whose texts are not made; None if they, or the range, are not for 64 bits.
+    """Return the same for numbers, whose texts are not made; None if they, or the range, are not for 64 bits.
 
     >>> values = NumberTexts(np.array([1, 7]), 0, lambda: ["1", "7"])
     >>> grid, cells, leaves, numbers = placed_numbers(Scale((5,), None, None, True), values)
@@ -197,7 +197,7 @@ def _decimals(scale: Scale, plain: PlainNumbers, wholes: NDArray[np.int64]) -> i
 
 
 def _is_small(wholes: NDArray[np.int64], decimals: int) -> bool:
-    """Whether numbers with these whole parts fit into 64 bits, counted in steps."""
+    """Return whether numbers with these whole parts fit into 64 bits, counted in steps."""
     largest = max(int(wholes.max(initial=0)), -int(wholes.min(initial=0))) + 1
     return bool(largest * 10**decimals < SAFE)
 
@@ -209,7 +209,7 @@ def _grid(scale: Scale, decimals: int) -> Grid:
 
 
 def _one_by_one(scale: Scale, texts: Iterable[str]) -> tuple[dict[str, Number], list[tuple[Number, int]]]:
-    """The numbers in the range by their texts, and the starts and levels of labels of intervals."""
+    """Return the numbers in the range by their texts, and the starts and levels of labels of intervals."""
     numbers: dict[str, Number] = {}
     labels: list[tuple[Number, int]] = []
     for text in texts:
@@ -232,7 +232,7 @@ def _steps(plain: PlainNumbers, decimals: int, kind: np.dtype[np.generic]) -> Ke
 
 
 def _sorted(texts: list[str], steps: Keys, exact: dict[str, Fraction]) -> tuple[list[str], Keys]:
-    """The texts by their numbers, then by themselves, where `exact` knows those that the grid rounds down."""
+    """Return the texts by their numbers, then by themselves, where `exact` knows those that the grid rounds down."""
     order = np.argsort(steps, kind="stable")
     steps, texts = steps[order], list(map(texts.__getitem__, order.tolist()))
     is_same = np.concatenate([[False], steps[1:] == steps[:-1], [False]])
@@ -246,7 +246,7 @@ def _sorted(texts: list[str], steps: Keys, exact: dict[str, Fraction]) -> tuple[
 def _cells(
     grid: Grid, counts: Sequence[int], labels: Sequence[tuple[Number, int]], kind: np.dtype[np.generic]
 ) -> list[Keys]:
-    """The starts of the intervals that are there whatever the numbers are, per level."""
+    """Return the starts of the intervals that are there whatever the numbers are, per level."""
     cells: list[Keys] = []
     for level, (width, count) in enumerate(zip(grid.widths, counts, strict=True)):
         whole: Keys = np.arange(count).astype(kind) * width + (grid.low or 0)
@@ -279,7 +279,7 @@ class Intervals:
             raise HierarchyError("; ".join(f"{key}: {message}" for key, message in problems))
 
     def build(self, values: Iterable[str]) -> Hierarchy:
-        """The hierarchy of the values that are numbers in the range, or labels of its intervals.
+        """Return the hierarchy of the values that are numbers in the range, or labels of its intervals.
 
         >>> Intervals((10,), min=0, max=20, integer=False).build(["20", "3.5", "x"]).texts
         ('*', '[0, 10)', '3.5', '[10, 20]', '20')
@@ -287,7 +287,7 @@ class Intervals:
         return Hierarchy(*interval_tree(*placed(self._scale(), values)))
 
     def build_numbers(self, values: NumberTexts) -> Hierarchy | None:
-        """The same for texts that are not made yet, whose own texts are not made either; None where it must be.
+        """Return the same for texts that are not made yet, whose own texts are not made either; None where it must be.
 
         >>> import numpy as np
         >>> values = NumberTexts(np.array([35, 210]), 1, lambda: ["3.5", "21"])
@@ -304,7 +304,7 @@ class Intervals:
 
 
 def parse_intervals(spec: Mapping[str, object], value_type: str) -> tuple[Intervals | None, Problems]:
-    """The builder of `{intervals = [5, 10], min = 0, max = 120}`, and all that is wrong with it.
+    """Return the builder of `{intervals = [5, 10], min = 0, max = 120}`, and all that is wrong with it.
 
     >>> parse_intervals({"intervals": [5, 12]}, "integer")
     (None, [('intervals', 'each width must be a multiple of the one before')])

@@ -11,7 +11,7 @@ Codes = NDArray[np.int32]
 
 
 def frozen(array: NDArray[np.generic]) -> Codes:
-    """A read-only copy of the array as int32.
+    """Return a read-only copy of the array as int32.
 
     >>> frozen(np.array([1])).flags.writeable
     False
@@ -22,7 +22,7 @@ def frozen(array: NDArray[np.generic]) -> Codes:
 
 
 def indexed(texts: tuple[str, ...]) -> dict[str, int]:
-    """The code of each text; an error unless they are distinct strings, at least one and none empty.
+    """Return the code of each text; an error unless they are distinct strings, at least one and none empty.
 
     >>> indexed(("*", "a"))
     {'*': 0, 'a': 1}
@@ -45,7 +45,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _indexed_one_by_one(texts: tuple[str, ...]) -> dict[str, int]:
-    """The same; slower, but it can name the first node that is wrong."""
+    """Return the same; slower, but it can name the first node that is wrong."""
     first: dict[str, int] = {}
     for code, text in enumerate(texts):
         if not isinstance(text, str) or not text:
@@ -78,7 +78,7 @@ def depth_and_end(parents: NDArray[np.integer]) -> tuple[Codes, Codes]:
 
 
 def _in_preorder(up: NDArray[np.intp], depth: NDArray[np.intp]) -> bool:
-    """Whether each node's parent is the node before it or an ancestor of that.
+    """Return whether each node's parent is the node before it or an ancestor of that.
 
     That is so just if no node is more than one step deeper than the node before it, and its parent is the last node
     before it that is one step higher.
@@ -95,7 +95,7 @@ def _in_preorder(up: NDArray[np.intp], depth: NDArray[np.intp]) -> bool:
 
 
 def _depths(up: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The steps to the root, where each round doubles how far the nodes have jumped."""
+    """Return the steps to the root, where each round doubles how far the nodes have jumped."""
     depth = np.ones(len(up), dtype=np.intp)
     depth[0] = 0
     while up.any():
@@ -105,7 +105,7 @@ def _depths(up: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _ends(up: NDArray[np.intp], codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The code after the greatest descendant: after the last child's last child's ... last child."""
+    """Return the code after the greatest descendant: after the last child's last child's ... last child."""
     last = codes.copy()
     last[up[1:]] = codes[1:]  # of the children of one node the last assigned stays
     last[0] = codes[-1]
@@ -115,7 +115,7 @@ def _ends(up: NDArray[np.intp], codes: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _stray(parents: list[int]) -> HierarchyError:
-    """The error that names the first node which breaks the preorder."""
+    """Return the error that names the first node which breaks the preorder."""
     path = [0]
     for v in range(1, len(parents)):
         while path and path[-1] != parents[v]:

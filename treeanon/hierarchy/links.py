@@ -19,7 +19,7 @@ Tree = tuple[tuple[str, ...], NDArray[np.int32]]
 
 
 def places(unit: str, numbers: Iterable[int]) -> str:
-    """The place that an error names: the unit and its distinct numbers.
+    """Return the place that an error names: the unit and its distinct numbers.
 
     >>> places("row", [7, 3, 7]), places("row", [3])
     ('rows 3 and 7', 'row 3')
@@ -64,7 +64,7 @@ class Links:
             self.linked.setdefault(child, number)
 
     def tops(self) -> list[str]:
-        """The texts that hang under nothing, in order of first appearance; an error if there are none.
+        """Return the texts that hang under nothing, in order of first appearance; an error if there are none.
 
         >>> Links("row", seen={"a": 1, "b": 1}, parent={"a": "b"}, linked={"a": 1}).tops()
         ['b']
@@ -89,7 +89,7 @@ class Links:
                 self.linked[top] = self.seen[top]
 
     def preorder(self, root: str) -> Tree:
-        """The texts and parents in preorder, children in order of first appearance; an error on a cycle.
+        """Return the texts and parents in preorder, children in order of first appearance; an error on a cycle.
 
         >>> Links("row", seen={"a": 1, "*": 1, "b": 2}, parent={"a": "*", "b": "*"}).preorder("*")
         (('*', 'a', 'b'), array([-1,  0,  0], dtype=int32))
@@ -111,7 +111,7 @@ class Links:
         return tuple(texts), np.array(parents, dtype=np.int32)
 
     def _cycle(self, texts: Iterable[str]) -> HierarchyError:
-        """The error for a cycle that lies among or above the texts."""
+        """Return the error for a cycle that lies among or above the texts."""
         walked: dict[str, int] = {}
         text = min(texts, key=lambda each: (self.seen[each], each))
         while text not in walked:
@@ -123,7 +123,7 @@ class Links:
 
 
 def tree_of_parents(parents: Mapping[str, str], root: str | None, numbers: Iterable[int], unit: str) -> Tree:
-    """The tree of a mapping of child to parent, where `numbers` are the places of its entries.
+    """Return the tree of a mapping of child to parent, where `numbers` are the places of its entries.
 
     >>> tree_of_parents({"flu": "lung", "lung": "*"}, None, [1, 2], "pair")[0]
     ('lung', 'flu')
@@ -148,7 +148,7 @@ def tree_of_parents(parents: Mapping[str, str], root: str | None, numbers: Itera
 
 
 def tree_of_paths(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Tree:
-    """The tree of numbered rows, each from its leaf to its top; empty cells are levels that are missing.
+    """Return the tree of numbered rows, each from its leaf to its top; empty cells are levels that are missing.
 
     >>> tree_of_paths([(1, ["flu", "lung"]), (2, ["cough", "", "lung"]), (3, ["acne"])], "row")[0]
     ('lung', 'flu', 'cough', 'acne')
@@ -177,7 +177,7 @@ def tree_of_paths(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Tree:
 
 
 def _common_root(tops: list[str], last_cells: set[str]) -> str:
-    """The top that the others hang under: the only one, or the only text of the last column, or `*`."""
+    """Return the top that the others hang under: the only one, or the only text of the last column, or `*`."""
     if len(tops) == 1:
         return tops[0]
     if ROOT not in tops and len(last_cells) == 1 and last_cells <= set(tops):
@@ -207,7 +207,7 @@ class Nodes:
         self._parents: list[Ids] = []
 
     def add(self, texts: Sequence[str], keys: ArrayLike, parents: ArrayLike) -> Ids:
-        """The ids of these nodes; a node's key is no less than its parent's, which was there before.
+        """Return the ids of these nodes; a node's key is no less than its parent's, which was there before.
 
         Of siblings the one that is to come first has the lesser key, and none of its descendants a greater one
         than the other; among equal keys the order of addition counts.
@@ -223,7 +223,7 @@ class Nodes:
         return np.arange(first, self._count)
 
     def tree(self) -> Tree:
-        """The texts and parents in preorder.
+        """Return the texts and parents in preorder.
 
         >>> Nodes().tree()
         (('*',), array([-1], dtype=int32))
@@ -232,7 +232,7 @@ class Nodes:
         return self.texts(order), parents
 
     def shape(self) -> tuple[Ids, NDArray[np.int32]]:
-        """The ids in preorder, without the root, and the parents in preorder.
+        """Return the ids in preorder, without the root, and the parents in preorder.
 
         >>> Nodes().shape()
         (array([], dtype=int64), array([-1], dtype=int32))
@@ -248,7 +248,7 @@ class Nodes:
         return order + 1, parents
 
     def inner_texts(self) -> list[str]:
-        """The texts of the root and of all layers but the last, by their ids.
+        """Return the texts of the root and of all layers but the last, by their ids.
 
         >>> nodes = Nodes()
         >>> _ = nodes.add(["a"], [0], [0]), nodes.add(["b"], [0], [1])
@@ -258,7 +258,7 @@ class Nodes:
         return [ROOT, *chain.from_iterable(self._texts[:-1])]
 
     def texts(self, order: Ids) -> tuple[str, ...]:
-        """The root's text and those of these ids.
+        """Return the root's text and those of these ids.
 
         >>> nodes = Nodes()
         >>> nodes.texts(nodes.add(["a"], [0], [0]))

@@ -68,7 +68,7 @@ class Hierarchy:
 
     @classmethod
     def from_parents(cls, parents: Mapping[str, str], *, root: str | None = None) -> Hierarchy:
-        """The hierarchy of a mapping of child to parent; the one text that is no key is the root.
+        """Return the hierarchy of a mapping of child to parent; the one text that is no key is the root.
 
         A top `*` with a single child is the common root of all classes and is left out, unless `root` asks
         for it.
@@ -82,7 +82,7 @@ class Hierarchy:
 
     @classmethod
     def from_paths(cls, paths: Iterable[Sequence[str]]) -> Hierarchy:
-        """The hierarchy of rows that go from a leaf to the top, as ARX writes them.
+        """Return the hierarchy of rows that go from a leaf to the top, as ARX writes them.
 
         Empty cells and repeated texts are skipped levels; rows without a common top hang under `*`.
 
@@ -93,7 +93,7 @@ class Hierarchy:
 
     @classmethod
     def flat(cls, values: Iterable[str], root: str = ROOT) -> Hierarchy:
-        """The hierarchy whose root has every distinct value as its child.
+        """Return the hierarchy whose root has every distinct value as its child.
 
         >>> Hierarchy.flat(["b", "a", "b"]).texts
         ('*', 'b', 'a')
@@ -148,7 +148,7 @@ class Hierarchy:
         return frozen(np.flatnonzero(self.end == np.arange(1, len(self) + 1)))
 
     def find(self, text: str) -> int | None:
-        """The code of the node with this text, or None.
+        """Return the code of the node with this text, or None.
 
         >>> Hierarchy.flat(["a", "b"]).find("b"), Hierarchy.flat(["a", "b"]).find("c")
         (2, None)
@@ -156,7 +156,7 @@ class Hierarchy:
         return self._index.get(text)
 
     def code(self, text: str) -> int:
-        """The code of the node with this text; an error, which does not show the text, if there is none.
+        """Return the code of the node with this text; an error, which does not show the text, if there is none.
 
         >>> Hierarchy.flat(["a", "b"]).code("a")
         1
@@ -167,7 +167,7 @@ class Hierarchy:
         return code
 
     def encode(self, texts: Iterable[str]) -> Codes:
-        """The codes of the texts, -1 where there is no such node.
+        """Return the codes of the texts, -1 where there is no such node.
 
         >>> Hierarchy.flat(["a", "b"]).encode(["b", "c", "*"]).tolist()
         [2, -1, 0]
@@ -175,7 +175,7 @@ class Hierarchy:
         return np.fromiter(map(self._index.get, texts, repeat(-1)), dtype=np.int32)
 
     def is_leaf(self, v: int) -> bool:
-        """Whether the node has no children.
+        """Return whether the node has no children.
 
         >>> Hierarchy.flat(["a"]).is_leaf(1), Hierarchy.flat(["a"]).is_leaf(0)
         (True, False)
@@ -183,7 +183,7 @@ class Hierarchy:
         return bool(self.end[self._node(v)] == v + 1)
 
     def children(self, v: int) -> list[int]:
-        """The codes of the node's children, in order.
+        """Return the codes of the node's children, in order.
 
         >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "*"]]).children(0)
         [1, 3]
@@ -195,7 +195,7 @@ class Hierarchy:
         return children
 
     def ancestors(self, v: int) -> list[int]:
-        """The codes from the node itself up to the root.
+        """Return the codes from the node itself up to the root.
 
         >>> Hierarchy.from_paths([["flu", "lung", "*"]]).ancestors(2)
         [2, 1, 0]
@@ -206,7 +206,7 @@ class Hierarchy:
         return path
 
     def leaves(self, v: int) -> Codes:
-        """The codes of the leaves that the node covers, itself if it is one.
+        """Return the codes of the leaves that the node covers, itself if it is one.
 
         >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "*"]]).leaves(0).tolist()
         [2, 3]
@@ -215,7 +215,7 @@ class Hierarchy:
         return self.leaf_nodes[start : start + self.leaf_count[v]]
 
     def nodes_at(self, depth: int) -> Codes:
-        """The codes of the nodes that lie so many steps below the root.
+        """Return the codes of the nodes that lie so many steps below the root.
 
         >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "*"]]).nodes_at(1).tolist()
         [1, 3]
@@ -223,7 +223,7 @@ class Hierarchy:
         return np.flatnonzero(self.depth == depth).astype(np.int32)
 
     def covers(self, a: int, v: int) -> bool:
-        """Whether a is v or an ancestor of v.
+        """Return whether a is v or an ancestor of v.
 
         >>> Hierarchy.flat(["a", "b"]).covers(0, 2), Hierarchy.flat(["a", "b"]).covers(1, 2)
         (True, False)
@@ -231,7 +231,7 @@ class Hierarchy:
         return bool(self._node(a) <= v < self.end[a])
 
     def to_networkx(self) -> nx.DiGraph[str]:
-        """The same tree as a networkx graph: nodes are texts, edges go from parent to child.
+        """Return the same tree as a networkx graph: nodes are texts, edges go from parent to child.
 
         >>> list(Hierarchy.flat(["a", "b"]).to_networkx().edges)
         [('*', 'a'), ('*', 'b')]

@@ -36,7 +36,7 @@ class Grid:
     decimals: int
 
     def is_small(self) -> bool:
-        """Whether widths and bounds fit into 64 bits with room to add.
+        """Return whether widths and bounds fit into 64 bits with room to add.
 
         >>> Grid((5, 10**30), 0, None, True, 0).is_small()
         False
@@ -44,7 +44,7 @@ class Grid:
         return all(abs(number or 0) < SAFE for number in (*self.widths, self.low, self.high))
 
     def starts(self, numbers: Keys, level: int) -> Keys:
-        """The starts of the intervals around the numbers.
+        """Return the starts of the intervals around the numbers.
 
         >>> Grid((5,), -7, None, True, 0).starts(np.array([-7, 0]), 0).tolist()
         [-7, -2]
@@ -56,7 +56,7 @@ class Grid:
         return starts
 
     def stops(self, starts: Keys, level: int) -> Keys:
-        """The last numbers of intervals of integers, or the first ones beyond the others.
+        """Return the last numbers of intervals of integers, or the first ones beyond the others.
 
         >>> Grid((5,), 0, 8, True, 0).stops(np.array([0, 5]), 0).tolist()
         [4, 8]
@@ -80,7 +80,7 @@ class Grid:
         return kept
 
     def labels(self, starts: Keys, level: int) -> list[str]:
-        """The texts of the intervals.
+        """Return the texts of the intervals.
 
         >>> Grid((5,), 0, 20, False, 1).labels(np.array([5, 15]), 0)
         ['[0.5, 1)', '[1.5, 2]']
@@ -96,7 +96,7 @@ class Grid:
 
 
 def interval_tree(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], numbers: Keys) -> Tree:
-    """The tree of the intervals that start at `cells`, per level, and of sorted leaves with their numbers.
+    """Return the tree of the intervals that start at `cells`, per level, and of sorted leaves with their numbers.
 
     >>> interval_tree(Grid((5, 10), None, None, True, 0), [np.array([5]), np.array([])], ["1"], np.array([1]))[0]
     ('*', '0-9', '0-4', '1', '5-9')
@@ -105,7 +105,7 @@ def interval_tree(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], numb
 
 
 def interval_nodes(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], numbers: Keys) -> Nodes:
-    """The nodes of that tree, those of the leaves last.
+    """Return the nodes of that tree, those of the leaves last.
 
     >>> nodes = interval_nodes(Grid((5,), None, None, True, 0), [np.array([5])], ["1"], np.array([1]))
     >>> nodes.shape()[0].tolist()
@@ -130,7 +130,7 @@ def interval_nodes(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], num
 
 
 def _closed_upwards(grid: Grid, cells: Sequence[Keys], numbers: Keys) -> list[Keys]:
-    """The sorted starts of each level: the given ones, and those around what lies a level below."""
+    """Return the sorted starts of each level: the given ones, and those around what lies a level below."""
     levels: list[Keys] = []
     for level, given in enumerate(cells):
         below = levels[-1] if levels else numbers
@@ -227,7 +227,7 @@ class NumberHierarchy(Hierarchy):
         return self.nodes.texts(self.order)
 
     def text(self, code: int) -> str:
-        """The text of one node."""
+        """Return the text of one node."""
         number = int(self.order[code - 1]) if code else 0
         if number < len(self._inner):
             return self._inner[number]
@@ -249,7 +249,7 @@ class NumberHierarchy(Hierarchy):
         return {self._inner[0]: 0, **found}
 
     def is_like(self, other: NumberHierarchy) -> bool:
-        """Whether another was made of the same."""
+        """Return whether another was made of the same."""
         mine, others = (self.grid, len(self.cells)), (other.grid, len(other.cells))
         return (
             mine == others
@@ -258,7 +258,7 @@ class NumberHierarchy(Hierarchy):
         )
 
     def find(self, text: str) -> int | None:
-        """The code of the node with this text, or None."""
+        """Return the code of the node with this text, or None."""
         code = self._index.get(text)
         if code is not None:
             return code
@@ -267,14 +267,14 @@ class NumberHierarchy(Hierarchy):
         return int(self.codes[at]) if 0 <= at < len(self.numbers) and self.numbers[at] == steps else None
 
     def code(self, text: str) -> int:
-        """The code of the node with this text; an error, which does not show the text, if there is none."""
+        """Return the code of the node with this text; an error, which does not show the text, if there is none."""
         code = self.find(text)
         if code is None:
             raise HierarchyError(f"a text is not among the {len(self)} nodes of the hierarchy")
         return code
 
     def encode(self, texts: Iterable[str]) -> Codes:
-        """The codes of the texts, -1 where there is no such node."""
+        """Return the codes of the texts, -1 where there is no such node."""
         steps = texts.in_steps(self.decimals) if isinstance(texts, NumberTexts) else None
         if steps is not None and isinstance(texts, NumberTexts):
             return self._codes(steps, np.ones(len(steps), bool) if texts.kept is None else texts.kept)
@@ -285,7 +285,7 @@ class NumberHierarchy(Hierarchy):
         return codes
 
     def _codes(self, steps: Keys, known: np.ndarray) -> Codes:
-        """The codes of numbers, -1 of those not known or not there."""
+        """Return the codes of numbers, -1 of those not known or not there."""
         if not len(self.numbers):
             return np.full(len(steps), -1, np.int32)
         at = np.minimum(np.searchsorted(self.numbers, steps), len(self.numbers) - 1)

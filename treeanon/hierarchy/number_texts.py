@@ -22,7 +22,7 @@ _ONE = re.compile(_SHORTEST)
 
 
 def steps_of_text(text: str, decimals: int) -> int | None:
-    """The number as steps of 10**-decimals, if the text is the shortest of one that such steps can make up.
+    """Return the number as steps of 10**-decimals, if the text is the shortest of one that such steps can make up.
 
     >>> steps_of_text("-2.5", 2), steps_of_text("2.50", 2), steps_of_text("0.125", 2)
     (-250, None, None)
@@ -35,7 +35,7 @@ def steps_of_text(text: str, decimals: int) -> int | None:
 
 
 def steps_of_texts(texts: Sequence[str], decimals: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The same for many texts: their steps, and which texts have any.
+    """Return the same for many texts: their steps, and which texts have any.
 
     >>> steps, found = steps_of_texts(["7", "x", "0.05", "7.0"], 2)
     >>> steps[found].tolist(), found.tolist()
@@ -63,7 +63,7 @@ def steps_of_texts(texts: Sequence[str], decimals: int) -> tuple[NDArray[np.int6
 
 
 def texts_of_steps(steps: NDArray[np.int64], decimals: int) -> list[str]:
-    """The shortest texts of so many steps of 10**-decimals.
+    """Return the shortest texts of so many steps of 10**-decimals.
 
     >>> texts_of_steps(np.array([-250, 200, 5, 0]), 2)
     ['-2.5', '2', '0.05', '0']
@@ -114,7 +114,7 @@ class NumberTexts(Sequence[str]):
 
     @classmethod
     def read(cls, texts: Sequence[str]) -> NumberTexts | None:
-        """The different texts as numbers in ascending order; None unless each is the shortest of a number.
+        """Return the different texts as numbers in ascending order; None unless each is the shortest of a number.
 
         >>> texts = NumberTexts.read(["7", "-0.5"])
         >>> texts.steps.tolist(), texts.decimals, NumberTexts.read(["7", "07"])
@@ -137,7 +137,7 @@ class NumberTexts(Sequence[str]):
     @overload
     def __getitem__(self, at: slice) -> list[str]: ...
     def __getitem__(self, at: Any) -> Any:
-        """A text, or the texts of a slice."""
+        """Return a text, or the texts of a slice."""
         if isinstance(at, slice):
             return list(self)[at]
         if self.kept is not None and not self.kept[at]:
@@ -150,15 +150,15 @@ class NumberTexts(Sequence[str]):
         return (text if kept else "" for text, kept in zip(self._all(), self.kept.tolist(), strict=True))
 
     def only(self, kept: NDArray[np.bool_]) -> NumberTexts:
-        """The same texts, with "" in place of those not kept."""
+        """Return the same texts, with "" in place of those not kept."""
         return NumberTexts(self.steps, self.decimals, self._all, kept)
 
     def numbers(self) -> NDArray[np.int64]:
-        """The numbers of those that are kept, in steps."""
+        """Return the numbers of those that are kept, in steps."""
         return self.steps if self.kept is None else self.steps[self.kept]
 
     def in_steps(self, decimals: int) -> NDArray[np.int64] | None:
-        """The numbers as whole steps of 10**-decimals; None if that takes a fraction, or more than 64 bits.
+        """Return the numbers as whole steps of 10**-decimals; None if that takes a fraction, or more than 64 bits.
 
         >>> texts = NumberTexts(np.array([150, 200]), 2, lambda: ["1.5", "2"])
         >>> texts.in_steps(1).tolist(), texts.in_steps(0)
@@ -173,7 +173,7 @@ class NumberTexts(Sequence[str]):
         return self.steps if factor == 1 else self.steps * factor
 
     def texts(self) -> list[str]:
-        """The texts of those that are kept."""
+        """Return the texts of those that are kept."""
         return [text for text in self if text]
 
     def _all(self) -> list[str]:

@@ -24,7 +24,7 @@ _INTEGER, _DECIMAL = re.compile(INTEGER), re.compile(DECIMAL)
 
 
 def parse_number(text: str, integer: bool) -> Number | None:
-    """The exact number that the text is, or None; no blanks, no NaN, no infinity.
+    """Return the exact number that the text is, or None; no blanks, no NaN, no infinity.
 
     >>> parse_number("007", integer=True), parse_number("0.1", integer=False)
     (7, Fraction(1, 10))
@@ -36,7 +36,7 @@ def parse_number(text: str, integer: bool) -> Number | None:
 
 
 def exact(value: int | float | Fraction) -> Number:
-    """The number as it was written: a float stands for its shortest decimal, not for its binary fraction.
+    """Return the number as it was written: a float stands for its shortest decimal, not for its binary fraction.
 
     >>> exact(0.1), exact(5)
     (Fraction(1, 10), 5)
@@ -45,7 +45,7 @@ def exact(value: int | float | Fraction) -> Number:
 
 
 def shortest(number: Number) -> str:
-    """The shortest decimal text of a number that has one, without an exponent.
+    """Return the shortest decimal text of a number that has one, without an exponent.
 
     >>> shortest(Fraction(-5, 2)), shortest(Fraction(20)), shortest(Fraction(1, 20))
     ('-2.5', '20', '0.05')
@@ -68,7 +68,7 @@ def decimals_of(number: Number) -> int:
 
 
 def decimal_text(steps: int, decimals: int) -> str:
-    """The shortest text of so many steps of 10**-decimals.
+    """Return the shortest text of so many steps of 10**-decimals.
 
     >>> decimal_text(-250, 2), decimal_text(200, 1), decimal_text(5, 2)
     ('-2.5', '20', '0.05')
@@ -85,7 +85,7 @@ EXACT = 2**63
 
 
 def number_text(value: int | float) -> str:
-    """An integer exactly; another number in its shortest form, without needless zeros.
+    """Return an integer exactly; another number in its shortest form, without needless zeros.
 
     >>> [number_text(v) for v in (12345678901234567890123, 1.50, 2.0, 1e-7, 1e300, -0.0)]
     ['12345678901234567890123', '1.5', '2', '1e-7', '1e300', '0']
@@ -127,7 +127,7 @@ def by_shape(texts: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
 
 
 def _shapes(texts: Sequence[str]) -> list[bytes]:
-    """The shapes, of all texts in one sweep, unless a text has a line end of its own."""
+    """Return the shapes, of all texts in one sweep, unless a text has a line end of its own."""
     if not texts:
         return []
     together = _shape("\n".join(texts)).split(b"\n")
@@ -139,7 +139,7 @@ def _shape(text: str) -> bytes:
 
 
 def digits(texts: Sequence[str], shape: str, columns: Sequence[int]) -> NDArray[np.int64]:
-    """The whole numbers that the digits in these columns make, of texts that have the shape.
+    """Return the whole numbers that the digits in these columns make, of texts that have the shape.
 
     >>> digits(["7.5", "1.2"], "0.0", [0, 2]).tolist()
     [75, 12]
@@ -172,7 +172,7 @@ class PlainNumbers:
 
     @classmethod
     def read(cls, texts: Sequence[str], integer: bool) -> PlainNumbers:
-        """The texts, of which the odd ones, the long ones and those of a rare shape are the rest.
+        """Return the texts, of which the odd ones, the long ones and those of a rare shape are the rest.
 
         >>> PlainNumbers.read(["7", "x"], integer=True).others
         [0, 1]
@@ -191,7 +191,7 @@ class PlainNumbers:
         return cls(np.concatenate(places), np.concatenate(numbers), np.concatenate(decimals), rest)
 
     def only(self, chosen: NDArray[np.bool_]) -> PlainNumbers:
-        """Those chosen; the rest stays.
+        """Return those chosen; the rest stays.
 
         >>> PlainNumbers.read(["7"] * 16, integer=True).only(np.arange(16) < 2).places.tolist()
         [0, 1]

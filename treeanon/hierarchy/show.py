@@ -6,7 +6,7 @@ from treeanon.hierarchy.model import Hierarchy
 
 
 def render(hierarchy: Hierarchy, *, max_depth: int | None = None, max_children: int | None = None) -> str:
-    """The tree as lines of text, one per node, with the number of those that the limits leave out.
+    """Return the tree as lines of text, one per node, with the number of those that the limits leave out.
 
     >>> print(render(Hierarchy.flat(["a", "b", "c"]), max_children=2))
     *
@@ -37,7 +37,7 @@ def render(hierarchy: Hierarchy, *, max_depth: int | None = None, max_children: 
 
 
 def printable(text: str) -> str:
-    """The text with everything escaped that could steer a terminal or hide in it.
+    """Return the text with everything escaped that could steer a terminal or hide in it.
 
     >>> printable("café \\x1b[31m")
     'café \\\\x1b[31m'

@@ -73,7 +73,7 @@ class PermutedRelease:
         seed: int | None = None,
         progress: Progress | None = None,
     ) -> PermutedVerdict:
-        """Writes both tables as csv, tsv or parquet files in a folder or a zip; the verdict on what was written.
+        """Write both tables as csv, tsv or parquet files in a folder or a zip; the verdict on what was written.
 
         Before it appears, what was written is read again; unless that gives exactly the published tables, and all
         models hold in their groups, GuaranteeError is raised and nothing appears. Rows come in random order; `seed`
@@ -92,7 +92,7 @@ class PermutedRelease:
         return verdicts[-1]
 
     def _check(self, written: Written, name: str) -> PermutedVerdict:
-        """The verdict on what was written, which is to become the file or folder of that name."""
+        """Return the verdict on what was written, which is to become the file or folder of that name."""
         assert isinstance(written, Path)
         columns = (*(c for c in self.records.columns if c.name != self.made.group), self.made.sensitive)
         try:
@@ -112,15 +112,15 @@ class PermutedRelease:
         return self.records.to_arrow().to_pylist(), self.values.to_arrow().to_pylist()
 
     def to_frame(self, like: Any) -> tuple[Any, Any]:
-        """The records and the values, as frames of the same library as another frame."""
+        """Return the records and the values, as frames of the same library as another frame."""
         return to_frame_like(self.records, like, shuffle=False), to_frame_like(self.values, like, shuffle=False)
 
     def unprotected(self) -> dict[str, list[str]]:
-        """The columns whose values are published as they are, by their role: all but the sensitive one."""
+        """Return the columns whose values are published as they are, by their role: all but the sensitive one."""
         return by_role(column for column in self.records.columns if column.name != self.made.group)
 
     def as_dict(self) -> dict[str, Any]:
-        """What there is to tell about the release, as plain data, without a value of the data."""
+        """Return the facts of the release as plain data, without a value of the data."""
         return {
             "publish": "permuted",
             "models": list(map(name_of, self.models)),
@@ -140,7 +140,7 @@ class PermutedRelease:
 def fulfill_permuted(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> PermutedRelease:
-    """The permuted release of a table that a request asks for; `seed` orders its rows and groups, for tests."""
+    """Return the permuted release of a table that a request asks for; `seed` orders its rows and groups, for tests."""
     for found, models in searches(request, table, progress, seed):
         stage(progress, "verifying")
         assert isinstance(found, Partition)

@@ -36,7 +36,7 @@ class PlainFile:
     """What is kept in a file as plain data."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The file as plain data."""
+        """Return the file as plain data."""
         raise NotImplementedError
 
     @classmethod
@@ -45,7 +45,7 @@ class PlainFile:
         raise NotImplementedError
 
     def write(self, target: str | Path, *, force: bool = False) -> None:
-        """Writes the file, whole or not at all; an existing one is replaced only with `force`."""
+        """Write the file, whole or not at all; an existing one is replaced only with `force`."""
         write_plain(self.as_dict(), target, force=force)
 
     @classmethod
@@ -70,12 +70,12 @@ class SolutionFile(PlainFile):
 
     @classmethod
     def of(cls, release: DescribedRelease) -> SolutionFile:
-        """The solution file of a release."""
+        """Return the solution file of a release."""
         findings = release.as_dict()
         return cls(release.solution, version(), findings["losses"], findings["counts"], findings["verification"])
 
     def as_dict(self) -> dict[str, Any]:
-        """The file as plain data."""
+        """Return the file as plain data."""
         return {
             "version": VERSION,
             "treeanon": self.treeanon,
@@ -87,7 +87,7 @@ class SolutionFile(PlainFile):
 
     @classmethod
     def from_dict(cls, plain: object) -> Self:
-        """The solution file of plain data; UsageError says what is wrong with it."""
+        """Return the solution file of plain data; UsageError says what is wrong with it."""
         plain = checked_plain(plain, KEYS)
         made_by = plain.get("treeanon", "")
         findings = {name: plain.get(name, {}) for name in FINDINGS}
@@ -95,7 +95,7 @@ class SolutionFile(PlainFile):
 
 
 def write_plain(plain: Mapping[str, Any], target: str | Path, *, force: bool) -> None:
-    """Writes plain data as JSON, whole or not at all."""
+    """Write plain data as JSON, whole or not at all."""
     text = json.dumps(plain, indent=1, ensure_ascii=False)
     with open_output(target, force=force) as stream:
         # A lone surrogate, which no reader lets in, must not become an error that shows it.
@@ -120,7 +120,7 @@ def read_plain(path: str | Path) -> object:
 
 
 def checked_plain(plain: object, keys: Sequence[str]) -> dict[str, Any]:
-    """The plain data of a solution file with these keys; UsageError says what is wrong with it."""
+    """Return the plain data of a solution file with these keys; UsageError says what is wrong with it."""
     if not isinstance(plain, dict) or "version" not in plain:
         raise UsageError("is no solution file: it must be an object with a version")
     if type(plain["version"]) is not int or plain["version"] != VERSION:
@@ -134,5 +134,5 @@ def checked_plain(plain: object, keys: Sequence[str]) -> dict[str, Any]:
 
 
 def version() -> str:
-    """The version of this package."""
+    """Return the version of this package."""
     return str(sys.modules[__name__.partition(".")[0]].__version__)

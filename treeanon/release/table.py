@@ -51,7 +51,7 @@ def anonymize_table(
 def fulfill_table(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> TableRelease:
-    """The release of a table that a request asks for; `seed` orders its rows, for tests."""
+    """Return the release of a table that a request asks for; `seed` orders its rows, for tests."""
     for found, models in searches(request, table, progress, seed):
         work = partial(_recoded_and_checked, request, table, found, models, seed)
         released, verdict = run_interruptibly(work, stage(progress, "verifying"))
@@ -87,7 +87,7 @@ def release_of(
     options: Mapping[str, Any],
     max_suppressed: int | float | str = 0,
 ) -> TableRelease:
-    """The release of what was found and checked; GuaranteeError unless it holds."""
+    """Return the release of what was found and checked; GuaranteeError unless it holds."""
     require(verdict, models)
     losses = measure(table, released, k=largest_k(models))
     counts = table_counts(table, released)
@@ -122,7 +122,7 @@ def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) 
 
 
 def _stands_for(before: Column, after: Column) -> bool:
-    """Whether every value published covers the value that the row had."""
+    """Return whether every value published covers the value that the row had."""
     own, codes, hierarchy = before.codes, after.codes, before.hierarchy
     if after.covers is None:
         end = np.append(hierarchy.end, 0)

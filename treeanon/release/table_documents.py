@@ -81,7 +81,7 @@ class DocumentsRelease:
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> tuple[TableVerdict, Verdict | None]:
-        """Writes the documents, and returns the verdicts on what was written: on its rows, and on its trees.
+        """Write the documents, and return the verdicts on what was written: on its rows, and on its trees.
 
         Before the target appears, what was written is read again by the same schema; unless that gives exactly the
         published trees, and they hold both guarantees, GuaranteeError is raised and nothing appears. Records come in
@@ -97,7 +97,7 @@ class DocumentsRelease:
         return verdicts[-1]
 
     def _check(self, found: Written, target: str, format: str, jobs: int | None) -> tuple[TableVerdict, Verdict | None]:
-        """The verdicts on what was written, which is to become `target`."""
+        """Return the verdicts on what was written, which is to become `target`."""
         written = read_again(found, target, self.forest, format, jobs)
         of_rows = verify_table(self._as_published(rows_of(written, self.classes)), self.rows.models)
         of_trees = None if self.trees is None else verify(written, self.trees.solution.guarantee, jobs=jobs)
@@ -115,7 +115,7 @@ class DocumentsRelease:
         return Table(tuple(columns))
 
     def as_dict(self) -> dict[str, Any]:
-        """What there is to tell about the release, as plain data, without a value of the data."""
+        """Return the facts of the release as plain data, without a value of the data."""
         rows, trees = self.rows.as_dict(), None if self.trees is None else self.trees.as_dict()
         return {
             "release": "documents",
@@ -137,7 +137,7 @@ def documents_of(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> DocumentsRelease:
-    """The documents in which the classes of the person are as a request for a table release has them; checked.
+    """Return the documents in which the classes of the person are as a request for a table release has them; checked.
 
     Classes of the person are those that the record itself holds, once and under no other class. The others are left
     out, or, where `rest` is a request for a release of trees, a search makes the whole trees k^(m,n)-anonymous; it may
@@ -177,7 +177,7 @@ def _with_release(
     *,
     keep_rest: bool,
 ) -> tuple[Forest, Longs]:
-    """The trees with the rows of a release in place, and which records they come from."""
+    """Return the trees with the rows of a release in place, and which records they come from."""
     recoded, kept = made.found.recoded(table)
     if any(column.covers is not None for column in recoded.columns):
         raise _no_nodes(request)
@@ -190,7 +190,7 @@ def _with_release(
 
 
 def person_classes(forest: Forest) -> tuple[str, ...]:
-    """The classes that the record itself holds, under no other class, and of which no person has two values."""
+    """Return the classes that the record itself holds, under no other class, and of which no person has two values."""
     classes = forest.classes
     held = classes.class_of[forest.label]
     record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
@@ -205,13 +205,13 @@ def person_classes(forest: Forest) -> tuple[str, ...]:
 
 
 def rows_of(forest: Forest, names: tuple[str, ...]) -> Table:
-    """The flat view of these classes alone, a row a record."""
+    """Return the flat view of these classes alone, a row a record."""
     table = flatten(forest.without([name for name in forest.classes.names if name not in names]))
     return Table(tuple(column for column in table.columns if column.name in names), None, table.report)
 
 
 def with_rows(forest: Forest, rows: Table) -> Forest:
-    """The forest in which record i has the values of row i; a value for one that was missing is a new node.
+    """Return the forest in which record i has the values of row i; a value for one that was missing is a new node.
 
     Rows have a value wherever the record has one.
     """

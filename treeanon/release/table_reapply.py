@@ -56,7 +56,7 @@ class TableSolution(PlainFile):
 
     @classmethod
     def of(cls, release: TableRelease) -> TableSolution:
-        """The solution of a release."""
+        """Return the solution of a release."""
         plain = release.as_dict()
         levels = release.found.as_dict().get("levels")
         findings = {name: plain[name] for name in FINDINGS}
@@ -66,7 +66,7 @@ class TableSolution(PlainFile):
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The file as plain data; it may name values, as parameters of models or of the search."""
+        """Return the file as plain data; it may name values, as parameters of models or of the search."""
         return {
             "version": VERSION,
             "treeanon": version(),
@@ -82,7 +82,7 @@ class TableSolution(PlainFile):
 
     @classmethod
     def from_dict(cls, plain: object) -> Self:
-        """The solution of plain data; UsageError says what is wrong with it.
+        """Return the solution of plain data; UsageError says what is wrong with it.
 
         >>> plain = {"version": 1, "kind": "table", "models": [{"model": "k-anonymity", "k": 2}], "levels": {"age": 1}}
         >>> TableSolution.from_dict(plain).levels
@@ -116,7 +116,7 @@ class TableSolution(PlainFile):
 
 
 def unspoken(table: Table, models: Sequence[Model]) -> tuple[str, ...]:
-    """The sensitive columns of a table of which no model speaks.
+    """Return the sensitive columns of a table of which no model speaks.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"ill": (["flu"], Hierarchy.flat(["flu"]))}, {"ill": "sensitive"})
@@ -131,7 +131,7 @@ def unspoken(table: Table, models: Sequence[Model]) -> tuple[str, ...]:
 
 
 def is_of_table(path: str | Path) -> bool:
-    """Whether a file is a solution file of a table, and not of trees."""
+    """Return whether a file is a solution file of a table, and not of trees."""
     plain = read_plain(path)
     return isinstance(plain, dict) and plain.get("kind") == KIND
 
@@ -175,7 +175,7 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
 
 
 def _fitted(levels: Mapping[str, int], lattice: Lattice) -> tuple[int, ...]:
-    """The vector of these levels; UsageError if they are not of this table."""
+    """Return the vector of these levels; UsageError if they are not of this table."""
     if set(levels) != set(lattice.names):
         raise UsageError(
             f"the solution has levels for other columns than the schema's of role quasi: {', '.join(lattice.names)}"

@@ -62,7 +62,7 @@ class TableRelease:
         seed: int | None = None,
         progress: Progress | None = None,
     ) -> TableVerdict | FreeformVerdict:
-        """Writes the release as a CSV or Parquet file, and returns the verdict on what was written.
+        """Write the release as a CSV or Parquet file, and return the verdict on what was written.
 
         Before the file appears, what was written is read again; unless that gives exactly the published rows, and they
         satisfy all models, GuaranteeError is raised and nothing appears. A CSV file has the delimiter of the input
@@ -84,7 +84,7 @@ class TableRelease:
         return verdicts[-1]
 
     def _check(self, written: Written, target: str, format: str, delimiter: str) -> TableVerdict | FreeformVerdict:
-        """The verdict on what was written, which is to become `target`."""
+        """Return the verdict on what was written, which is to become `target`."""
         assert isinstance(written, Path)
         name = "standard output" if target == "-" else target
         try:
@@ -102,7 +102,7 @@ class TableRelease:
         return verdict or self.verdict
 
     def to_arrow(self) -> pa.Table:
-        """The published rows as Arrow has them, in random order; missing values are null."""
+        """Return the published rows as Arrow has them, in random order; missing values are null."""
         return self.table.to_arrow()
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -111,7 +111,7 @@ class TableRelease:
         return rows
 
     def to_frame(self, like: Any) -> Any:
-        """The published rows as a frame of the same library as another frame."""
+        """Return the published rows as a frame of the same library as another frame."""
         return to_frame_like(self.table, like, shuffle=False)
 
     @property
@@ -126,11 +126,11 @@ class TableRelease:
         return promise(self.models)
 
     def unprotected(self) -> dict[str, list[str]]:
-        """The columns whose values are published as they are, by their role."""
+        """Return the columns whose values are published as they are, by their role."""
         return by_role(column for column in self.table.columns if column.role != "quasi")
 
     def as_dict(self) -> dict[str, Any]:
-        """What there is to tell about the release, as plain data, without a value of the data."""
+        """Return the facts of the release as plain data, without a value of the data."""
         return {
             "models": [model.name for model in self.models],
             "verification": self.verdict.as_dict(),
@@ -145,7 +145,7 @@ class TableRelease:
         }
 
     def write_solution(self, target: str | Path, *, force: bool = False) -> None:
-        """Writes the solution file, by which `apply` makes the same of other data. It is not for publishing."""
+        """Write the solution file, by which `apply` makes the same of other data. It is not for publishing."""
         from treeanon.release.table_reapply import TableSolution
 
         TableSolution.of(self).write(target, force=force)
@@ -168,7 +168,7 @@ def promise(models: Sequence[Model]) -> str:
 
 
 def by_role(columns: Iterable[Column]) -> dict[str, list[str]]:
-    """The names of columns by their role."""
+    """Return the names of columns by their role."""
     out: dict[str, list[str]] = {}
     for column in columns:
         out.setdefault("pseudonym" if column.spec.pseudonym else column.role, []).append(column.name)
@@ -176,7 +176,7 @@ def by_role(columns: Iterable[Column]) -> dict[str, list[str]]:
 
 
 def released_schema(columns: Iterable[Column], format: str) -> Schema:
-    """The schema by which published columns are read: with the hierarchies that they were made by."""
+    """Return the schema by which published columns are read: with the hierarchies that they were made by."""
     return Schema(InputSpec(format), tuple(map(_as_published, columns)))
 
 

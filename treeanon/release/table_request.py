@@ -137,7 +137,7 @@ def table_request_of(
 
 
 def default_search(publish: Publish = "generalized") -> str:
-    """The search that is taken if none is named.
+    """Return the search that is taken if none is named.
 
     >>> default_search("permuted")
     'mondrian'

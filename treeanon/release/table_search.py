@@ -65,7 +65,7 @@ def refuse_too_few(table: Table, models: Sequence[Model]) -> None:
 
 
 def _closer(problem: Problem) -> Iterator[tuple[Model, ...]]:
-    """The models to search by, one after the other until the release holds.
+    """Return the models to search by, one after the other until the release holds.
 
     A search compares with the values of the whole table, an attacker with those of the rows published. Where rows may
     be left out these differ, and a release that is near to the one need not be as near to the other.
@@ -78,7 +78,7 @@ def _closer(problem: Problem) -> Iterator[tuple[Model, ...]]:
 
 
 def only_closeness_fails(verdict: Verdict, models: Sequence[Model]) -> bool:
-    """Whether all that fails is t-closeness, which a search by a smaller t may mend."""
+    """Return whether all that fails is t-closeness, which a search by a smaller t may mend."""
     names = {model.name for model in models if model.compares_with_table}
     failing = {one.model for one in verdict.checked if not one.holds}
     return bool(failing) and failing <= names
@@ -98,7 +98,7 @@ def require(verdict: Verdict, models: Sequence[Model]) -> None:
 
 
 def table_counts(table: Table, released: Table) -> dict[str, Any]:
-    """The rows and persons of the input and of the release, and what reading left out."""
+    """Return the rows and persons of the input and of the release, and what reading left out."""
     counts: dict[str, Any] = {
         "rows": len(table),
         "persons": table.persons,

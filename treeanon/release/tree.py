@@ -75,7 +75,7 @@ def anonymize(forest: Forest, **asked: Any) -> Release:
 
 
 def fulfill(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
-    """The release of a forest that a request asks for."""
+    """Return the release of a forest that a request asks for."""
     request.check(forest.schema)
     roles_of(forest, request.guarantee)
     refuse_too_few(forest, request.guarantee.k)
@@ -143,7 +143,7 @@ def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Gua
 
 
 def _release(request: Request, forest: Forest, found: Result, progress: Progress | None) -> Release:
-    """The release of what was found; GuaranteeError unless it is what it is said to be."""
+    """Return the release of what was found; GuaranteeError unless it is what it is said to be."""
     solution = plain_solution(request, forest, found.solution)
     before = forest if found.kept is None else forest.take(found.kept)
     if solution.cut is not None and not _same(solution.apply(before), found.forest):
@@ -156,7 +156,7 @@ def _release(request: Request, forest: Forest, found: Result, progress: Progress
 
 
 def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solution:
-    """The solution as it is kept: a cut of the generalized classes alone, a seed only if one was given.
+    """Return the solution as it is kept: a cut of the generalized classes alone, a seed only if one was given.
 
     The cut of a class that is published as it is would list values of the data.
     """
@@ -170,7 +170,7 @@ def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solu
 
 
 def _same(one: Forest, other: Forest) -> bool:
-    """Whether both hold the same trees in the same order."""
+    """Return whether both hold the same trees in the same order."""
     if one.classes is not other.classes:
         return one == other
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in ("offsets", "parent", "label"))

@@ -43,7 +43,7 @@ def apply(solution: Solution | str | Path, forest: Forest) -> Release:
 
 
 def fitted(solution: Solution, forest: Forest) -> Solution:
-    """The solution in terms of a forest's hierarchies.
+    """Return the solution in terms of a forest's hierarchies.
 
     Hierarchies that are built from the data have no node for what the data lack: such nodes are left out.
     """
@@ -70,7 +70,7 @@ def _hierarchy(forest: Forest, name: str) -> Hierarchy:
 
 
 def _is_given(forest: Forest, name: str) -> bool:
-    """Whether the hierarchy of a class is the schema's, not built from the data."""
+    """Return whether the hierarchy of a class is the schema's, not built from the data."""
     return isinstance(forest.schema.spec(name).hierarchy, Hierarchy)
 
 
@@ -88,7 +88,7 @@ def _exists(forest: Forest, label: Label) -> bool:
 
 
 def _nodes(forest: Forest, name: str, nodes: tuple[str, ...]) -> tuple[str, ...]:
-    """The nodes of a class's cut that its hierarchy has; they must cover all of its leaves."""
+    """Return the nodes of a class's cut that its hierarchy has; they must cover all of its leaves."""
     hierarchy, given = _hierarchy(forest, name), _is_given(forest, name)
     own = tuple(text for text in nodes if hierarchy.find(text) is not None)
     if given and len(own) < len(nodes):

@@ -61,7 +61,7 @@ class Release:
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Verdict:
-        """Writes the release, and returns the verdict on what was written.
+        """Write the release, and return the verdict on what was written.
 
         Before the target appears, what was written is read again by the same schema; unless that gives exactly the
         published trees, and they hold the guarantee, GuaranteeError is raised and nothing appears. Records come in
@@ -77,7 +77,7 @@ class Release:
         return verdicts[-1]
 
     def _check(self, found: Written, target: str, format: str, jobs: int | None, progress: Progress | None) -> Verdict:
-        """The verdict on what was written, which is to become `target`."""
+        """Return the verdict on what was written, which is to become `target`."""
         written = read_again(found, target, self.forest, format, jobs)
         verdict = verify(written, self.solution.guarantee, jobs=jobs, progress=progress)
         if not verdict.holds:
@@ -121,15 +121,15 @@ class Release:
             raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was made")
 
     def as_dict(self) -> dict[str, Any]:
-        """What there is to tell about the release, as plain data, without a value of the data."""
+        """Return the facts of the release as plain data, without a value of the data."""
         return release_facts(self.solution, self.loss, self.verdict, self.counts, self.report, self.unprotected())
 
     def unprotected(self) -> dict[str, list[str]]:
-        """The classes in the release whose values are published as they are, by their role."""
+        """Return the classes in the release whose values are published as they are, by their role."""
         return unprotected_classes(self.forest)
 
     def write_solution(self, target: str | Path, *, force: bool = False) -> None:
-        """Writes the solution file, by which `apply` makes the same of other data.
+        """Write the solution file, by which `apply` makes the same of other data.
 
         It is for whoever holds the data: it names relations that were too rare to be published.
         """
@@ -146,7 +146,7 @@ def release_facts(
     report: Mapping[str, Any],
     as_they_are: Mapping[str, list[str]],
 ) -> dict[str, Any]:
-    """What there is to tell about a release of trees, as plain data, without a value of the data."""
+    """Return the facts of a release of trees as plain data, without a value of the data."""
     plain = solution.as_dict()
     pairs = Counter((upper[0], lower[0]) for upper, lower in solution.disassociated).most_common()
     return {
@@ -181,7 +181,7 @@ def same_again(read: Callable[[], Forest], target: str, forest: Forest) -> Fores
 
 
 def unprotected_classes(forest: Forest) -> dict[str, list[str]]:
-    """The classes that published trees have values of as they were in the input, by their role."""
+    """Return the classes that published trees have values of as they were in the input, by their role."""
     out: dict[str, list[str]] = {}
     there = set(forest.classes.class_of[forest.label].tolist())
     for index, published in enumerate(forest.schema.layout.classes):

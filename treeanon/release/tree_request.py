@@ -140,7 +140,7 @@ def check_seed(seed: object) -> None:
 
 
 def persons(given: int | float | str, records: int) -> int:
-    """The number of persons that a bound means: a count, a share below 1, or a text as "12" or "1%".
+    """Return the number of persons that a bound means: a count, a share below 1, or a text as "12" or "1%".
 
     >>> persons("1%", 615), persons(0.01, 615), persons("12", 615), persons(12, 615)
     (6, 6, 12, 12)

@@ -35,14 +35,14 @@ class ArrowFrame(Protocol):
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values of a type are texts, or bytes that should be."""
+    """Return whether values of a type are texts, or bytes that should be."""
     kind = kind.value_type if of.is_dictionary(kind) else kind
     checks = (of.is_string, of.is_large_string, of.is_string_view, of.is_binary, of.is_large_binary, of.is_binary_view)
     return any(check(kind) for check in checks)
 
 
 def check_kind(name: str, kind: pa.DataType, wrong: Wrong) -> None:
-    """Refuses a column of a type that no class can have."""
+    """Refuse a column of a type that no class can have."""
     kind = kind.value_type if of.is_dictionary(kind) else kind
     known = (of.is_integer, of.is_floating, of.is_decimal, of.is_boolean, of.is_date, of.is_time, of.is_timestamp)
     if not any(check(kind) for check in (*known, of.is_null, is_text)):
@@ -50,7 +50,7 @@ def check_kind(name: str, kind: pa.DataType, wrong: Wrong) -> None:
 
 
 def plain_column(name: str, column: pa.ChunkedArray, wrong: Wrong) -> pa.ChunkedArray:
-    """A column with one of the types that sources have, after a check of its values."""
+    """Return a column with one of the types that sources have, after a check of its values."""
     kind = column.type
     if of.is_dictionary(kind) and not is_text(kind.value_type):
         column = column.cast(kind.value_type)
@@ -101,7 +101,7 @@ def _not_text(name: str, chunk: pa.Array, start: int, wrong: Wrong) -> DataError
 
 
 def arrow_of(frame: Any) -> pa.Table:
-    """The Arrow table of a frame; UsageError if it has no Arrow C stream.
+    """Return the Arrow table of a frame; UsageError if it has no Arrow C stream.
 
     >>> arrow_of(pa.table({"age": [34]})).column_names
     ['age']
@@ -135,7 +135,7 @@ class FrameSource(OneTable):
         super().__init__("frame", self._data.column_names)
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of the table; see `TableSource`."""
+        """Return these columns of the table; see `TableSource`."""
         check_asked(self.tables(), table, columns, self.name)
         data = self._data if most is None else self._data.slice(0, most)
         return pa.table({name: self._plain(name, data[name]) for name in columns}) if columns else data.select([])
@@ -177,7 +177,7 @@ class DictSource(OneTable):
         super().__init__("rows", columns)
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of the table; see `TableSource`."""
+        """Return these columns of the table; see `TableSource`."""
         check_asked(self.tables(), table, columns, self.name)
         rows = self._rows if most is None else self._rows[:most]
         if not columns:

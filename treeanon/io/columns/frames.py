@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def table_of(frame: ArrowFrame, schema: SchemaLike, *, show_values: bool = False) -> Table:
-    """The table of anything with an Arrow C stream: a frame of pandas (2.2 or later), polars, pyarrow or DuckDB.
+    """Return the table of anything with an Arrow C stream: a frame of pandas (2.2 or later), polars, pyarrow or DuckDB.
 
     The classes of the schema are columns of the frame, whatever format the schema says, if only no path goes deeper.
 
@@ -35,7 +35,7 @@ def table_of(frame: ArrowFrame, schema: SchemaLike, *, show_values: bool = False
 
 
 def as_rows(schema: Schema) -> Schema:
-    """The schema of the same classes in rows; UsageError where one is not in a column of its own.
+    """Return the schema of the same classes in rows; UsageError where one is not in a column of its own.
 
     >>> text = 'version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "visits[].age"'
     >>> schema = Schema.loads(text)
@@ -64,7 +64,7 @@ def as_rows(schema: Schema) -> Schema:
 
 
 def to_frame_like(table: Table, frame: Any, *, shuffle: bool = True, seed: int | None = None) -> Any:
-    """The table as a frame of the same library, its rows in random order unless that is not wanted.
+    """Return the table as a frame of the same library, its rows in random order unless that is not wanted.
 
     pandas and polars give their DataFrame, DuckDB a relation of the same connection; pyarrow, and whatever else has an
     Arrow C stream, gives a pyarrow Table.
