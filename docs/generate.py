@@ -57,9 +57,9 @@ def _helps(command: click.Command, context: click.Context, level: int) -> list[s
 
 
 def parameters() -> str:
-    """Return the tables of the parameters of all searches, in Markdown.
+    """Return the lists of the parameters of all searches, in Markdown.
 
-    >>> "| `g` |" in parameters()
+    >>> "- `g`, a whole number from 1 (default: `2`): Number of cuts" in parameters()
     True
     """
     from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
@@ -70,14 +70,8 @@ def parameters() -> str:
         texts.append(f"### `{algorithm.name}`\n\n{_sentence(algorithm.summary)}")
         if algorithm.source:
             texts.append(f"Source: {algorithm.source}.")
-        rows = [
-            f"| `{one.name}` | {one.expected} | {_default(one)} | {one.help} |".replace("'", "’")
-            for one in algorithm.parameters
-        ]
-        if rows:
-            texts.append("\n".join(["| Parameter | Value | Default | Meaning |", "|---|---|---|---|", *rows]))
-        else:
-            texts.append("No parameters of its own.")
+        items = [f"- `{one.name}`, {_values(one)}: {one.help}".replace("'", "’") for one in algorithm.parameters]
+        texts.append("\n".join(items) if items else "No parameters of its own.")
     return "\n\n".join(texts)
 
 
@@ -85,10 +79,11 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
-def _default(parameter: Any) -> str:
+def _values(parameter: Any) -> str:
+    """Return what values a parameter takes, and which it has unless told otherwise."""
     if parameter.required:
-        return "required"
-    return "" if parameter.default is None else f"`{parameter.default}`"
+        return f"{parameter.expected} (required)"
+    return parameter.expected if parameter.default is None else f"{parameter.expected} (default: `{parameter.default}`)"
 
 
 WIDE, LINE, PAD = 340, 16, 10
