@@ -276,3 +276,11 @@ def random_weights(rng: np.random.Generator, own: Floats) -> tuple[float, ...]:
 def near_weights(rng: np.random.Generator, weights: tuple[float, ...]) -> tuple[float, ...]:
     """Return class weights in the neighborhood of given ones."""
     return tuple((np.array(weights) * 10 ** rng.normal(0, 0.5, len(weights))).tolist())
+
+
+def different_walks(tried: list[tuple[float, WalkResult]]) -> list[WalkResult]:
+    """Return the walks that ended in different places, the cheapest first."""
+    seen: dict[tuple[int, ...], WalkResult] = {}
+    for _, walked in sorted(tried, key=lambda item: item[0]):
+        seen.setdefault(walked.cut, walked)
+    return list(seen.values())

@@ -23,7 +23,15 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.tree.default.counting import LocalCounting, Pair, repair
-from treeanon.algorithms.tree.default.greedy_walk import Order, Tree, Walk, WalkResult, near_weights, random_weights
+from treeanon.algorithms.tree.default.greedy_walk import (
+    Order,
+    Tree,
+    Walk,
+    WalkResult,
+    different_walks,
+    near_weights,
+    random_weights,
+)
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.objective import Draft, Effort, LabelPair, Objective
 from treeanon.algorithms.tree.default.pair_support import PairSupports
@@ -51,7 +59,7 @@ _DEAR = 12
 """For so many refused labels, those with the greatest gains, relations may be ended."""
 
 # Below _USUAL_NODES nodes more walks are made, as they cost little; above _MANY_NODES fewer value by value. How
-# few nodes and labels let the published GCS have a look too: see _deserves_more.
+# few nodes and labels let the published GCS have a look too: see _published_may_help.
 _USUAL_NODES, _MANY_NODES, _FEW_NODES, _MOST_TREE_LABELS = 40_000, 400_000, 5_000, 10_000
 
 _PRICE = 0.7
@@ -96,7 +104,7 @@ def search(
     else:
         best = run.best() if start is None else run.carry_on(start)
     if guarantee.k > 1 and start is None:
-        if _deserves_more(run):
+        if _published_may_help(run):
             best = _or_as_published(run, best)
         if max_suppressed:
             best = _without_outliers(run, best, max_suppressed)
@@ -142,9 +150,7 @@ class _Run:
             self._workshops.put(WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread))
 
     def _times(self, usual: int) -> int:
-        """Return the number of walks of a kind: by the effort, and more where the data are small, as they cost
-        little.
-        """
+        """Return the number of walks of a kind: by the effort, and more where data are small and walks cost little."""
         small = min(4.0, max(1.0, _USUAL_NODES / max(self.forest.nodes, 1)))
         return max(1, round(usual * self.effort.factor * small))
 
@@ -215,7 +221,7 @@ class _Run:
         """Return batches of further walks: from the best so far on, value by value, and near the best weights."""
         count, near = self._finer, self._times(_NEAR)
         while True:
-            orders = [walked.order for walked in _different(tried)[:count]]
+            orders = [walked.order for walked in different_walks(tried)[:count]]
             if self.sibling:
                 finer, apart = (
                     [replace(order, split=split, let_out=True) for order in orders] for split in (True, False)
@@ -253,14 +259,12 @@ class _Run:
         return ended
 
     def _dearer(self, tried: list[tuple[float, WalkResult]]) -> list[Order]:
-        """Return orders that end relations for labels that the best walks were refused, if they judge that to be worth
-        it.
-        """
+        """Return orders that end relations for labels that the best walks were refused, where that seems worth it."""
         if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
             return []
         most, count = self._finer, self._times(_DEAR)
         orders = []
-        for walked in _different([item for item in tried if item[1].order.let_out])[:most]:
+        for walked in different_walks([item for item in tried if item[1].order.let_out])[:most]:
             refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
             dear = frozenset(label for _, label in refused)
             unit = _PRICE * self.goal.relations_per_gain(walked)
@@ -269,9 +273,7 @@ class _Run:
         return orders
 
     def _released(self, walked: WalkResult, given: Sequence[LabelPair] = ()) -> Draft | None:
-        """Return the release of a walk, `given` pairs disassociated and more where relations are rare; None if labels
-        are.
-        """
+        """Return the release of a walk, `given` pairs and rare relations disassociated; None if labels are rare."""
         if 0 in walked.refused_roots:
             return self._all_one()
         records = LocalCounting.build(self.forest).project(walked.published_as, walked.withheld(self.forest))
@@ -343,18 +345,8 @@ def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[Label
     return tuple(out)
 
 
-def _different(tried: list[tuple[float, WalkResult]]) -> list[WalkResult]:
-    """Return the walks that ended in different places, the cheapest first."""
-    seen: dict[tuple[int, ...], WalkResult] = {}
-    for _, walked in sorted(tried, key=lambda item: item[0]):
-        seen.setdefault(walked.cut, walked)
-    return list(seen.values())
-
-
-def _deserves_more(run: _Run) -> bool:
-    """Return whether the published GCS has a look too: always for its own measures and recoding, else if that is
-    quick.
-    """
+def _published_may_help(run: _Run) -> bool:
+    """Return whether the published GCS is tried too: for its own measures and recoding, else if that is quick."""
     if strictly(run.guarantee) or len(run.forest.classes) > _MOST_TREE_LABELS:
         return False
     return run.goal.name != "loss" or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
