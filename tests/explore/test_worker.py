@@ -96,8 +96,8 @@ def test_a_late_end_does_not_touch_the_next_task(worker: Worker, patient: None) 
     [
         ("guarantee", "cannot be reached"),
         ("memory", "out of memory"),
-        ("secret", "internal error: ValueError; please report it"),
-        ("killed", "the search was ended by the system; perhaps there was not enough memory"),
+        ("secret", "internal error: ValueError; please report this bug"),
+        ("killed", "the search was killed; there may not be enough memory"),
     ],
 )
 def test_errors_come_back_without_values_of_the_data(worker: Worker, kind: str, message: str) -> None:
