@@ -25,6 +25,7 @@ from treeanon.privacy.models.registry import MODELS
 from treeanon.schema import Schema
 
 DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text()
 PAGES = {str(page.relative_to(DOCS)): page.read_text() for page in sorted(DOCS.rglob("*.md"))}
 PUBLIC = re.compile(r"`(treeanon/[\w/.]+\.py|tests/[\w/.]+)`")
 
@@ -46,15 +47,25 @@ def hospital(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "hospital"
 
 
-def run_line(line: str) -> None:
-    """Runs a line of a shell example: commands of ours in this process, which is quicker, others by the shell."""
+def run_line(line: str) -> str:
+    """Runs a line of a shell example: commands of ours in this process, which is quicker, others by the shell.
+
+    What a command of ours prints is returned.
+    """
     if line.startswith("cd "):
         os.chdir(line[3:])
     elif line.startswith("treeanon "):
         done = CliRunner().invoke(main, line.split()[1:], catch_exceptions=True)
         assert done.exit_code == 0, (line, done.output, done.exception)
+        return done.output
     elif line:
         subprocess.run(["bash", "-euo", "pipefail", "-c", line], check=True, capture_output=True)
+    return ""
+
+
+def words(line: str) -> str:
+    """A line without its numbers, which a search may find otherwise."""
+    return re.sub(r"\s+", " ", re.sub(r"[\d,.#]+", "0", line)).strip()
 
 
 @pytest.mark.parametrize("page", with_blocks("sh"))
@@ -63,8 +74,14 @@ def test_shell_examples_run(page: str, hospital: Path, monkeypatch: pytest.Monke
     if begins_outside:
         (hospital.parent / "elsewhere").mkdir()
         monkeypatch.chdir(hospital.parent / "elsewhere")
-    for line in "\n".join(blocks(page, "sh")).splitlines():
-        run_line(line)
+    printed = "\n".join(run_line(line) for line in "\n".join(blocks(page, "sh")).splitlines())
+    if page == "tutorial.md":
+        there = {words(line) for line in printed.splitlines()}
+        shown = "\n".join(
+            [*blocks(page, "text"), *re.findall(r"^```\n(Whoever.*?)^```$", README, re.DOTALL | re.MULTILINE)]
+        )
+        for line in shown.splitlines():
+            assert words(line) in there or line == "…", line
 
 
 @pytest.mark.parametrize("page", with_blocks("python"))
