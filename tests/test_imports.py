@@ -92,15 +92,31 @@ def test_imports_point_downwards(path: Path) -> None:
         assert LAYERS.index(layer(name)) <= LAYERS.index(own), f"{path.name} imports {name}"
 
 
-def test_checks_and_searches_import_nothing_of_each_other() -> None:
-    """A mistake in a search cannot hide itself in the check: neither has code of the other, nor of its kernels."""
-    refused = {
-        "verifier": ("treeanon.algorithms", "treeanon.kernels.tree", "treeanon.kernels.table"),
-        "algorithms": ("treeanon.verifier", "treeanon.kernels.verify"),
-    }
-    for folder, others in refused.items():
-        for path in (PACKAGE / folder).rglob("*.py"):
-            assert not [name for name in imported(path) if name.startswith(others)], path.name
+SEARCHES = ("algorithms", "kernels/tree", "kernels/table")
+# Counters of the searches and of the rounds of Spark, whatever layer they are in.
+COUNTERS = ("table.histograms", "kernels.table", "spark.spread", "spark.counting", "spark.repair", "spark.finer")
+
+
+def test_the_verifier_and_the_searches_share_no_counting() -> None:
+    """What is published is checked by code that the search for it has not used, and the other way round."""
+    for path in modules():
+        own, names = str(path.relative_to(PACKAGE)), {name.removeprefix("treeanon.") for name in imported(path)}
+        if own.startswith((*SEARCHES, "privacy/", "metrics/", "table/")):
+            assert not {name for name in names if name.startswith(("verifier", "kernels.verify"))}, own
+        if own.startswith(("verifier/", "kernels/verify/")):
+            assert not {name for name in names if name.startswith(("algorithms", "kernels.tree", *COUNTERS))}, own
+        if own.startswith("spark/") and "kernels.verify" in " ".join(names):
+            raise AssertionError(f"{own}: the rounds of Spark count by themselves")
+    for own in ("spark/spread.py", "spark/counting.py", "spark/repair.py", "spark/finer.py"):
+        names = imported(PACKAGE / own)
+        assert not {name for name in names if name.startswith("treeanon.verifier")}, own
+
+
+def test_only_the_searches_ask_models_for_whole_tables() -> None:
+    """`Model.holds` and `Groups` are of the searches: the verifier has criteria and groups of its own."""
+    for path in (PACKAGE / "verifier").glob("*.py"):
+        text = path.read_text()
+        assert ".holds(" not in text and "import Groups" not in text and "groups_of" not in text, path.name
 
 
 def module_name(path: Path) -> str:

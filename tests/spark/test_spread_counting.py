@@ -13,11 +13,11 @@ import treeanon as ta
 from tests.reference.guarantee import groups
 from tests.support.hospital import folder_of, write_persons
 from treeanon.errors import UsageError
-from treeanon.kernels.verify.distributed import count_pairs, fits, set_of_words
+from treeanon.kernels.tree.spread import count_pairs, fits, set_of_words
 from treeanon.privacy import Guarantee
 from treeanon.spark.counting import RareSet
 from treeanon.spark.repair import CostModel, Repair, _least
-from treeanon.verifier.distributed import Spread, SpreadCounter
+from treeanon.spark.spread import Spread, SpreadCounter
 
 
 def forest_of(tmp_path: Path, seed: int, count: int = 25) -> ta.Forest:

@@ -19,7 +19,7 @@ from treeanon.arrays import Longs
 from treeanon.forest import Forest
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.tree.losses import count_published
-from treeanon.kernels.verify.distributed import Table
+from treeanon.kernels.tree.spread import Table
 from treeanon.metrics import Counts, Losses
 from treeanon.metrics.measure import kept_of_counts, relation_counts
 from treeanon.metrics.path_distance import rpd_of_records
@@ -27,7 +27,7 @@ from treeanon.metrics.values import label_parents, loss_of_counts, released_as
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches
-from treeanon.verifier.distributed import Spread, SpreadCounter
+from treeanon.spark.spread import Spread, SpreadCounter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from treeanon.arrays import Ints, Longs
-from treeanon.kernels.verify.distributed import count_pairs
+from treeanon.kernels.tree.spread import count_pairs
 from treeanon.metrics.values import class_weights, label_losses, label_parents
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.spark.reading import Dataset

@@ -33,7 +33,7 @@ from treeanon.spark.counting import RareSet
 from treeanon.spark.reading import Dataset
 from treeanon.spark.recipe import Recipe
 from treeanon.spark.records import ROWS, Batches, map_batches, to_batch, to_forest
-from treeanon.verifier.distributed import Spread, SpreadCounter
+from treeanon.spark.spread import Spread, SpreadCounter
 
 Action = tuple[str, int, int]
 """("up", label, target): generalize; ("in", label, descendant): absorb; ("out", class root, class): withhold; ("end",

@@ -25,6 +25,7 @@ from treeanon.progress import Progress
 from treeanon.release.tree import plain_solution, search
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema import Schema
+from treeanon.spark.checking import check_written_trees
 from treeanon.spark.counting import (
     HAD,
     HELD,
@@ -45,7 +46,8 @@ from treeanon.spark.recipe import Recipe
 from treeanon.spark.records import forests_of, to_batch
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures
-from treeanon.verifier.distributed import Spread, refuse_unspreadable
+from treeanon.spark.spread import Spread, refuse_unspreadable
+from treeanon.verifier.parts import PartCheck
 from treeanon.verifier.verdict import Verdict
 
 SAMPLE = 250_000
@@ -263,15 +265,17 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     begun = time.perf_counter()
     guarantee, name = solved.solution.guarantee, lines.name
     frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
-    spread = _spread(dataset, solved.recipe, guarantee)
+    is_known = np.isin(dataset.classes.class_of, [-1, *roles_of(dataset, guarantee).known])
+    labels = np.unique(solved.recipe.mapping).astype(np.int32)
+    check = PartCheck.of(labels[is_known[labels]], is_known, guarantee)
     try:
-        found = count_supports(frame, solved.recipe.broadcast(dataset).before, spread, guarantee.k)
+        found = check_written_trees(frame, solved.recipe.broadcast(dataset).before, check, guarantee.k)
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{name}: not published: the written files cannot be read: {problem}") from None
     if found.prints != solved.prints:
         raise GuaranteeError(f"{name}: not published: the written files do not hold the published trees")
     records, seconds = found.prints.records, time.perf_counter() - begun
-    verdict = Verdict(guarantee, not found.rare_sets, found.least, records, found.sets, seconds=seconds)
+    verdict = Verdict(guarantee, not found.rare, found.least, records, found.sets, seconds=seconds)
     if not verdict.holds:
         raise GuaranteeError(f"{name}: not published: the guarantee does not hold for the written files")
     return verdict

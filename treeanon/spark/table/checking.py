@@ -1,7 +1,7 @@
 """The check of a written table over all partitions: whether it is what was to be published, and all models hold.
 
 Shares nothing with the searches: rows are grouped by the texts of their quasi columns, as anybody can who has the
-files, and the models are asked of what Spark counts in these groups.
+files, and the verifier asks the models of what Spark counts in these groups.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from treeanon.arrays import Longs
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models.model import Model
 from treeanon.spark.records import Batches, batch_of, map_batches
-from treeanon.table import Column, Groups, Histogram
+from treeanon.table import Column
+from treeanon.verifier.criteria import failing
+from treeanon.verifier.groups import CountedGroups, ValueCounts
 from treeanon.verifier.models import Checked
 from treeanon.verifier.table import TableVerdict
 
@@ -100,14 +102,14 @@ def _by_size(batches: Batches, models: dict[int, Model]) -> Iterator[pa.RecordBa
     for batch in batches:
         sizes = batch.column(0).to_numpy()
         if len(sizes):
-            yield _failing(Groups(sizes), models)
+            yield _failing(CountedGroups(sizes), models)
 
 
-def _failing(groups: Groups, models: dict[int, Model]) -> pa.RecordBatch:
+def _failing(groups: CountedGroups, models: dict[int, Model]) -> pa.RecordBatch:
     rows = []
     for i, model in models.items():
-        fails = ~model.holds(groups)
-        rows.append((i, int(fails.sum()), int(groups.sizes[fails].sum()), 0))
+        fails = failing(groups, model)
+        rows.append((i, int(fails.sum()), int(groups.persons[fails].sum()), 0))
     return batch_of(_FAILURES, *zip(*rows, strict=True))
 
 
@@ -152,15 +154,14 @@ def _starts(some: pa.Table) -> Longs:
     return np.flatnonzero(begins)
 
 
-def _groups(some: pa.Table, starts: Longs, name: str, hierarchy: Hierarchy, whole: Longs) -> Groups:
-    """Return the groups of rows with their histograms of the last column but one, weighted by the last."""
+def _groups(some: pa.Table, starts: Longs, name: str, hierarchy: Hierarchy, whole: Longs) -> CountedGroups:
+    """Return the groups of rows with the values in the last column but one, of which the last says how many."""
     persons = some.column(some.num_columns - 1).to_numpy()
     values = _codes(some.column(some.num_columns - 2), hierarchy)
     group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(some))))
     order = np.lexsort((values, group))
-    bounds = np.append(starts, len(some)).astype(np.int64)
-    histogram = Histogram(name, bounds, values[order].astype(np.int32), persons[order], whole, hierarchy)
-    return Groups(np.add.reduceat(persons, starts), (histogram,))
+    counts = ValueCounts(name, group, values[order], persons[order], whole, hierarchy)
+    return CountedGroups(np.add.reduceat(persons, starts), counts)
 
 
 def _codes(texts: pa.ChunkedArray, hierarchy: Hierarchy) -> Longs:

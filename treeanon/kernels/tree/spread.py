@@ -1,11 +1,10 @@
-"""Counting, part of the records after part, how many persons hold two labels, and one above the other.
-
-A node can stand for two labels at once: the one that it is published as, and a finer one that it might be.
-
-Counting, one part of the records after another, how many persons hold every set of labels with relations between.
+"""Counting, one part of the records after another, for the rounds of an engine that has no place for all records.
 
 A set is two words that are the same in every part: the labels in ascending order, each plus 1 and `bits` wide, as many
 in the first word as fit, and above the rest in the second word a bit for every relation, at j(j-1)/2 + i for i < j.
+
+Pairs of labels are counted where a node can stand for two at once: the one that it is published as, and a finer one
+that it might be. The check of what was written shares nothing of this: see `treeanon.kernels.verify.parts`.
 """
 
 from __future__ import annotations
@@ -17,11 +16,13 @@ import numpy.typing as npt
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.verify.counting import bits_of, next_choice, related
 
 Table = npt.NDArray[np.int64]
 """Rows of (first word, second word, persons); persons are 0 where a row is free. As many rows as a power of two."""
 
+
+Word = Any
+"""A whole number of 64 bits (compiled and not, types differ)."""
 
 _WORD = 62
 
@@ -70,79 +71,119 @@ def add_words(table: Table, words: Longs, many: int) -> int:
 
 
 @njit
-def _with_relations(
-    words: Longs, many: int, first: int, second: int, mask: int, n: int, shift: int, where: Longs, chosen: Longs
-) -> tuple[Longs, int]:
-    """The words of a set of labels with each choice of at most n of its relations, after those there are."""
-    bits = bits_of(mask, where)
-    for relations in range(min(n, bits) + 1):
-        for i in range(relations):
-            chosen[i] = i
-        going = True
-        while going:
-            wanted = np.int64(0)
-            for i in range(relations):
-                wanted |= np.int64(1) << where[chosen[i]]
-            if many == len(words):
-                more = np.empty((2 * many, 2), np.int64)
-                more[:many] = words
-                words = more
-            words[many, 0] = first
-            words[many, 1] = second | (wanted << shift)
-            many += 1
-            going = relations > 0 and next_choice(chosen, relations, bits)
-    return words, many
+def _append(words: Longs, many: int, first: Word, second: Word, taken: int) -> Longs:
+    """Return the words with one more set, of which `taken` relations are in it."""
+    if many == len(words):
+        more = np.empty((2 * many, 3), np.int64)
+        more[:many] = words
+        words = more
+    words[many, 0], words[many, 1], words[many, 2] = first, second, taken
+    return words
 
 
 @njit
-def words_of_row(
-    start: Longs, item: Ints, rel_start: Longs, rel: Longs, r: int, m: int, n: int, bits: int, words: Longs
+def _related_labels(offsets: Longs, parent: Ints, label: Ints, number: Ints, r: int, place: Longs, many: int) -> Flags:
+    """Return, for all pairs of places of a record's labels, whether one stands above the other at some node."""
+    found = np.zeros((many, many), np.bool_)
+    base = offsets[r]
+    for i in range(base, offsets[r + 1]):
+        lower = number[label[i]]
+        up = parent[i]
+        while up >= 0 and lower >= 0:
+            upper = number[label[base + up]]
+            if upper >= 0 and upper != lower:
+                found[place[lower], place[upper]] = True
+                found[place[upper], place[lower]] = True
+            up = parent[base + up]
+    return found
+
+
+@njit
+def words_of_record(
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    number: Ints,
+    r: int,
+    m: int,
+    n: int,
+    bits: int,
+    place: Longs,
+    words: Longs,
 ) -> tuple[Longs, int]:
-    """The words of all sets of 1 to m items and 0 to n relations of a row, and how many there are."""
+    """Return the words of all sets of 1 to m labels and 0 to n relations of a record, and how many there are.
+
+    `number` numbers the labels that are counted; `place` is work space, -1 for every one of them, and left so.
+    """
+    held = np.empty(offsets[r + 1] - offsets[r], np.int64)
+    labels = 0
+    for i in range(offsets[r], offsets[r + 1]):
+        x = number[label[i]]
+        if x >= 0 and place[x] < 0:
+            place[x] = 0
+            held[labels] = x
+            labels += 1
+    held = np.sort(held[:labels])
+    for p in range(labels):
+        place[held[p]] = p
+    related = _related_labels(offsets, parent, label, number, r, place, labels)
+    for p in range(labels):
+        place[held[p]] = -1
     per_word = _WORD // bits
     shift = max(m - per_word, 0) * bits
-    places, begin = np.zeros(8, np.int64), np.zeros(8, np.int64)
-    first, second, mask = np.zeros(9, np.int64), np.zeros(9, np.int64), np.zeros(9, np.int64)
-    where, chosen = np.empty(64, np.int64), np.empty(64, np.int64)
-    size = start[r + 1] - start[r]
-    width = (size + 63) >> 6
-    many, depth = 0, 0
-    while depth >= 0:
-        p = begin[depth]
-        if p >= size:
-            depth -= 1
-            continue
-        begin[depth] = p + 1
-        code = np.int64(item[start[r] + p]) + 1
-        first[depth + 1], second[depth + 1] = first[depth], second[depth]
-        if depth < per_word:
-            first[depth + 1] |= code << (depth * bits)
-        else:
-            second[depth + 1] |= code << ((depth - per_word) * bits)
-        found = related(rel, rel_start[r] + p * width, width, places, depth)
-        mask[depth + 1] = mask[depth] | (np.int64(found) << (depth * (depth - 1) // 2))
-        words, many = _with_relations(
-            words, many, first[depth + 1], second[depth + 1], mask[depth + 1], n, shift, where, chosen
-        )
-        places[depth] = p
-        if depth + 1 < m:
-            depth += 1
-            begin[depth] = p + 1
+    chosen = np.empty(m, np.int64)
+    many = 0
+    for size in range(1, min(m, labels) + 1):
+        for j in range(size):
+            chosen[j] = j
+        going = True
+        while going:
+            first, second = np.int64(0), np.int64(0)
+            for j in range(size):
+                if j < per_word:
+                    first |= (held[chosen[j]] + 1) << (j * bits)
+                else:
+                    second |= (held[chosen[j]] + 1) << ((j - per_word) * bits)
+            begin = many
+            words = _append(words, many, first, second, 0)
+            many += 1
+            # Every relation doubles the sets so far, but for those that have n already.
+            for j in range(size):
+                for i in range(j):
+                    if n > 0 and related[chosen[i], chosen[j]]:
+                        bit = np.int64(1) << (shift + j * (j - 1) // 2 + i)
+                        for w in range(begin, many):
+                            if words[w, 2] < n:
+                                words = _append(words, many, first, words[w, 1] | bit, words[w, 2] + 1)
+                                many += 1
+            at = size - 1
+            while at >= 0 and chosen[at] == labels - size + at:
+                at -= 1
+            going = at >= 0
+            if going:
+                chosen[at] += 1
+                for j in range(at + 1, size):
+                    chosen[j] = chosen[j - 1] + 1
     return words, many
 
 
 @njit
 def count_sets(
-    start: Longs, item: Ints, rel_start: Longs, rel: Longs, m: int, n: int, bits: int, table: Table, used: int
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    number: Ints,
+    labels: int,
+    m: int,
+    n: int,
+    bits: int,
+    table: Table,
+    used: int,
 ) -> tuple[Table, int]:
-    """The table with every set of 1 to m items and 0 to n relations of these rows added, and the rows of it in use.
-
-    Row r owns item[start[r]:start[r + 1]], ascending, and the relation words from rel_start[r] on, as verify_rows has
-    them.
-    """
-    words = np.empty((64, 2), np.int64)
-    for r in range(len(start) - 1):
-        words, many = words_of_row(start, item, rel_start, rel, r, m, n, bits, words)
+    """Return the table with every set of these records added, and the rows of it in use."""
+    words, place = np.empty((64, 3), np.int64), np.full(labels, -1, np.int64)
+    for r in range(len(offsets) - 1):
+        words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, place, words)
         table = roomy(table, used + many)
         used += add_words(table, words, many)
     return table, used
@@ -150,10 +191,11 @@ def count_sets(
 
 @njit
 def needed(
-    start: Longs,
-    item: Ints,
-    rel_start: Longs,
-    rel: Longs,
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    number: Ints,
+    labels: int,
     m: int,
     n: int,
     bits: int,
@@ -161,16 +203,16 @@ def needed(
     used: int,
     least: int,
 ) -> tuple[Flags, Table, int]:
-    """Which rows are needed so that of every set the first `least` holders are there, or all if there are fewer.
+    """Return which records are needed so that of every set the first `least` holders are there, or all if fewer.
 
-    The table has the sets of needed rows that came before; it is given back with these. Rows are needed that hold a set
-    that fewer than `least` before them hold; whether others are left out before makes no difference to that. So parts
-    can be thinned each by itself, and what is left of them together again.
+    The table has the sets of needed records that came before; it is given back with these. Records are needed that hold
+    a set that fewer than `least` before them hold; whether others are left out before makes no difference to that. So
+    parts can be thinned each by itself, and what is left of them together again.
     """
-    out = np.zeros(len(start) - 1, np.bool_)
-    words = np.empty((64, 2), np.int64)
+    out = np.zeros(len(offsets) - 1, np.bool_)
+    words, place = np.empty((64, 3), np.int64), np.full(labels, -1, np.int64)
     for r in range(len(out)):
-        words, many = words_of_row(start, item, rel_start, rel, r, m, n, bits, words)
+        words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, place, words)
         for i in range(many):
             if table[place_of(table, words[i, 0], words[i, 1]), 2] < least:
                 out[r] = True

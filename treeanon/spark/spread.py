@@ -1,7 +1,7 @@
-"""The check of a guarantee where no place holds all persons: sets are counted part by part, in shared numbers.
+"""The counter of the rounds: sets of labels and relations part by part, in numbers that all parts share.
 
-What persons hold is taken from the trees as the check of one collection takes it; how it is counted is its own. Sums
-over all parts give the support of every set of labels and relations, exactly.
+Sums over all parts give the support of every set of labels and relations, exactly. What is written in the end is
+counted again by the verifier (`treeanon.verifier.parts`), which shares nothing with this.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs
-from treeanon.errors import DataError, UsageError
+from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.kernels.verify import knowledge as rows
-from treeanon.kernels.verify.distributed import Table, count_sets, fits, needed, set_of_words
+from treeanon.kernels.tree.spread import Table, count_sets, fits, needed, set_of_words
 from treeanon.privacy.guarantee import Guarantee
-from treeanon.verifier.tree_knowledge import above_of, starts_of
 
 _FULL = 1 << 21
 """A part hands over what it has counted when it holds so many sets, so that memory stays bounded."""
@@ -83,8 +81,8 @@ class SpreadCounter:
         self.used = 0
 
     def add(self, forest: Forest) -> None:
-        """Counts some records."""
-        self.table, self.used = count_sets(*self._rows(forest), self.table, self.used)
+        """Count some records."""
+        self.table, self.used = count_sets(*self._given(forest), self.table, self.used)
 
     def add_all(self, forest: Forest) -> Iterator[Table]:
         """Counts the records of a batch; yields what was counted whenever there is much of it."""
@@ -95,26 +93,14 @@ class SpreadCounter:
 
     def needed(self, forest: Forest, least: int) -> Flags:
         """Which records of a batch are needed for `least` holders of every set, given those needed before."""
-        flags, self.table, self.used = needed(*self._rows(forest), self.table, self.used, least)
+        flags, self.table, self.used = needed(*self._given(forest), self.table, self.used, least)
         return flags
 
-    def _rows(self, forest: Forest) -> tuple[Longs, Ints, Longs, Longs, int, int, int]:
-        """What the persons of a batch hold, in shared numbers, and how it is to be counted."""
+    def _given(self, forest: Forest) -> tuple[Longs, Ints, Ints, Ints, int, int, int, int]:
+        """Return the trees of a batch, and how they are to be counted."""
         spread = self.spread
-        code, items = spread.number, len(spread.labels)
-        group = forest.classes.class_of + 1
-        sizes, _ = rows.row_sizes(forest.offsets, forest.label, code, items)
-        start = starts_of(sizes)
-        nothing = np.empty(0, np.int32)
-        item = rows.distinct_items(forest.offsets, forest.label, code, items, start, nothing)
-        rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
-        rel, _, kept = rows.relations(
-            forest.offsets, forest.parent, forest.label, code, items, start, item, sizes, rel_start, group,
-            above_of(forest),
-        )  # fmt: skip
-        if not kept:
-            raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
-        return start, item, rel_start, rel, spread.m, spread.n, spread.bits
+        trees = forest.offsets, forest.parent, forest.label
+        return *trees, spread.number, len(spread.labels), spread.m, spread.n, spread.bits
 
     def taken(self) -> Table:
         """The sets counted since the last time: rows of two words and the persons that hold the set."""

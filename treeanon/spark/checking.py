@@ -1,0 +1,89 @@
+"""The check of written trees over all partitions: Spark moves and sorts rows, the verifier counts and adds up.
+
+The rounds count by `treeanon.spark.counting`, of which nothing but the fingerprints is used here: they say whether what
+was read again is what was to be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.forest import Forest
+from treeanon.spark.counting import SUMS, Fingerprints, Forests, sums_of
+from treeanon.spark.records import Batches, batch_of, map_batches
+from treeanon.verifier.parts import Counts, PartCheck, total_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_SETS = "first long, second long, persons long"
+_TOTALS = "what int, least long, sets long, rare long"
+_PRINT = -1
+"""The first word of rows that are no sets but sums that fingerprints are made of."""
+
+
+@dataclass(frozen=True)
+class WrittenSets:
+    """The least persons of a set in written trees, the sets, those of fewer than k persons, and the records."""
+
+    least: int | None
+    sets: int
+    rare: int
+    prints: Fingerprints
+
+
+def check_written_trees(frame: DataFrame, forests: Forests, check: PartCheck, k: int) -> WrittenSets:
+    """Return what is counted of the trees of all partitions."""
+    shared = frame.sparkSession.sparkContext.broadcast(check)
+    sets = map_batches(frame, partial(_sets, forests=forests, check=shared), _SETS)
+    # Equal sets come to one partition, side by side.
+    together = sets.repartition("first", "second").sortWithinPartitions("first", "second")
+    found = map_batches(together, partial(_totals, k=k), _TOTALS).toArrow()
+    what, least, sets_of, rare = (column.to_numpy() for column in found.columns)
+    is_total = what < 0
+    sums = np.array([least[what == place].sum() for place in range(SUMS)], np.int64)
+    return WrittenSets(
+        int(least[is_total].min()) if is_total.any() else None,
+        int(sets_of[is_total].sum()),
+        int(rare[is_total].sum()),
+        Fingerprints.of_sums(sums),
+    )
+
+
+def _sets(batches: Batches, forests: Forests, check: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the sets of a partition's records with the persons that hold them, and the sums of fingerprints."""
+    sums = np.zeros(SUMS, np.int64)
+
+    def read() -> Iterator[Forest]:
+        for forest in forests(batches):
+            sums[:] += sums_of(forest)
+            yield forest
+
+    for first, second, persons in check.value.sets_of(read()):
+        for i in range(0, len(first), 1 << 16):
+            some = slice(i, i + (1 << 16))
+            yield batch_of(_SETS, first[some], second[some], persons[some])
+    yield batch_of(_SETS, np.full(SUMS, _PRINT), np.arange(SUMS), sums)
+
+
+def _totals(batches: Batches, k: int) -> Iterator[pa.RecordBatch]:
+    """Yield the totals of the sets of a partition, and the sums of fingerprints by their places."""
+    prints: list[pa.RecordBatch] = []
+
+    def counts() -> Iterator[Counts]:
+        for batch in batches:
+            first, second, persons = (column.to_numpy() for column in batch.columns)
+            is_print = first == _PRINT
+            nothing = np.zeros(int(is_print.sum()), np.int64)
+            prints.append(batch_of(_TOTALS, second[is_print], persons[is_print], nothing, nothing))
+            yield first[~is_print], second[~is_print], persons[~is_print]
+
+    for total in total_of(counts(), k):
+        yield batch_of(_TOTALS, [-1], [total.least], [total.sets], [total.rare])
+    yield from prints

@@ -1,0 +1,156 @@
+"""The check of a guarantee where no place holds all persons: parts count their sets, and sums over all parts decide.
+
+What persons hold is taken from the trees as the check of one collection takes it. Sets are listed, sorted, and equal
+ones added up. The rounds by which an engine finds a release count in another way (`treeanon.spark.spread`); neither
+uses the other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from treeanon.arrays import Flags, Ints, Longs
+from treeanon.errors import DataError, UsageError
+from treeanon.forest import Forest
+from treeanon.kernels.verify import knowledge
+from treeanon.kernels.verify.parts import words_of_rows
+from treeanon.privacy.guarantee import Guarantee
+from treeanon.verifier.tree_knowledge import above_of, starts_of
+
+_WORD = 62
+_MOST = 1 << 21
+"""A part hands over what it has counted when it holds so many sets, so that memory stays bounded."""
+
+_AT_ONCE = 2000
+"""Records whose sets are listed at once."""
+
+Counts = tuple[Longs, Longs, Longs]
+"""The first and the second word of sets, and how many persons hold each."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartCheck:
+    """What is to be counted in every part: the labels that an attacker may know, and how many of them together.
+
+    `number` has the place of a label in `labels`, or -1; `is_known` says of each label whether an attacker may know it.
+    """
+
+    labels: Ints
+    number: Ints
+    is_known: Flags
+    m: int
+    n: int
+
+    @classmethod
+    def of(cls, labels: Ints, is_known: Flags, guarantee: Guarantee) -> PartCheck:
+        """Return the check of a guarantee in which these labels may occur; UsageError for one that cannot be parted."""
+        joint = guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1
+        if guarantee.l > 1 or guarantee.negative or joint:
+            raise UsageError("diversity, negative knowledge and joint attackers are checked in one place alone")
+        number = np.full(len(is_known), -1, np.int32)
+        number[labels] = np.arange(len(labels), dtype=np.int32)
+        found = cls(labels, number, is_known, guarantee.m, guarantee.n if guarantee.m > 1 else 0)
+        in_second = max(found.m - _WORD // found.bits, 0) * found.bits
+        if in_second + found.m * (found.m - 1) // 2 > _WORD:
+            raise UsageError(f"sets of m = {found.m} of {len(labels):,} labels are too many to be counted")
+        return found
+
+    @property
+    def bits(self) -> int:
+        """The bits that the number of a label takes."""
+        return max(len(self.labels).bit_length(), 1)
+
+    def sets_of(self, forests: Iterable[Forest]) -> Iterator[Counts]:
+        """Yield the sets that the records of a part hold, and how many records hold each; a set may come repeatedly.
+
+        A label that an attacker may know and that is not among those that may occur is a set of its own: nobody's.
+        """
+        nobody = np.zeros(1, np.int64)
+        waiting: list[Counts] = []
+        for forest in forests:
+            if (self.is_known[forest.label] & (self.number[forest.label] < 0)).any():
+                yield nobody, nobody, nobody
+            for start in range(0, len(forest), _AT_ONCE):
+                first, second = self._listed(forest[start : start + _AT_ONCE])
+                waiting.append(self._sorted(first, second, np.ones(len(first), np.int64)))
+                if sum(len(one[0]) for one in waiting) > 2 * _MOST:
+                    waiting = [self._together(waiting)]
+                if len(waiting[0][0]) > _MOST:
+                    yield waiting.pop(0)
+        if waiting:
+            yield self._together(waiting)
+
+    def _listed(self, forest: Forest) -> tuple[Longs, Longs]:
+        """Return the words of all sets that records hold, once for each record."""
+        code, items = self.number, len(self.labels)
+        sizes, _ = knowledge.row_sizes(forest.offsets, forest.label, code, items)
+        start, absent = starts_of(sizes), np.empty(0, np.int32)
+        item = knowledge.distinct_items(forest.offsets, forest.label, code, items, start, absent)
+        rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
+        group, above = forest.classes.class_of + 1, above_of(forest)
+        rel, _, is_kept = knowledge.relations(
+            forest.offsets, forest.parent, forest.label, code, items, start, item, sizes, rel_start, group, above
+        )
+        if not is_kept:
+            raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
+        return words_of_rows(start, item, rel_start, rel, self.m, self.n, self.bits)
+
+    def _together(self, counts: list[Counts]) -> Counts:
+        return self._sorted(*(np.concatenate(column) for column in zip(*counts, strict=True)))
+
+    def _sorted(self, first: Longs, second: Longs, persons: Longs) -> Counts:
+        """Return different sets, ascending, with their persons added up."""
+        width = self.m * self.bits
+        if width + self.m * (self.m - 1) // 2 <= _WORD:
+            # Both words fit into one, which is sorted in a fraction of the time.
+            order = np.argsort(first | (second << width), kind="stable")
+        else:
+            order = np.lexsort((second, first))
+        return add_equal(first[order], second[order], persons[order])
+
+
+def add_equal(first: Longs, second: Longs, persons: Longs) -> Counts:
+    """Return the sets of rows where equal ones stand side by side, with the persons of each added up.
+
+    >>> first, second, persons = np.array([1, 1, 5]), np.array([0, 0, 0]), np.array([2, 3, 4])
+    >>> [column.tolist() for column in add_equal(first, second, persons)]
+    [[1, 5], [0, 0], [5, 4]]
+    """
+    if not len(first):
+        return first, second, persons
+    begins = np.flatnonzero(np.append(True, (first[1:] != first[:-1]) | (second[1:] != second[:-1])))
+    return first[begins], second[begins], np.add.reduceat(persons, begins)
+
+
+@dataclass(frozen=True)
+class PartsTotal:
+    """What all parts together hold: the least persons of a set (None: there is none), the sets, and those too rare."""
+
+    least: int | None
+    sets: int
+    rare: int
+
+
+def total_of(counts: Iterator[Counts], k: int) -> Iterator[PartsTotal]:
+    """Yield the totals of batches of sorted sets, of which equal ones may go on in the next batch.
+
+    >>> columns = [([1, 2], [0, 0], [4, 1]), ([2], [0], [2])]
+    >>> list(total_of(((np.array(a), np.array(b), np.array(c)) for a, b, c in columns), 4))
+    [PartsTotal(least=4, sets=1, rare=0), PartsTotal(least=3, sets=1, rare=1)]
+    """
+    nothing = np.zeros(0, np.int64)
+    left: Counts = nothing, nothing, nothing
+    for batch in counts:
+        first, second, persons = add_equal(*(np.append(a, b) for a, b in zip(left, batch, strict=True)))
+        # The last set may go on in the next batch.
+        left = first[-1:], second[-1:], persons[-1:]
+        yield from _totals(persons[:-1], k)
+    yield from _totals(left[2], k)
+
+
+def _totals(persons: Longs, k: int) -> Iterator[PartsTotal]:
+    if len(persons):
+        yield PartsTotal(int(persons.min()), len(persons), int((persons < k).sum()))
