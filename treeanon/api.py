@@ -162,7 +162,7 @@ def anonymize(
         p: rows: p-sensitive k-anonymity, a group has p different sensitive values.
         t: rows: t-closeness, the values of a group are as near to those of the table as t.
         emd: rows: the distance of t-closeness: "equal" (default), "ordered" or "hierarchical".
-        models: rows: further models (`treeanon.privacy.models`).
+        models: rows: further models: objects (`treeanon.privacy.models`), or texts such as "t-closeness:t=0.2".
 
     Parameters of the search
         algorithm: the search, by name; `treeanon algorithms` lists them. Trees: "maximal" unless named; rows: "local".
@@ -323,8 +323,7 @@ def verify(
     if guarantee is not None:
         raise UsageError("a guarantee is for trees; name the models of rows: k, l, t and so on")
     refuse_unknown(asked, ModelParameters)
-    further = tuple(asked.pop("models", ()))
-    models = (*models_of(**asked), *further)
+    models = models_of(**asked)
     if original is not None:
         if isinstance(data, Permuted) or not models or not all(map(asks_for_size, models)):
             raise UsageError("original is for a freeform release of rows, of which nothing but k can be checked")

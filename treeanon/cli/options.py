@@ -12,7 +12,7 @@ from treeanon.formats import FORMATS
 F = TypeVar("F", bound=Callable[..., Any])
 FORMS = ("distinct", "frequency", "entropy", "recursive")
 DISTANCES = ("equal", "ordered", "hierarchical")
-MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd")
+MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd", "models")
 
 _WIDEST = 22
 """Columns of an option with its value; longer ones have a line of their own."""
@@ -38,7 +38,9 @@ class Command(click.Command):
         "General": ("jobs", "quiet", "as_json", "help_all", "help"),
     }  # fmt: skip
     others: ClassVar[str] = "Options"
-    rare: ClassVar[frozenset[str]] = frozenset(("delimiter", "on_error", "strict", "show_values", "seed", "jobs"))
+    rare: ClassVar[frozenset[str]] = frozenset(
+        ("models", "delimiter", "on_error", "strict", "show_values", "seed", "jobs")
+    )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with --help-all where --help does not list all."""
@@ -191,6 +193,14 @@ _MODEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         default="equal",
         metavar="DISTANCE",
         help="Of --t: equal [default], ordered or hierarchical.",
+    ),
+    click.option(
+        "--model",
+        "models",
+        multiple=True,
+        callback=lambda ctx, param, given: given or None,
+        metavar="NAME:PARAM=VALUE,…",
+        help="A further model of tables, also of a plug-in, with its parameters. May be repeated.",
     ),
 )
 

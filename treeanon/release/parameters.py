@@ -48,7 +48,7 @@ class ModelParameters(TypedDict, total=False):
     p: Asked | None
     t: Asked | None
     emd: Distance
-    models: Sequence[Model]
+    models: Sequence[Model | str]
 
 
 class SearchParameters(TypedDict, total=False):

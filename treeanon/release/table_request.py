@@ -21,6 +21,7 @@ from treeanon.privacy.models.registry import Asked, models_of
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
 from treeanon.table import Table
+from treeanon.verifier.criteria import refuse_unchecked
 from treeanon.verifier.permuted import refuse_others
 
 Publish = Literal["generalized", "permuted"]
@@ -57,6 +58,8 @@ class TableRequest:
                 f"algorithm {self.algorithm!r} forms no groups to be published as permutations of a sensitive column;"
                 f" these do: {able}"
             )
+        for model in self.models:
+            refuse_unchecked(model)
         if self.search.freeform:
             refuse_sensitive(self.algorithm, self.models)
         persons(self.max_suppressed, 10**9)
@@ -118,7 +121,7 @@ class TableRequest:
 def table_request_of(
     *,
     l: Asked | None = None,  # noqa: E741 - its name in the literature
-    models: Sequence[Model] = (),
+    models: Sequence[Model | str] = (),
     algorithm: str | None = None,
     publish: Publish = "generalized",
     max_suppressed: int | float | str = 0,
@@ -131,7 +134,7 @@ def table_request_of(
     """
     of_models = {name: asked.pop(name) for name in _OF_MODELS if name in asked}
     options = {name: value for name, value in asked.items() if value is not None}
-    found = (*models_of(l=l, **of_models), *models)
+    found = models_of(l=l, models=models, **of_models)
     name = algorithm or default_search(publish)
     return TableRequest(found, name, max_suppressed, options, unprotected=unprotected_by(l), publish=publish)
 

@@ -1,13 +1,14 @@
-"""The models that parameters ask for, and models as plain data."""
+"""All privacy models of tables by name, those that parameters ask for, and models as texts and as plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from treeanon.errors import UsageError
+from treeanon.plugins import Registry
 from treeanon.privacy.models.alpha_k import AlphaKAnonymity
 from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.l_diversity import (
@@ -18,7 +19,7 @@ from treeanon.privacy.models.l_diversity import (
 )
 from treeanon.privacy.models.model import Model, Number
 from treeanon.privacy.models.p_sensitive_k import PSensitiveKAnonymity
-from treeanon.privacy.models.t_closeness import Distance, TCloseness
+from treeanon.privacy.models.t_closeness import DISTANCES, ORDERS, Distance, TCloseness
 
 Form = Literal["distinct", "frequency", "entropy", "recursive"]
 FORMS: tuple[Form, ...] = ("distinct", "frequency", "entropy", "recursive")
@@ -26,16 +27,152 @@ FORMS: tuple[Form, ...] = ("distinct", "frequency", "entropy", "recursive")
 Asked = Number | Mapping[str, Number]
 """A parameter for every sensitive column, or one for each of those named."""
 
-MODELS: dict[str, type] = {
-    "k-anonymity": KAnonymity,
-    "distinct-l-diversity": DistinctDiversity,
-    "frequency-l-diversity": FrequencyDiversity,
-    "entropy-l-diversity": EntropyDiversity,
-    "recursive-l-diversity": RecursiveDiversity,
-    "alpha-k-anonymity": AlphaKAnonymity,
-    "p-sensitive-k-anonymity": PSensitiveKAnonymity,
-    "t-closeness": TCloseness,
-}
+Kind = Literal["whole", "number", "choice", "text"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a privacy model: its name, of what kind its value is, and what it means."""
+
+    name: str
+    kind: Kind
+    help: str
+    choices: tuple[str, ...] = ()
+    is_needed: bool = True
+
+    def parsed(self, text: str) -> int | float | str:
+        """Return the value that a text means; UsageError if it is of another kind.
+
+        >>> Parameter("k", "whole", "persons in a group").parsed("5")
+        5
+        """
+        try:
+            if self.kind == "whole":
+                return int(text)
+            if self.kind == "number":
+                return float(text)
+        except ValueError:
+            raise UsageError(f"parameter {self.name} must be a {self.kind.replace('whole', 'whole number')}") from None
+        if self.kind == "choice" and text not in self.choices:
+            raise UsageError(f"parameter {self.name} must be one of {', '.join(self.choices)}")
+        return text
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A privacy model by name: the class that makes it, what it asks for in a line, and its parameters.
+
+    The class is a dataclass with a field for each parameter. A package adds a model of its own in one file:
+
+        @dataclass(frozen=True)
+        class NoMajority(SensitiveModel):
+            share: float = 0.5
+            ...
+            def _holds_in(self, sizes, histogram): ...  # asked by the searches, of all groups at once
+            def check(self, group): ...                 # asked of each published group, whoever made it
+
+        MODEL = ModelSpec("no-majority", NoMajority, "no value is that of most", (Parameter("share", "number", "…"),))
+
+    and names it in its entry points: `[project.entry-points."treeanon.models"]`, `no-majority = "its_module:MODEL"`.
+    It is asked for as `models=["no-majority:share=0.4"]`, and by `--model no-majority:share=0.4`.
+    """
+
+    name: str
+    make: Callable[..., Model]
+    help: str
+    parameters: tuple[Parameter, ...] = ()
+
+    def model(self, parameters: Mapping[str, Any]) -> Model:
+        """Return the model with these parameters; UsageError for one that it does not have, or that is missing."""
+        names = [one.name for one in self.parameters]
+        for name in parameters:
+            if name not in names:
+                has = f"choose from {', '.join(names)}" if names else "it has none"
+                raise UsageError(f"unknown parameter {name!r} of model {self.name}; {has}")
+        for one in self.parameters:
+            if one.is_needed and one.name not in parameters:
+                raise UsageError(f"model {self.name} needs the parameter {one.name}: {one.help}")
+        return self.make(**parameters)
+
+
+_COLUMN = Parameter("column", "text", "the sensitive class (default: each one)", is_needed=False)
+_K = Parameter("k", "whole", "least number of persons in a group")
+_L = Parameter("l", "whole", "least number of different values in a group")
+_WELL = Parameter("l", "number", "how many values must be well represented in a group")
+
+MODELS: Registry[ModelSpec] = Registry(
+    "treeanon.models",
+    ModelSpec,
+    "model",
+    {
+        spec.name: spec
+        for spec in (
+            ModelSpec("k-anonymity", KAnonymity, "a group has at least k persons", (_K,)),
+            ModelSpec(
+                "distinct-l-diversity", DistinctDiversity, "a group has at least l different values", (_L, _COLUMN)
+            ),
+            ModelSpec(
+                "frequency-l-diversity", FrequencyDiversity, "no value has more than 1/l of a group", (_WELL, _COLUMN)
+            ),
+            ModelSpec(
+                "entropy-l-diversity", EntropyDiversity, "the entropy of a group is at least log l", (_WELL, _COLUMN)
+            ),
+            ModelSpec(
+                "recursive-l-diversity",
+                RecursiveDiversity,
+                "the most frequent value has less than c times the rest from the l-th on",
+                (Parameter("c", "number", "factor of the rest"), _L, _COLUMN),
+            ),
+            ModelSpec(
+                "alpha-k-anonymity",
+                AlphaKAnonymity,
+                "a group has at least k persons, and no value more than a share of alpha",
+                (
+                    Parameter("alpha", "number", "largest share of a value in a group"),
+                    Parameter("k", "whole", "least number of persons in a group", is_needed=False),
+                    Parameter("value", "text", "the value (default: every one)", is_needed=False),
+                    _COLUMN,
+                ),
+            ),
+            ModelSpec(
+                "p-sensitive-k-anonymity",
+                PSensitiveKAnonymity,
+                "a group has at least k persons and p different values",
+                (Parameter("p", "whole", "least number of different values in a group"), _K, _COLUMN),
+            ),
+            ModelSpec(
+                "t-closeness",
+                TCloseness,
+                "the values of a group are distributed as in the whole table, up to t",
+                (
+                    Parameter("t", "number", "largest distance"),
+                    Parameter("distance", "choice", "how far values are from each other", DISTANCES, is_needed=False),
+                    Parameter("order", "choice", "order of the values", ORDERS, is_needed=False),
+                    _COLUMN,
+                ),
+            ),
+        )
+    },
+)
+"""All privacy models of tables, those of installed packages too."""
+
+
+def model_of_text(text: str) -> Model:
+    """Return the model of a text NAME:PARAMETER=VALUE,…; UsageError says what is wrong with it.
+
+    >>> model_of_text("t-closeness:t=0.2,distance=ordered").name
+    '0.2-closeness (ordered distance)'
+    """
+    name, _, given = text.partition(":")
+    spec = MODELS.named(name)
+    kinds = {one.name: one for one in spec.parameters}
+    parameters: dict[str, Any] = {}
+    for part in given.split(",") if given else ():
+        key, equals, value = part.partition("=")
+        if not equals or key in parameters:
+            raise UsageError(f"write a model as NAME:PARAMETER=VALUE,…, each parameter once: {name}")
+        parameters[key] = kinds[key].parsed(value) if key in kinds else value
+    return spec.model(parameters)
 
 
 def models_of(
@@ -48,12 +185,13 @@ def models_of(
     p: Asked | None = None,
     t: Asked | None = None,
     emd: Distance = "equal",
+    models: Sequence[Model | str] = (),
 ) -> tuple[Model, ...]:
     """The models that these parameters ask for, together; an l of 1 asks for nothing.
 
     `l` is of the l-diversity in the form `diversity`, which needs `c` if that is recursive; `alpha` of
     (alpha,k)-anonymity, `p` of p-sensitive k-anonymity, `t` of t-closeness by the distance `emd`. Each may be a number,
-    or one for each column named.
+    or one for each column named. `models` are further ones, as objects or as texts (see `model_of_text`).
 
     >>> [model.name for model in models_of(5, l=3, t={"salary": 0.2}, emd="ordered")]
     ['5-anonymity', 'distinct 3-diversity', '0.2-closeness (ordered distance) of salary']
@@ -75,6 +213,7 @@ def models_of(
         found += _each(p, lambda value, column: PSensitiveKAnonymity(value, k, column=column))  # type: ignore[arg-type]
     if t is not None:
         found += _each(t, lambda value, column: TCloseness(value, emd, column=column))
+    found += [model_of_text(model) if isinstance(model, str) else model for model in models]
     return tuple(found)
 
 
@@ -106,8 +245,8 @@ def plain_model(model: Model) -> dict[str, Any]:
     >>> plain_model(KAnonymity(3)), plain_model(TCloseness(0.2, column="pay"))["column"]
     ({'model': 'k-anonymity', 'k': 3}, 'pay')
     """
-    for name, kind in MODELS.items():
-        if type(model) is kind and is_dataclass(model):
+    for name, spec in MODELS.items():
+        if type(model) is spec.make and is_dataclass(model):
             values = {key: float(v) if isinstance(v, Fraction) else v for key, v in asdict(model).items()}
             return {"model": name, **{key: value for key, value in values.items() if value is not None}}
     return {"model": model.name}
@@ -127,7 +266,6 @@ def model_of(plain: object) -> Model:
     if not all(isinstance(value, str | int | float) for value in parameters.values()):
         raise wrong
     try:
-        found: Model = MODELS[name](**parameters)
+        return MODELS[name].make(**parameters)
     except TypeError:
         raise wrong from None
-    return found
