@@ -23,6 +23,7 @@ from treeanon.release.parameters import (
     RowParameters,
     TreeParameters,
     flat_parameters,
+    is_of_rows,
     refuse_unknown,
     shows,
 )
@@ -205,8 +206,8 @@ def anonymize(
         return _of_table(data, {**asked, **more})
     if is_dataframe(data) or are_dataframes(data):
         found = schema_of(schema)
-        rows = algorithm in TABLE_ALGORITHMS or publish is not None or (algorithm is None and found.input.is_flat)
-        flat = flat_parameters({**asked, **more}, "rows" if rows and not _means_trees(asked) else "trees", "sample")
+        rows = is_of_rows(algorithm, asked, lambda: found.input.is_flat, only_rows=publish is not None)
+        flat = flat_parameters({**asked, **more}, "rows" if rows else "trees", "sample")
         return engine_named("spark").publish_frame(data, found, flat)
     given = Given.of(data, schema, jobs=asked.get("jobs"))
     found_data = read_for_release(given, {**asked, **more})
@@ -218,8 +219,7 @@ def anonymize(
 def read_for_release(given: Given, asked: Mapping[str, Any]) -> Forest | Table:
     """Return data as what the parameters of a release ask for: rows or trees."""
     algorithm = asked.get("algorithm")
-    rows = asked.get("publish") is not None or algorithm in TABLE_ALGORITHMS
-    if rows or (given.is_rows and _are_rows(given, asked)):
+    if asked.get("publish") is not None or _are_rows(given, asked):
         _refuse_trees(algorithm)
         return given.table()
     return given.forest()
@@ -236,15 +236,11 @@ def _of_table(table: Table, asked: Mapping[str, Any]) -> TableRelease | Permuted
     return found
 
 
-def _means_trees(asked: Mapping[str, Any]) -> bool:
-    """Whether what is asked can only be asked of trees."""
-    of_trees = any(asked.get(name) is not None for name in ("m", "n", "negative"))
-    return of_trees or asked.get("algorithm") in TREE_ALGORITHMS
-
-
 def _are_rows(given: Given, asked: Mapping[str, Any]) -> bool:
     """Whether data that can be rows are to be: rows in memory can be nothing else, unless their schema has trees."""
-    return not _means_trees(asked) or (given.kind != "path" and given.schema.input.is_flat)
+    if given.kind != "path" and given.schema.input.is_flat and given.is_rows:
+        return True
+    return is_of_rows(asked.get("algorithm"), asked, lambda: given.is_rows)
 
 
 def _refuse_trees(algorithm: str | None) -> None:
@@ -311,7 +307,7 @@ def verify(
     """
     if not isinstance(data, Forest | Table | Permuted):
         given = Given.of(data, schema, released=True, jobs=asked.get("jobs"))
-        data = given.read(rows=given.is_rows and _are_rows(given, asked))
+        data = given.read(rows=_are_rows(given, asked))
         if original is not None and not isinstance(original, Table):
             original = Given.of(original, schema).table()
     if isinstance(data, Forest):

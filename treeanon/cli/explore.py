@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.cli.checks import announce_compilation
 from treeanon.cli.options import Command, reduce_option, schema_option
 from treeanon.cli.params import AlgorithmName
@@ -103,9 +102,10 @@ def _read(
 ) -> Any:
     """Read the input as trees or as rows, as `anonymize` would with the same options."""
     from treeanon.io.reading import input_format
+    from treeanon.release.parameters import is_of_rows
 
-    rows = input_format(source, schema, reading["format"]).is_rows and all(one is None for one in trees)
-    if algorithm in TABLE_ALGORITHMS or reductions or (algorithm is None and rows):
+    asked = dict(zip(("m", "n"), trees, strict=True))
+    if reductions or is_of_rows(algorithm, asked, lambda: input_format(source, schema, reading["format"]).is_rows):
         return read_as_table(source, schema, reductions, reading, quiet=quiet)
     return read_records(source, schema, reading, quiet=quiet)
 

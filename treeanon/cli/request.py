@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from treeanon.algorithms.algorithm import parse_parameters
-from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, table_algorithm_named
+from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
 from treeanon.cli.html_page import PageRequest
 from treeanon.cli.options import MODEL_PARAMETERS, model_options, reduce_option
@@ -60,13 +60,14 @@ class CommandRequest:
     def is_table(self) -> bool:
         """Whether a table is released: by the search, by what only tables have, or by the input."""
         from treeanon.io.reading import input_format
+        from treeanon.release.parameters import is_of_rows
 
-        if self.algorithm is not None:
-            return self.algorithm in TABLE_ALGORITHMS
-        if asks_for_table(self.models) or self.reduced or self.publish or self.release == "documents":
-            return True
-        as_trees = self.m is not None or self.n is not None or self.negative
-        return not as_trees and input_format(self.source, self.schema, self.reading["format"]).is_rows
+        return is_of_rows(
+            self.algorithm,
+            {"m": self.m, "n": self.n, "negative": self.negative},
+            lambda: input_format(self.source, self.schema, self.reading["format"]).is_rows,
+            only_rows=bool(asks_for_table(self.models) or self.reduced or self.publish or self.release == "documents"),
+        )
 
     def table_request(self) -> TableRequest:
         """Return the request for a release of a table."""

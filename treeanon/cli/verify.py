@@ -145,9 +145,11 @@ class VerifyRequest:
     def has_rows(self) -> bool:
         """Whether the input has rows, and no option asks for trees."""
         from treeanon.io.reading import input_format
+        from treeanon.release.parameters import is_of_rows
 
-        as_trees = self.trees["-m"] is not None or self.trees["-n"] is not None or self.trees["--negative"]
-        return not as_trees and input_format(self.release, self.schema, self.reading["format"]).is_rows
+        asked = {name.lstrip("-"): value for name, value in self.trees.items()}
+        form = self.reading["format"]
+        return is_of_rows(None, asked, lambda: input_format(self.release, self.schema, form).is_rows)
 
     def refuse_trees(self) -> None:
         """Refuse options that only trees have."""

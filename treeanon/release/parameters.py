@@ -164,3 +164,21 @@ def shows(*kinds: type) -> Callable[[C], C]:
         return function
 
     return shown
+
+
+def is_of_rows(
+    algorithm: str | None, parameters: Mapping[str, Any], rows: Callable[[], bool], *, only_rows: bool = False
+) -> bool:
+    """Return whether what is asked for is about rows of a table, and not about trees: the one place that decides.
+
+    A search that is named decides; then `only_rows`, which says that something is asked for that only rows can have;
+    then what is asked for that only trees can have (m, n, negative); and then `rows`, whether the input has rows.
+
+    >>> flat = lambda: True
+    >>> is_of_rows("maximal", {}, flat), is_of_rows(None, {"m": 3}, flat), is_of_rows(None, {"k": 3}, flat)
+    (False, False, True)
+    """
+    if algorithm is not None:
+        return algorithm in TABLE_ALGORITHMS
+    asks_trees = any(parameters.get(name) not in (None, ()) for name in ("m", "n", "negative"))
+    return only_rows or (not asks_trees and rows())

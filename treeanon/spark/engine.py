@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from treeanon.errors import UsageError
 from treeanon.formats import NESTED
 from treeanon.io.options import ReadOptions
+from treeanon.release.parameters import is_of_rows
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest, table_request_of
 from treeanon.release.tree_request import Request, request_of
@@ -78,11 +79,11 @@ class SparkEngine:
     def _publish_frame(
         self, frame: Frames, schema: Schema, arguments: Mapping[str, Any], notify: Notifier
     ) -> DataFrame:
-        from treeanon.spark.table.engine import is_of_rows, publish_table_frame
+        from treeanon.spark.table.engine import publish_table_frame
 
         given = dict(arguments)
         sample = given.pop("sample", None)
-        if is_of_rows(schema, given):
+        if is_of_rows(given.get("algorithm"), given, lambda: schema.input.is_flat):
             seed = given.pop("seed", None)
             if isinstance(frame, Mapping):
                 raise UsageError("several dataframes hold persons in tables tied by keys, not one row for each person")

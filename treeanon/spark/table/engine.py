@@ -6,7 +6,7 @@ Published rows are written in random order, and read again with the reader of re
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.errors import GuaranteeError, TreeanonError
 from treeanon.formats import FORMATS, ROWS
 from treeanon.hierarchy import Flat
@@ -145,13 +144,6 @@ def _again(batches: Batches, pieces: Pieces, shared: Any) -> Iterator[pa.RecordB
             return
         kinds = text_kinds(len(table.columns)).removeprefix("place long, ")
         yield batch_of(kinds, *(column.texts() for column in table.columns))
-
-
-def is_of_rows(schema: Schema, arguments: Mapping[str, Any]) -> bool:
-    """Return whether a dataframe is to be published as rows: by the algorithm, or by the format of the schema."""
-    if arguments.get("algorithm") is not None:
-        return arguments["algorithm"] in TABLE_ALGORITHMS
-    return schema.input.is_flat and not any(arguments.get(name) is not None for name in ("m", "n", "negative"))
 
 
 def publish_table(job: Job, request: TableRequest, notify: Notifier) -> TableRelease:
