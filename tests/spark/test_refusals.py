@@ -31,9 +31,9 @@ def run(place: Path, *more: str) -> str:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("-k", "3", "--sample", "9"), "only --engine spark"),
+        (("-k", "3", "--sample", "9"), "--sample applies to --engine spark only"),
         (("-k", "3", "--engine", "spark", "--mining"), "--mining"),
-        (("-k", "3", "--engine", "spark", "-o", "-"), "not standard"),
+        (("-k", "3", "--engine", "spark", "-o", "-"), "cannot read standard input"),
     ],
 )
 def test_options_that_do_not_go_together(place: Path, more: tuple[str, ...], words: str) -> None:
