@@ -202,7 +202,7 @@ def risk_text(risk: Risk, most: int = 10) -> str:
                      no relation
     1 value               25.0 %
     <BLANKLINE>
-    minimal combinations that single out persons among fewer than 5
+    minimal combinations that single out among fewer than 5
               3   75.0 %  age
     """
     parts = [[_people(risk)], *(_of_trees(risk) if risk.kind == "trees" else _of_table(risk))]
@@ -278,7 +278,7 @@ def _whole(whole: RowRisk) -> Iterator[str]:
 
 def _combinations(risk: Risk, most: int) -> Iterator[str]:
     of = "" if risk.exactness == "exact" else ", of those examined"
-    yield f"minimal combinations that single out persons among fewer than {risk.k:,}{of}"
+    yield f"minimal combinations that single out among fewer than {risk.k:,}{of}"
     for one in risk.combinations[:most]:
         head = f"{one.persons:>11,}{_risk_percent(one.share):>9}  "
         yield from wrap(_clean(one.text), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
