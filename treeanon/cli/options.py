@@ -200,7 +200,7 @@ _MODEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         multiple=True,
         callback=lambda ctx, param, given: given or None,
         metavar="NAME:PARAM=VALUE,…",
-        help="A further model of tables, also of a plug-in, with its parameters. May be repeated.",
+        help="Further privacy model of tables, also of another package (repeatable).",
     ),
 )
 
