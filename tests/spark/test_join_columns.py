@@ -73,7 +73,7 @@ def test_values_are_texts_and_marks_are_looked_at() -> None:
     batch = texts_of(found, 7, selection, {})
     assert batch.to_pydict() == {
         "row": [7, 8, 9],
-        "told": [None] * 3,
+        "report": [None] * 3,
         "v0": ["1.5", None, "2"],
         "v1": ["1", "0", "1"],
     }
