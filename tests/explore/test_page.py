@@ -184,7 +184,7 @@ def test_every_search_can_be_chosen() -> None:
     for kind in ("trees", "table"):
         for name in searches_of(kind):  # type: ignore[arg-type]
             assert Settings(kind, algorithm=name).options == {} or name == "maximal"  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="there is no such search of tables"):
+    with pytest.raises(UsageError, match="unknown algorithm for tables"):
         Settings("table", algorithm="maximal")
 
 
