@@ -381,7 +381,7 @@ def main() -> None:
         return
     chosen = asked.only.split(",")
     if unknown := set(chosen) - set(SECTIONS):
-        parser.error(f"no section {', '.join(sorted(unknown))}; there is: {', '.join(SECTIONS)}")
+        parser.error(f"no section {', '.join(sorted(unknown))}; choose from {', '.join(SECTIONS)}")
     if {"speed", "quality"} & set(chosen) and not (asked.reference and asked.data):
         parser.error("speed and quality need --reference and --data")
     with tempfile.TemporaryDirectory(prefix="trees-bench-") as folder:

@@ -131,8 +131,8 @@ DANGLING: Files = {"visit.csv": VISIT + f"{NUMBER},{WORD},\n"}
 BOSSES: Files = {"person.csv": f"id,age,boss\n1,{WORD},2\n2,{NUMBER},1\n3,{WORD},\n"}
 AMBIGUOUS = {"visit.person_id -> person.id": 'visit.person_id -> person.id", "visit.ward_id -> person.id'}
 CASES: dict[str, Case] = {
-    "missing table": ({"visit.csv": None}, {}, "", 2, "there is no table 'visit'; there is: person, ward"),
-    "missing record table": ({}, {'"person"': '"patient"'}, "", 2, "there is no table 'patient'; there is: person"),
+    "missing table": ({"visit.csv": None}, {}, "", 2, "unknown table 'visit'; choose from person, ward"),
+    "missing record table": ({}, {'"person"': '"patient"'}, "", 2, "unknown table 'patient'; choose from person"),
     "missing column": ({}, {"visit.dx": "visit.diagnosis"}, "", 2, "has no column 'diagnosis'; it has: person_id, dx"),
     "missing key column": ({}, {"visit.person_id": "visit.pid"}, "", 2, "'visit' has no column 'pid'"),
     "no key": ({}, {"visit.ward_id -> ward.id": "ward.id -> person.id"}, "", 2, "no key leads from 'visit' to 'ward'"),

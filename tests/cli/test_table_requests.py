@@ -65,7 +65,7 @@ def test_diversity_is_asked_class_by_class(folder: Path, run: Run, asked: str) -
     [
         ("--l ill=2", "the schema calls pay sensitive"),
         ("--l pay=1", "the schema calls ill sensitive"),
-        ("--l ill=2 --l wage=1", "there is no class 'wage'"),
+        ("--l ill=2 --l wage=1", "unknown class 'wage'"),
         ("--l ill=2 --l pay=1 --l age=1", "the role of class 'age' is not sensitive"),
         ("--l 2 --l pay=1", "beside them only --l 1 (no diversity for the other classes)"),
         ("--l 1 --l 1", "a class is given twice"),

@@ -158,9 +158,9 @@ def test_never_a_silent_choice(trees: list[Any]) -> None:
 def test_reductions_that_do_not_fit() -> None:
     forest = ta.Forest.from_records(SCHEMA, [[["town", "Ulm", []], ["cost", SECRET, []], ["day", "2020", []]]])
     for reductions, said in (
-        ({"city": "count"}, "there is no class 'city' to reduce; there is: town, ward, ill, cost, day"),
-        ({"town": "min"}, "'min' is no reduction of a class of type text; there is: count, mode, set"),
-        ({"day": "mean"}, "'mean' is no reduction of a class of type date; there is: count, min, max, mode, set"),
+        ({"city": "count"}, "unknown class 'city' to reduce; choose from town, ward, ill, cost, day"),
+        ({"town": "min"}, "'min' is no reduction of a class of type text; choose from count, mode, set"),
+        ({"day": "mean"}, "'mean' is no reduction of a class of type date; choose from count, min, max, mode, set"),
         ({"town": "first"}, "'first' is no reduction"),
         ({"cost": "mean"}, "class 'cost': 1 of its 1 different values are no numbers"),
         ({"cost": "max"}, "are no numbers"),

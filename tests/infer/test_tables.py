@@ -373,7 +373,7 @@ def test_another_table_may_be_the_record(odd):
     # never down again from a looked-up row: those rows belong to others too
     assert not any(path.startswith("visit.person(p_no, p_year).friend") for path in paths(findings))
     proposed(odd, record='"city\'s"')
-    with pytest.raises(UsageError, match=r"no table 'visits'; did you mean 'visit'\? there is: 'the country'"):
+    with pytest.raises(UsageError, match=r"unknown table 'visits'; did you mean 'visit'\? choose from 'the country'"):
         propose(odd, record="visits")
 
 

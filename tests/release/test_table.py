@@ -213,7 +213,7 @@ def test_wrong_requests_say_what_is_right():
         ({"k": 3, "l": 2, "c": 2}, "recursive"),
         ({"l": 2, "diversity": "recursive"}, "needs c"),
         ({"p": 2}, "needs k"),
-        ({"k": 3, "l": 1, "algorithm": "magic"}, "there is: optimal"),
+        ({"k": 3, "l": 1, "algorithm": "magic"}, "choose from optimal"),
         ({"k": 3, "l": 1, "algorithm": "maximal"}, "search of trees"),
         ({"k": 3, "l": 1, "algorithm": "datafly", "loss": "gcp"}, "no parameter 'loss'"),
         ({"k": 3, "l": 1, "max_suppressed": "many"}, "number of persons"),

@@ -134,11 +134,11 @@ def test_what_is_not_published_has_no_place() -> None:
         ),
         (
             schema_of(("a", "x[].a", "c")),
-            ["class 'a': under: 'c' is no class of this schema; there is: none (or \"/\")"],
+            ["class 'a': under: 'c' is no class of this schema; choose from none (or \"/\")"],
         ),
         (
             schema_of(("a", "a", "b"), ("b", "b"), ("c", "c"), hidden=("b",)),
-            ["class 'a': under: 'b' is not published; there is: c"],
+            ["class 'a': under: 'b' is not published; choose from c"],
         ),
         (
             schema_of(("a", "x[].a"), ("b", "y[].b", "a"), ("c", "c", "b")),

@@ -47,7 +47,7 @@ BROKEN = {
         (
             "s.toml: version: is missing; write version = 1",
             "s.toml: input: is missing; write [input]",
-            "s.toml: class: there is none; write [[class]]",
+            "s.toml: class: is missing; write [[class]]",
         ),
     ),
     "everything at once": Case(
@@ -56,10 +56,10 @@ BROKEN = {
         '[[class]]\nunder = 3\nhierarchy = { grups = 2 }\n[[class]]\nname = "c"\nunder = "d"\npseudonym = 1',
         (
             "line 1: version: must be 1",
-            "line 2: author: is no key of a schema; there is: version, input, class",
-            "line 4, [input]: format: 'jsn' is none; did you mean 'json'? there is: json, ndjson, xml, trees",
+            "line 2: author: is no key of a schema; choose from version, input, class",
+            "line 4, [input]: format: unknown value 'jsn'; did you mean 'json'? choose from json, ndjson, xml, trees",
             "line 5, [input]: fromat: is no key of [input]; did you mean 'format'?",
-            "line 8, class 'a': type: 'int' is none; did you mean 'integer'? there is: text, integer,",
+            "line 8, class 'a': type: unknown value 'int'; did you mean 'integer'? choose from text, integer,",
             "line 9, class 'a': rol: is no key of a class; did you mean 'role'?",
             "line 10, class 2: name: is missing; for example name =",
             'line 11, class 2: under: must be the name of a class, or "/"',
@@ -80,7 +80,7 @@ BROKEN = {
         'class = [\n1,\n{ name = "a", path = "x", rol = 1 }]\n' + HEAD,
         ("line 2, class 1: must be a table", "line 3, class 'a': rol: is no key of a class"),
     ),
-    "no classes": Case("class = []\n" + HEAD, ("line 1: class: there is none",)),
+    "no classes": Case("class = []\n" + HEAD, ("line 1: class: is missing",)),
     "format missing": Case(
         'version = 1\n[input]\n[[class]]\nname = "a"\n',
         ("line 2, [input]: format: is missing; it is",),
@@ -162,7 +162,7 @@ BROKEN = {
         XML + 'record = "g:p/h:q"\nnamespaces = { h = "urn:h" }\n'
         '[[class]]\nname = "a"\npath = "h:x[i:c/@j:d=1]/i:y/@xml:id"\n',
         (
-            "line 4, [input]: record: prefix 'g' is not declared in [input.namespaces]; there is: h, xml",
+            "line 4, [input]: record: prefix 'g' is not declared in [input.namespaces]; choose from h, xml",
             "line 8, class 'a': path: prefix 'i' is not declared",
             "line 8, class 'a': path: prefix 'j' is not declared",
         ),
@@ -206,8 +206,8 @@ BROKEN = {
         a_class('type = 3\nrole = "qasi"\non_unknown = "ignore"\nunder = ""\n'),
         (
             "line 7, class 'a': type: must be a string, one of: text, integer, number, date",
-            "line 8, class 'a': role: 'qasi' is none; did you mean 'quasi'?",
-            "line 9, class 'a': on_unknown: 'ignore' is none; there is: error, suppress",
+            "line 8, class 'a': role: unknown value 'qasi'; did you mean 'quasi'?",
+            "line 9, class 'a': on_unknown: unknown value 'ignore'; choose from error, suppress",
             "line 10, class 'a': under: must be the name of a class",
         ),
     ),
@@ -215,7 +215,7 @@ BROKEN = {
         a_class("pseudonym = true"), ("line 7, class 'a': pseudonym: is only for role = \"identifier\"",)
     ),
     "pseudonym of a broken role": Case(
-        a_class('role = "id"\npseudonym = true'), ("line 7, class 'a': role: 'id' is none",)
+        a_class('role = "id"\npseudonym = true'), ("line 7, class 'a': role: unknown value 'id'",)
     ),
     "hierarchy of no name": Case(
         a_class(r'hierarchy = "\u0000.csv"'), ("line 7, class 'a': hierarchy: must be a file",)
@@ -239,7 +239,7 @@ BROKEN = {
     "builder and broken type": Case(
         a_class('type = "intiger"\nhierarchy = { intervals = [] }\n'),
         (
-            "line 7, class 'a': type: 'intiger' is none; did you mean 'integer'?",
+            "line 7, class 'a': type: unknown value 'intiger'; did you mean 'integer'?",
             "line 8, class 'a': hierarchy.intervals: must be a list of widths",
         ),
     ),
@@ -252,7 +252,7 @@ BROKEN = {
         '[[class]]\nname = "c"\npath = "y[].c"\nunder = "d"\non_unknown = 0\n',
         (
             "line 10, class 'b': under: 'a' lies in x[], which does not enclose",
-            "line 14, class 'c': under: 'd' is no class of this schema; there is: a, b",
+            "line 14, class 'c': under: 'd' is no class of this schema; choose from a, b",
             "line 15, class 'c': on_unknown: must be a string",
         ),
     ),

@@ -209,12 +209,12 @@ def test_columns_that_do_not_fit_are_refused() -> None:
     for asked, model, match in (
         (plain, DistinctDiversity(2), "role sensitive"),
         (table, DistinctDiversity(2, column="q"), "not sensitive"),
-        (table, DistinctDiversity(2, column="z"), "there is: q, s"),
+        (table, DistinctDiversity(2, column="z"), "choose from q, s"),
         (table, TCloseness(0.2, "ordered", "numbers"), "numbers"),
         (table, AlphaKAnonymity(0.5, column="s", value="unknown"), "does not know"),
     ):
         with pytest.raises(UsageError, match=match) as caught:
             check(asked, [model])
         assert "secret" not in str(caught.value) and "unknown" not in str(caught.value)
-    with pytest.raises(UsageError, match="there is: none"):
+    with pytest.raises(UsageError, match="choose from none"):
         DistinctDiversity(2).holds(Groups(np.array([1])))

@@ -92,7 +92,7 @@ class Classes:
             return self.names.index(name)
         except ValueError:
             known = ", ".join(self.names)
-            raise UsageError(f"there is no class {name!r}; there is: {known}") from None
+            raise UsageError(f"unknown class {name!r}; choose from {known}") from None
 
     def decode(self, label: int) -> tuple[str, str]:
         """Class and value of a label."""

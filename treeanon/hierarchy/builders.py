@@ -160,11 +160,11 @@ def parse_builder(spec: Mapping[str, object], value_type: str) -> tuple[Builder 
     >>> parse_builder({"groups": 5}, "text")
     (Groups(fanout=5, numeric=False), [])
     >>> parse_builder({"flat": True, "depth": 2}, "text")
-    (None, [('depth', 'unknown key: there is flat')])
+    (None, [('depth', 'unknown key; choose from flat')])
     """
     names = [name for name in BUILDERS if name in spec]
     allowed = [key for name in names or BUILDERS for key in (name, *BUILDERS[name].options)]
-    problems = [(key, f"unknown key: there is {', '.join(allowed)}") for key in spec if key not in allowed]
+    problems = [(key, f"unknown key; choose from {', '.join(allowed)}") for key in spec if key not in allowed]
     if len(names) != 1:
         problems.append((", ".join(names), f"must be exactly one of {', '.join(BUILDERS)}"))
     builder = None

@@ -248,7 +248,7 @@ def dump_hierarchy(hierarchy: Hierarchy, form: str) -> str:
     'a;*\\nb;*\\n'
     """
     if form not in _DUMPERS:
-        raise HierarchyError(f"there is no such form of a hierarchy: there is {', '.join(_DUMPERS)}")
+        raise HierarchyError(f"unknown form of a hierarchy; choose from {', '.join(_DUMPERS)}")
     return _DUMPERS[form](hierarchy)
 
 

@@ -147,7 +147,7 @@ def class_values(source: str, schema: str, class_name: str) -> tuple[ClassSpec, 
     loaded = Schema.load(schema)
     names = [spec.name for spec in loaded.classes]
     if class_name not in names:
-        raise UsageError(f"--class: the schema has no class {class_name!r}; there is: {', '.join(names)}")
+        raise UsageError(f"--class: the schema has no class {class_name!r}; choose from {', '.join(names)}")
     chosen = names.index(class_name)
     classes = [replace(spec, hierarchy=Flat(), hierarchy_source=None) for spec in loaded.classes]
     if not classes[chosen].published:

@@ -106,7 +106,7 @@ def _asked(tables: Mapping[str, TableInfo], asked: str) -> str:
     near = difflib.get_close_matches(asked.lower(), {table.lower(): table for table in tables}, 1)
     found = [table for table in tables if table.lower() in near]
     hint = f"; did you mean {found[0]!r}?" if found else ";"
-    raise UsageError(f"--record: there is no table {asked!r}{hint} there is: {listed(tables)}")
+    raise UsageError(f"--record: unknown table {asked!r}{hint} choose from {listed(tables)}")
 
 
 def _rate(table: str, info: TableInfo, keys: Sequence[ForeignKey]) -> _Rated:

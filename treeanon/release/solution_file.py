@@ -126,7 +126,7 @@ def checked_plain(plain: object, keys: Sequence[str]) -> dict[str, Any]:
     if type(plain["version"]) is not int or plain["version"] != VERSION:
         raise UsageError(f"its version is not known; this treeanon reads version {VERSION}")
     if unknown := [key for key in plain if key not in keys]:
-        raise UsageError(f"{len(unknown)} keys of it are unknown; there is: {', '.join(keys)}")
+        raise UsageError(f"{len(unknown)} keys of it are unknown; choose from {', '.join(keys)}")
     for name in FINDINGS:
         if not isinstance(plain.get(name, {}), dict):
             raise UsageError(f"{name}: must be an object")

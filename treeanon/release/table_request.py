@@ -89,7 +89,7 @@ class TableRequest:
         wanted_bare = () if isinstance(self.unprotected, bool) else self.unprotected
         for name in sorted(spoken | set(wanted_bare)):
             if name not in roles:
-                raise UsageError(f"there is no class {name!r}; sensitive ones: {', '.join(sensitive) or 'none'}")
+                raise UsageError(f"unknown class {name!r}; sensitive ones: {', '.join(sensitive) or 'none'}")
             if roles[name] != "sensitive":
                 raise UsageError(f"the role of class {name!r} is not sensitive; of that role: {', '.join(sensitive)}")
         if self.publish == "permuted":

@@ -104,7 +104,7 @@ class Request:
         for what, names in (("negative knowledge", self.negative), ("a weight", weights)):
             for name in names:
                 if name not in roles:
-                    raise UsageError(f"{what}: there is no class {name!r}; there is: {', '.join(known)}")
+                    raise UsageError(f"{what}: unknown class {name!r}; choose from {', '.join(known)}")
                 if name not in known:
                     raise UsageError(
                         f"{what}: the role of class {name!r} is not quasi; of that role: {', '.join(known)}"

@@ -272,7 +272,7 @@ class _Compiler:
         if parent is None:
             what = "is not published" if spec.under in self.hidden else "is no class of this schema"
             known = ", ".join(s.name for s in self.published if s is not spec)
-            self.problem(spec, "under", f'{spec.under!r} {what}; there is: {known or "none"} (or "/")')
+            self.problem(spec, "under", f'{spec.under!r} {what}; choose from {known or "none"} (or "/")')
             return ROOT
         if spec.path is not None and not self.container_of[parent].encloses(container):
             where = self.container_of[parent].path or "the record"

@@ -99,8 +99,8 @@ def parse_schema(text: str, *, folder: Path, source: str) -> Schema:
     ... '''
     >>> parse_schema(text, folder=Path("."), source="s.toml")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
-    treeanon.errors.SchemaError: s.toml, line 8, class 'age': type: 'integral' is none;
-    did you mean 'integer'? there is: text, integer, number, date
+    treeanon.errors.SchemaError: s.toml, line 8, class 'age': type: unknown value 'integral';
+    did you mean 'integer'? choose from text, integer, number, date
     """
     loader = _Loader(parse_toml(text, source), text, folder, source)
     schema = loader.read()
@@ -244,7 +244,7 @@ class _Loader:
                 wrong.append(f"{name!r} is not the name of an element or attribute")
             elif self.prefixes is not None and prefix not in {"", "xml", *self.prefixes}:
                 known = ", ".join(sorted({"xml", *self.prefixes} - {""}))
-                wrong.append(f"prefix {prefix!r} is not declared in [input.namespaces]; there is: {known}")
+                wrong.append(f"prefix {prefix!r} is not declared in [input.namespaces]; choose from {known}")
         for message in dict.fromkeys(wrong):
             self.trouble.add(message, *where)
 
@@ -252,7 +252,7 @@ class _Loader:
         if declared is not None and not isinstance(declared, list):
             self.trouble.add("must be written with two brackets: [[class]]", "class")
         elif not declared:
-            self.trouble.add("there is none; write [[class]] with a name and a path", "class")
+            self.trouble.add("is missing; write [[class]] with a name and a path", "class")
 
     def read_class(self, number: int, table: Any) -> ClassSpec:
         where = ("class", number)

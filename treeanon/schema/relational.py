@@ -133,7 +133,7 @@ class _Resolver:
         if self.columns is None:
             return ""
         if table not in self.columns:
-            return f"there is no table {table!r}; there is: {_listed(self.columns)}"
+            return f"unknown table {table!r}; choose from {_listed(self.columns)}"
         lost = [name for name in names if name not in self.columns[table]]
         if not lost:
             return ""
@@ -205,14 +205,14 @@ class _Resolver:
                 return None
         if every:
             ways = ", ".join(_way(link) for link in every)
-            self.problem(spec, f"{step.label!r} is no key from {table!r}; there is: {ways}", is_open=True)
+            self.problem(spec, f"{step.label!r} is no key from {table!r}; choose from {ways}", is_open=True)
             return None
         self.no_link(spec, table, step)
         return None
 
     def no_link(self, spec: ClassSpec, table: str, step: Step) -> None:
         if self.columns is not None and step.name not in self.columns:
-            self.problem(spec, f"there is no table {step.name!r}; there is: {_listed(self.columns)}")
+            self.problem(spec, f"unknown table {step.name!r}; choose from {_listed(self.columns)}")
             return
         known = sorted({link.table for link in _links(self.keys, table)})
         what = f"no key leads from {table!r} to {step.name!r}; keys lead to: {_listed(known)}"

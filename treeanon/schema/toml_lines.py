@@ -219,12 +219,12 @@ class Trouble:
         """Note every key of a table that is not among those known."""
         for key in table:
             if key not in known:
-                self.add(f"is no key of {owner}; {_there_is(key, known)}", *path, key)
+                self.add(f"is no key of {owner}; {_choices(key, known)}", *path, key)
 
     def not_among(self, value: object, known: Collection[str], *path: str | int) -> None:
         """Note a value that is not one of the names known."""
         if isinstance(value, str):
-            self.add(f"{value!r} is none; {_there_is(value, known)}", *path)
+            self.add(f"unknown value {value!r}; {_choices(value, known)}", *path)
         else:
             self.add(f"must be a string, one of: {', '.join(known)}", *path)
 
@@ -251,8 +251,8 @@ class Trouble:
         return owner, ".".join(str(key) for key in keys)
 
 
-def _there_is(name: str, known: Collection[str]) -> str:
+def _choices(name: str, known: Collection[str]) -> str:
     """The names known, and first the one that may be meant."""
     near = get_close_matches(name, known, 1)
     guess = f"did you mean {near[0]!r}? " if near else ""
-    return f"{guess}there is: {', '.join(known)}"
+    return f"{guess}choose from {', '.join(known)}"

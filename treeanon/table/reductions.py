@@ -315,12 +315,12 @@ def _check(found: Mapping[str, Occurrences], wanted: Mapping[str, str]) -> None:
     """UsageError for what cannot be reduced so, and for classes that need a reduction and have none."""
     if unknown := [name for name in wanted if name not in found]:
         what = ", ".join(map(repr, unknown))
-        raise UsageError(f"there is no class {what} to reduce; there is: {', '.join(found)}")
+        raise UsageError(f"unknown class {what} to reduce; choose from {', '.join(found)}")
     for name, how in wanted.items():
         kind = found[name].spec.type
         if how not in fitting(kind):
             fits = ", ".join(fitting(kind))
-            raise UsageError(f"class {name!r}: {how!r} is no reduction of a class of type {kind}; there is: {fits}")
+            raise UsageError(f"class {name!r}: {how!r} is no reduction of a class of type {kind}; choose from {fits}")
     several = [o for name, o in found.items() if name not in wanted and o.repeats]
     if several:
         lines = [f"{o.spec.name} ({', '.join(fitting(o.spec.type))})" for o in several]

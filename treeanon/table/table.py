@@ -144,7 +144,7 @@ class Table:
         for column in self.columns:
             if column.name == name:
                 return column
-        raise UsageError(f"there is no column {name!r}; there is: {', '.join(c.name for c in self.columns)}")
+        raise UsageError(f"unknown column {name!r}; choose from {', '.join(c.name for c in self.columns)}")
 
     @property
     def quasi(self) -> tuple[Column, ...]:

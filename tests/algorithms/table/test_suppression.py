@@ -352,7 +352,7 @@ def test_one_row_and_wrong_methods():
     with pytest.raises(GuaranteeError, match="does not give 2-anonymity with at most 1 of 1 persons"):
         k_anonymous(cell_suppression, one, 2)
     three = table_of([["a"], ["b"], ["b"]])
-    with pytest.raises(UsageError, match="there is: auto, forest, matching"):
+    with pytest.raises(UsageError, match="choose from auto, forest, matching"):
         k_anonymous(cell_suppression, three, 2, method="clusters")
     with pytest.raises(UsageError, match="for k = 2"):
         k_anonymous(cell_suppression, three, 3, method="matching")

@@ -108,8 +108,8 @@ def test_tables_and_keys(opened: Callable[..., TableSource]) -> None:
     assert source.read('the "Orders"', []).num_rows == 2 and source.read("kept", ["seven"], 0).num_rows == 0
     assert source.read('the "Orders"', ["select"], 1)["select"].to_pylist() == [2]
     assert source.place("boss", 0).place == "row 1"
-    assert "there is no table 'Boss'; there is: 'boss'" in refused(lambda: source.read("Boss", []))
-    assert "there is no column 'x'; there is: 'id', 'boss'" in refused(lambda: source.read("boss", ["x"]))
+    assert "unknown table 'Boss'; choose from 'boss'" in refused(lambda: source.read("Boss", []))
+    assert "unknown column 'x'; choose from 'id', 'boss'" in refused(lambda: source.read("boss", ["x"]))
     no_secret(repr(source), source.name)
     assert source.files == "" and "tester:***@" in source.name
 

@@ -94,21 +94,21 @@ def told(*paths: str, record: str = "flight", keys: tuple[str, ...] = (), rest: 
             "airport.city",
             "several keys lead from 'flight' to 'airport'; write one of: airport(origin), airport(dest)",
         ),
-        ("airport(id).city", "'airport(id)' is no key from 'flight'; there is: airport(origin), airport(dest)"),
-        ("airport(origin)[].city", "'airport(origin)' is no key from 'flight'; there is: "),
+        ("airport(id).city", "'airport(id)' is no key from 'flight'; choose from airport(origin), airport(dest)"),
+        ("airport(origin)[].city", "'airport(origin)' is no key from 'flight'; choose from "),
         (
             "person.person.name",
             "several keys lead from 'person' to 'person'; write one of: person(boss)[], person(boss)",
         ),
         ("airport(origin).flight(dest).year", "goes in a circle: flight → airport → flight"),
         ("seat.flight.year", "goes in a circle: flight → seat → flight"),
-        ("setas.class", "there is no table 'setas'; there is: flight, airport, region, seat, meal, person, 'odd name'"),
+        ("setas.class", "unknown table 'setas'; choose from flight, airport, region, seat, meal, person, 'odd name'"),
         ("region.name", "no key leads from 'flight' to 'region'; keys lead to: airport, 'odd name', person, seat; key"),
         ("seat.klass", "table 'seat' has no column 'klass'; it has: flight, year, row, class, kind"),
         ("klass", "table 'flight' has no column 'klass'; it has: id, origin, dest, crew, year, kind"),
         ("seat[sort=x].class", "table 'seat' has no column 'sort'; it has: "),
         ("seat[kind.of=x].class", "a predicate of a table names one of its columns: [kind=…]"),
-        ("airport(dest)[city=x].region", "'airport(dest)' is no key from 'flight'; there is: "),
+        ("airport(dest)[city=x].region", "'airport(dest)' is no key from 'flight'; choose from "),
         ("seat[flight=1].class", "column 'flight' of table 'seat' is a key that paths follow; keys are not published"),
         ("seat.flight", "column 'flight' of table 'seat' is a key that paths follow; keys are not published, but made"),
     ],
@@ -132,10 +132,10 @@ def test_keys_of_either_side_are_refused_as_classes() -> None:
 
 
 def test_names_of_the_input_table_are_checked() -> None:
-    assert told("year", record="flights")[0].startswith("input: record: there is no table 'flights'; there is: flight,")
+    assert told("year", record="flights")[0].startswith("input: record: unknown table 'flights'; choose from flight,")
     keys = ("seat.flight -> plane.id", "seat.(year, no) -> flight.(year, id)")
     assert told("seat.class", keys=keys) == [
-        "input: key 1: there is no table 'plane'; there is: flight, airport, region, seat, meal, person, 'odd name'",
+        "input: key 1: unknown table 'plane'; choose from flight, airport, region, seat, meal, person, 'odd name'",
         "input: key 2: table 'seat' has no column 'no'; it has: flight, year, row, class, kind",
     ]
 

@@ -72,8 +72,8 @@ def test_a_bare_folder(tmp_path: Path) -> None:
     assert source.place("parts", 1).source.endswith("2.csv") and source.place("parts", 1).place == "line 2"
     assert source.place("A", 0).place == "line 2"
     assert source.read("d", ["z"])["z"].to_pylist() == ["8"]
-    assert "there is no table 'a'; there is: 'A', 'b'" in refused(lambda: source.read("a", []))
-    assert "there is no column 'z'; there is: 'x', 'y'" in refused(lambda: source.read("A", ["x", "z"]))
+    assert "unknown table 'a'; choose from 'A', 'b'" in refused(lambda: source.read("a", []))
+    assert "unknown column 'z'; choose from 'x', 'y'" in refused(lambda: source.read("A", ["x", "z"]))
     source.close()
 
 
@@ -231,12 +231,12 @@ def test_a_package(by_file: bool, tmp_path: Path) -> None:
         ),
         (
             {"schema": {"fields": [{"name": "a"}], "primaryKey": "z"}},
-            "resources[0].schema.primaryKey: there is no field 'z'",
+            "resources[0].schema.primaryKey: unknown field 'z'",
         ),
         ({"schema": {"fields": [{"name": "a"}], "foreignKeys": [{"fields": "a"}]}}, "foreignKeys[0]: an object with"),
         (
             {"schema": {"fields": [{"name": "a"}], "foreignKeys": [{"fields": "z", "reference": {"fields": "a"}}]}},
-            "resources[0].schema.foreignKeys[0].fields: there is no field 'z'; there is: 'a'",
+            "resources[0].schema.foreignKeys[0].fields: unknown field 'z'; choose from 'a'",
         ),
         (
             {

@@ -88,8 +88,8 @@ def test_quoted_names_and_missing_ones(tmp_path: Path) -> None:
     )
     source = open_tables(path, "sqlite")
     assert source.read('a "b" c', ["x y", "select"]).to_pylist() == [{"x y": "v", "select": 1}]
-    assert "there is no table 'b'; there is: 'a \"b\" c'" in refused(lambda: source.read("b", []))
-    assert "there is no column 'z'; there is: 'select', 'x y'" in refused(lambda: source.read('a "b" c', ["z", "x y"]))
+    assert "unknown table 'b'; choose from 'a \"b\" c'" in refused(lambda: source.read("b", []))
+    assert "unknown column 'z'; choose from 'select', 'x y'" in refused(lambda: source.read('a "b" c', ["z", "x y"]))
     assert source.place('a "b" c', 4).place == "row 5"
     source.close()
     source.close()

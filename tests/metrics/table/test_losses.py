@@ -174,7 +174,7 @@ def test_wrong_requests_are_errors_without_values():
         flat.gcp(table, weights={"sex": float("nan")})
     with pytest.raises(UsageError, match="form"):
         flat.gcp(table, form="range")
-    with pytest.raises(UsageError, match="there is no column"):
+    with pytest.raises(UsageError, match="unknown column"):
         flat.classification(table, "disease")
     assert flat.gcp(table, weights={"sex": 0}) == 0
 

@@ -95,7 +95,7 @@ def _method(method: str, k: int, rows: int) -> Method:
         if method == known:
             return known
     if method != "auto":
-        raise UsageError(f"there is no method {method!r} of cell suppression; there is: {', '.join(METHODS)}")
+        raise UsageError(f"unknown method {method!r} of cell suppression; choose from {', '.join(METHODS)}")
     return "matching" if k == 2 and rows <= MATCHED else "forest"
 
 

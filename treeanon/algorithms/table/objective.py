@@ -101,7 +101,7 @@ def weights_of(lattice: Lattice, weights: Weights | None) -> list[float]:
     given = dict(weights or {})
     for name, weight in given.items():
         if name not in lattice.names:
-            raise UsageError(f"there is no quasi column {name!r} to weigh; there is: {', '.join(lattice.names)}")
+            raise UsageError(f"unknown quasi column {name!r} to weigh; choose from {', '.join(lattice.names)}")
         if not 0 <= weight < float("inf"):
             raise UsageError(f"the weight of column {name!r} must be a number that is not negative")
     return [float(given.get(name, 1.0)) for name in lattice.names]
@@ -117,7 +117,7 @@ def objective_named(name: str, weights: Weights | None = None) -> Objective:
         return Height(weights)
     if name == "precision" or name in _FORMS:
         return Shares(name, weights)
-    raise UsageError(f"there is no loss {name!r} to search by; there is: height, gcp, gcp_set, precision")
+    raise UsageError(f"unknown loss {name!r} to search by; choose from height, gcp, gcp_set, precision")
 
 
 Rank = Callable[[Lattice, Vector, Sequence[float]], float]
@@ -153,7 +153,7 @@ def preferred(
 ) -> list[Vector]:
     """Return all of these vectors that are best by a preference; `weights` multiply the levels in the two distances."""
     if preference not in PREFERENCES:
-        raise UsageError(f"there is no preference {preference!r}; there is: {', '.join(PREFERENCES)}")
+        raise UsageError(f"unknown preference {preference!r}; choose from {', '.join(PREFERENCES)}")
     if weights and "distance" not in preference:
         raise UsageError(f"the preference {preference!r} takes no weights; the distances do")
     factors = weights_of(lattice, weights)

@@ -56,7 +56,7 @@ def recoded_members(table: Table, offsets: Longs, members: Longs, style: Style =
     Groups may share rows; none is empty.
     """
     if style not in STYLES:
-        raise UsageError(f"there is no style {style!r} of published values; there is: {', '.join(STYLES)}")
+        raise UsageError(f"unknown style {style!r} of published values; choose from {', '.join(STYLES)}")
     return tuple(_column(column, offsets, members, style) for column in table.quasi)
 
 

@@ -84,7 +84,7 @@ def _units(shares: Floats) -> Ints:
 def ordered_columns(table: Table, style: Style) -> tuple[list[Ordered], Shape]:
     """Return the quasi columns, and the same as kernels know it."""
     if style not in STYLES:
-        raise UsageError(f"there is no style {style!r} of published values; there is: {', '.join(STYLES)}")
+        raise UsageError(f"unknown style {style!r} of published values; choose from {', '.join(STYLES)}")
     found = [Ordered.of(column, style) for column in table.quasi]
     sizes = [len(one.codes) for one in found]
     offset = np.append(0, np.cumsum(sizes)).astype(np.int64)

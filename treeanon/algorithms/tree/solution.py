@@ -157,7 +157,7 @@ def _guarantee(plain: object) -> Guarantee:
     if not isinstance(plain, dict) or "k" not in plain:
         raise UsageError("guarantee: must be an object with k")
     if unknown := [name for name in plain if name not in known]:
-        raise UsageError(f"guarantee: {len(unknown)} keys of it are unknown; there is: {', '.join(known)}")
+        raise UsageError(f"guarantee: {len(unknown)} keys of it are unknown; choose from {', '.join(known)}")
     if not _is_texts(plain.get("negative", [])):
         raise UsageError("guarantee: negative: must be a list of classes")
     try:

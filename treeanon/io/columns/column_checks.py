@@ -36,11 +36,11 @@ def listed(names: Iterable[str]) -> str:
 def check_asked(tables: Mapping[str, TableInfo], table: str, columns: Sequence[str], source: str) -> None:
     """Refuses a table or columns that there are not, and lists those that there are."""
     if table not in tables:
-        raise DataError(f"there is no table {table!r}; there is: {listed(tables)}", source=source)
+        raise DataError(f"unknown table {table!r}; choose from {listed(tables)}", source=source)
     known = tables[table].columns
     missing = [column for column in columns if column not in known]
     if missing:
-        message = f"there is no column {listed(missing)}; there is: {listed(known)}"
+        message = f"unknown column {listed(missing)}; choose from {listed(known)}"
         raise DataError(message, source=source, place=f"table {table}")
 
 

@@ -330,7 +330,7 @@ class _ResourceReader:
             return ()
         missing = [name for name in names if known is not None and name not in known]
         if missing:
-            self.wrong(where, f"there is no field {listed(missing)}; there is: {listed(known or ())}")
+            self.wrong(where, f"unknown field {listed(missing)}; choose from {listed(known or ())}")
         if len(set(names)) < len(names):
             self.wrong(where, "names a field twice")
         return tuple(names)

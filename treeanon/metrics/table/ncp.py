@@ -150,7 +150,7 @@ def mean_of(values: Mapping[str, float], weights: Weights | None = None) -> floa
     """The weighted mean of a number per column; 0 without columns, or where no column weighs anything."""
     for name, weight in (weights or {}).items():
         if name not in values:
-            raise UsageError(f"there is no quasi column {name!r} to weigh; there is: {', '.join(values)}")
+            raise UsageError(f"unknown quasi column {name!r} to weigh; choose from {', '.join(values)}")
         if not 0 <= weight < float("inf"):
             raise UsageError(f"the weight of column {name!r} must be a number that is not negative")
     weight_of = [(weights or {}).get(name, 1.0) for name in values]

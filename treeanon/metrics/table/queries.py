@@ -192,7 +192,7 @@ def _workload(table: Table, level: int, sensitive: str | None) -> tuple[list[Col
     if sensitive is None and len(names) > 1:
         raise UsageError(f"queries are by one sensitive column; choose one of {', '.join(names)}")
     if sensitive is not None and sensitive not in names:
-        raise UsageError(f"column {sensitive!r} is not sensitive; there is: {', '.join(names) or 'none'}")
+        raise UsageError(f"column {sensitive!r} is not sensitive; choose from {', '.join(names) or 'none'}")
     name = sensitive or (names[0] if names else "")
     columns = [*table.quasi, *([table.column(name)] if name else [])]
     return columns, [(name, chosen) for chosen in combinations(quasi, level)]

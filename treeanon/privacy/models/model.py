@@ -193,7 +193,7 @@ class SensitiveModel(BaseModel):
         found = [one for one in groups.sensitive if self.column in (None, one.name)]
         if not found:
             has = ", ".join(one.name for one in groups.sensitive) or "none"
-            raise UsageError(f"{self.name} needs a sensitive column that is there; there is: {has}")
+            raise UsageError(f"{self.name} needs a sensitive column that is there; choose from {has}")
         flags = np.ones(len(groups), np.bool_)
         for histogram in found:
             flags &= self._holds_in(groups.sizes, histogram)

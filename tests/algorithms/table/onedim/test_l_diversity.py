@@ -160,7 +160,7 @@ def test_what_it_is_not_for() -> None:
     assert search(Problem(table, (FrequencyDiversity(2), KAnonymity(2)))).counts["groups"] == 2
     with pytest.raises(UsageError, match="one row a person"):
         search(Problem(replace(table, person=np.array([0, 0, 1, 2], np.int32)), (FrequencyDiversity(2),)))
-    with pytest.raises(UsageError, match="there is: heuristic"):
+    with pytest.raises(UsageError, match="choose from heuristic"):
         search(Problem(table, (FrequencyDiversity(2),)), method="magic")
     with pytest.raises(UsageError, match="too many"):
         search(Problem(table_of("123456789" * 99, "abc" * 297), (FrequencyDiversity(2),)), method="optimal")

@@ -171,7 +171,7 @@ def test_best_is_no_worse_than_what_it_tries() -> None:
 
 def test_wrong_options() -> None:
     table = random_table(Random(1), 4)
-    with pytest.raises(UsageError, match="there is: best, adaptive"):
+    with pytest.raises(UsageError, match="choose from best, adaptive"):
         ordered(table, "zigzag")
     with pytest.raises(UsageError, match="columns is for the order user"):
         ordered(table, "hilbert", columns="c0")

@@ -69,7 +69,7 @@ def search(
     """
     ell, column = wanted(problem)
     if method not in METHODS:
-        raise UsageError(f"there is no method {method!r} of 1-D ℓ-diversity; there is: {', '.join(METHODS)}")
+        raise UsageError(f"unknown method {method!r} of 1-D ℓ-diversity; choose from {', '.join(METHODS)}")
     if order == "best":
         order = best_order(problem.table, column, ell, form, style)
     line = Line.of(problem.table, column, order, columns, ell, form, style)

@@ -245,7 +245,7 @@ def ordered(
     [1, 2, 0]
     """
     if order not in ORDERS:
-        raise UsageError(f"there is no order {order!r} of rows; there is: {', '.join(ORDERS)}")
+        raise UsageError(f"unknown order {order!r} of rows; choose from {', '.join(ORDERS)}")
     for name, given, own in (
         ("columns", columns, "user"),
         ("bits", bits, "hilbert"),
@@ -293,5 +293,5 @@ def _named(table: Table, columns: str | Sequence[str]) -> Longs:
     given = [name.strip() for name in columns.split(",")] if isinstance(columns, str) else list(columns)
     for name in given:
         if name not in names:
-            raise UsageError(f"there is no quasi column {name!r} to order by; there is: {', '.join(names)}")
+            raise UsageError(f"unknown quasi column {name!r} to order by; choose from {', '.join(names)}")
     return np.array([names.index(name) for name in dict.fromkeys([*given, *names])], np.int64)
