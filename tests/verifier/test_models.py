@@ -211,10 +211,10 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         (table, DistinctDiversity(2, column="q"), "not sensitive"),
         (table, DistinctDiversity(2, column="z"), "choose from q, s"),
         (table, TCloseness(0.2, "ordered", "numbers"), "numbers"),
-        (table, AlphaKAnonymity(0.5, column="s", value="unknown"), "does not know"),
+        (table, AlphaKAnonymity(0.5, column="s", value="hidden"), "does not know"),
     ):
         with pytest.raises(UsageError, match=match) as caught:
             check(asked, [model])
-        assert "secret" not in str(caught.value) and "unknown" not in str(caught.value)
+        assert "secret" not in str(caught.value) and "hidden" not in str(caught.value)
     with pytest.raises(UsageError, match="choose from none"):
         DistinctDiversity(2).holds(Groups(np.array([1])))
