@@ -157,11 +157,11 @@ class ForestBuilder:
             del batch
         return Forest(self.schema, classes, *planter.finish(), self.report)
 
-    def different(self, index: int) -> set[str]:
+    def distinct_texts(self, index: int) -> set[str]:
         """Return the value texts of a class in the batches so far."""
         return {text for part in self._parts() for text in part.texts[index] if text}
 
-    def held(self, index: int) -> Counter[str]:
+    def occurrences(self, index: int) -> Counter[str]:
         """How often the batches so far hold each value text of a class."""
         times = Counter[str]()
         for part in self._parts():
@@ -189,10 +189,10 @@ class ForestBuilder:
                     unknown[part.texts[index][i]] += int(times[i])
                 found[strange] = 0
         if unknown:
-            self.meet_unknown(spec, unknown, show_values=show_values)
+            self.handle_unknown(spec, unknown, show_values=show_values)
         return hierarchy, codes
 
-    def meet_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
+    def handle_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
         """Count values that a class's hierarchy does not know, or refuses them where the schema says so."""
         if spec.on_unknown == "suppress":
             self.report.unknown[spec.name] += unknown.total()

@@ -71,9 +71,9 @@ class Classes:
         >>> Classes(("sex",), (-1,), (Hierarchy.flat(["F", "M"]),)).texts_of("sex", np.array([3, 2]))
         ['M', 'F']
         """
-        held = self.index(name)
-        codes = labels - self.first[held]
-        texts: Sequence[str] = self.hierarchies[held].texts
+        owner = self.index(name)
+        codes = labels - self.first[owner]
+        texts: Sequence[str] = self.hierarchies[owner].texts
         if len(codes) * _MANY > len(texts):
             texts = tuple(texts)
         return list(map(texts.__getitem__, codes.tolist()))
@@ -81,7 +81,7 @@ class Classes:
     @cached_property
     def text_rank(self) -> Ints:
         """The place of every label in the order of (class, value) as texts."""
-        keys = list(zip([STAR, *(self.names[held] for held in self.class_of[1:])], self.texts, strict=True))
+        keys = list(zip([STAR, *(self.names[owner] for owner in self.class_of[1:])], self.texts, strict=True))
         rank = np.empty(len(keys), np.int32)
         rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys), dtype=np.int32)
         return rank
@@ -96,8 +96,8 @@ class Classes:
 
     def decode(self, label: int) -> tuple[str, str]:
         """Class and value of a label."""
-        held = int(self.class_of[label])
-        return (STAR if held < 0 else self.names[held]), self.texts[label]
+        owner = int(self.class_of[label])
+        return (STAR if owner < 0 else self.names[owner]), self.texts[label]
 
     def label(self, name: str, text: str) -> int:
         """Return the label of a value of a class; UsageError if its hierarchy has no such node."""
@@ -130,8 +130,8 @@ class _Texts(Sequence[str]):
         label = range(len(self))[at]
         if not label:
             return STAR
-        held = bisect_right(self.firsts, label) - 1
-        return self.hierarchies[held].texts[label - self.firsts[held]]
+        owner = bisect_right(self.firsts, label) - 1
+        return self.hierarchies[owner].texts[label - self.firsts[owner]]
 
     def __iter__(self) -> Iterator[str]:
         return chain([STAR], chain.from_iterable(hierarchy.texts for hierarchy in self.hierarchies))

@@ -67,7 +67,7 @@ class NestedReader:
     def _read_one(self, first: int, second: int) -> bool:
         """Return whether two containers may be read from one item: they are one, or differ in their predicates."""
         a, b = self.layout.containers[first], self.layout.containers[second]
-        return a is b or (a.name is not None and (a.parent, a.way, a.name) == (b.parent, b.way, b.name))
+        return a is b or (a.name is not None and (a.parent, a.wrappers, a.name) == (b.parent, b.wrappers, b.name))
 
     def add_nodes(self, nodes: Any, under: int, row: int) -> None:
         """Append nodes that lie under one class, in one row of its container."""

@@ -147,15 +147,15 @@ class Dates:
         ('*', '2010s', '2019-Q1', '2019-03')
         """
         leaves, starts, ranks = read_periods(sorted(set(values)))
-        asked = [LEVELS.index(level) for level in self.levels]
+        chosen = [LEVELS.index(level) for level in self.levels]
         nodes = Nodes()
         up = np.zeros(len(starts), dtype=np.intp)
-        for rank in reversed(asked):
+        for rank in reversed(chosen):
             within = np.flatnonzero(ranks <= rank)
             cells, first, which = np.unique(widened(starts[within], rank), return_index=True, return_inverse=True)
             labels = [label(start, rank) for start in cells.tolist()]
             up[within] = nodes.add(labels, _keys(cells, rank), up[within][first])[which]
-        is_leaf = np.isin(ranks, asked, invert=True)
+        is_leaf = np.isin(ranks, chosen, invert=True)
         nodes.add(list(compress(leaves, is_leaf)), _keys(starts, ranks)[is_leaf], up[is_leaf])
         return Hierarchy(*nodes.tree())
 

@@ -207,14 +207,14 @@ def _as_head(leaf: Leaf, finding: Finding) -> tuple[bool | int, ...]:
 
 def _facts(values: Values, value_type: ValueType) -> str:
     """Counts and rounded ranges in words; never a value."""
-    told = f"{values.distinct:,} distinct value{'s' if values.distinct != 1 else ''}"
+    facts = f"{values.distinct:,} distinct value{'s' if values.distinct != 1 else ''}"
     if value_type in ("integer", "number"):
         numbers = sorted(float(text) for text in values.counts)
         if numbers[-1] > numbers[0]:
             width = nice_widths(int(numbers[-1] - numbers[0]) or 1, integer=True)[-1]
             low, high = numbers[0] // width * width, (numbers[-1] // width + 1) * width
-            told += f" between about {_rounded(low)} and {_rounded(high)}"
-    return told
+            facts += f" between about {_rounded(low)} and {_rounded(high)}"
+    return facts
 
 
 def _rounded(number: float) -> str:

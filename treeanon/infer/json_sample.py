@@ -131,7 +131,7 @@ def json_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: in
     records = [_checked(record, source, f"record {n}") for n, record in enumerate(found[:most], start=1)]
     if not records:
         raise DataError("holds no record at the record path", source=source)
-    others = [_told(names, size) for names, size in arrays if names != path.names or path.whole_file]
+    others = [_described(names, size) for names, size in arrays if names != path.names or path.whole_file]
     if not path.whole_file and type(document) is dict:
         others.append('"." (the document is one record)')
     return Sample("json", path, records, len(found) <= most, why, tuple(others[:8]))
@@ -168,7 +168,7 @@ def _at(document: Any, names: tuple[str, ...], source: str) -> list[Any]:
     return document
 
 
-def _told(names: tuple[str, ...], size: int) -> str:
+def _described(names: tuple[str, ...], size: int) -> str:
     return f"{record_text(RecordPath(names, True), slashed=False)!r} ({size:,} items)"
 
 

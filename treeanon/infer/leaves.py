@@ -161,20 +161,20 @@ class Leaves:
         """Gathers one attribute."""
         short = self.short("@" + name)
         if short is None:
-            return self.leave(self.told(steps, "@" + name), "speaks of the document, or has a name no path has")
+            return self.leave(self.path_text(steps, "@" + name), "speaks of the document, or has a name no path has")
         if at.values.occurrences:
             self.found.append(Leaf(FieldPath(steps, short), at.values, holder, (*labels, _local(short)), at.instances))
         else:
-            self.leave(self.told(steps, "@" + short), "always empty")
+            self.leave(self.path_text(steps, "@" + short), "always empty")
 
     def field(self, name: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
         """Gathers one key or child element."""
         short = self.short(name)
         if short is None:
-            return self.leave(self.told(steps, name), "a path cannot write this name")
+            return self.leave(self.path_text(steps, name), "a path cannot write this name")
         problem = _problem(at, slashed=self.slashed)
         if problem:
-            return self.leave(self.told(steps, short), problem)
+            return self.leave(self.path_text(steps, short), problem)
         labels = (*labels, self.label(steps, short))
         if at.kinds:
             self.of_kinds(short, at, steps, holder, labels)
@@ -209,16 +209,16 @@ class Leaves:
         if at.items is not None and at.arrays > at.empty_arrays:
             problem = _problem(at.items, slashed=self.slashed)
             if problem:
-                return self.leave(self.told(steps, "[]"), problem)
+                return self.leave(self.path_text(steps, "[]"), problem)
             steps = (*steps, Step(None, True))
             return self.instances(at.items, steps, Holder(FieldPath(steps), holder, at.instances, at.most), labels)
         if at.values.occurrences:
             self.found.append(Leaf(FieldPath(steps), at.values, holder, labels, at.instances))
         elif not (at.fields or at.attributes or at.kinds):
-            self.leave(self.told(steps, ""), "always empty")
+            self.leave(self.path_text(steps, ""), "always empty")
         self.inner(at, steps, holder, labels)
 
-    def told(self, steps: tuple[Step, ...], name: str) -> str:
+    def path_text(self, steps: tuple[Step, ...], name: str) -> str:
         """The path of something left out, as a comment can tell it."""
         if name == "[]" or not name:
             return FieldPath(steps).text(slashed=self.slashed) + name

@@ -56,8 +56,8 @@ class FoundKey:
         if self.matched == self.values:
             return f"the names fit, and all {self.values:,} values{among} are there"
         lost = self.values - self.matched
-        told = f"the names fit, and {self.matched:,} of {self.values:,} values{among} are there"
-        return f"{told}; {lost:,} row{'s name' if lost > 1 else ' names'} no row"
+        evidence = f"the names fit, and {self.matched:,} of {self.values:,} values{among} are there"
+        return f"{evidence}; {lost:,} row{'s name' if lost > 1 else ' names'} no row"
 
 
 def find_keys(source: TableSource, declared: Sequence[ForeignKey]) -> list[FoundKey]:

@@ -37,7 +37,7 @@ def key_lines(keys: ProposedKeys) -> Iterator[tuple[str, str]]:
         yield f"FOUND, NOT DECLARED: {why}.", f"  {_quoted(str(key))},"
 
 
-def told_warnings(findings: Findings) -> str:
+def warning_lines(findings: Findings) -> str:
     """What the user must know before all else."""
     return "".join(f"NOTE: {warning}.\n" for warning in findings.warnings)
 
@@ -73,15 +73,15 @@ def render_schema(findings: Findings) -> str:
         tuple(_spec(found) for found in findings.classes),
     )
     head, *classes = dump_schema(schema).split(_CLASS)
-    told = f"Written by treeanon init, from {findings.extent}.\n{told_warnings(findings)}"
-    opening = _comment(f"{told}\n{_language(findings)}\n")
+    comment = f"Written by treeanon init, from {findings.extent}.\n{warning_lines(findings)}"
+    opening = _comment(f"{comment}\n{_language(findings)}\n")
     parts = [opening, "\n", _head(head, findings)]
     place = ""
     for found, body in zip(findings.classes, classes, strict=True):
         if found.place != place:
             place = found.place
             parts.append("\n" + _section(found, findings))
-        parts.append(f"{_CLASS}{_comment(_told(found, findings))}{body.rstrip()}\n")
+        parts.append(f"{_CLASS}{_comment(_class_comment(found, findings))}{body.rstrip()}\n")
     parts.append(_left_out(findings))
     return "".join(parts)
 
@@ -110,25 +110,25 @@ def _spec(found: Finding) -> ClassSpec:
 
 def _head(head: str, findings: Findings) -> str:
     """The version and the input, with what else the record could be."""
-    told = ""
+    comment = ""
     sample = findings.sample
     if sample.record is not None:
-        told = f"record: where one person is; {sample.record_why}.\n"
+        comment = f"record: where one person is; {sample.record_why}.\n"
         if sample.others:
             path = "TABLE" if findings.is_relational else "PATH"
-            told += f"It could also be: {', '.join(sample.others)}; init --record {path} takes another.\n"
+            comment += f"It could also be: {', '.join(sample.others)}; init --record {path} takes another.\n"
     if sample.keys is not None:
-        return _relational_head(head, told, sample.keys)
-    return head.replace("[input]\n", "[input]\n" + _comment(told), 1).rstrip() + "\n"
+        return _relational_head(head, comment, sample.keys)
+    return head.replace("[input]\n", "[input]\n" + _comment(comment), 1).rstrip() + "\n"
 
 
-def _relational_head(head: str, told: str, keys: ProposedKeys) -> str:
+def _relational_head(head: str, comment: str, keys: ProposedKeys) -> str:
     """The same for tables: each key of the schema on a line of its own, with the reason for it."""
     plain = head.partition("\nkey = ")[0].rstrip() + "\n"
-    plain = plain.replace("\nrecord = ", "\n" + _comment(told) + "record = ", 1) + _comment(key_comment(keys))
+    plain = plain.replace("\nrecord = ", "\n" + _comment(comment) + "record = ", 1) + _comment(key_comment(keys))
     if not keys.found:
         return plain
-    lines = "".join(f"{_comment(told, indent='  ')}{line}\n" for told, line in key_lines(keys))
+    lines = "".join(f"{_comment(comment, indent='  ')}{line}\n" for comment, line in key_lines(keys))
     return f"{plain}key = [\n{lines}]\n"
 
 
@@ -149,15 +149,15 @@ def _section(found: Finding, findings: Findings) -> str:
     return _comment(f"--- In {place}, which repeats: {head.name!r} is the head. {lies} {others}")
 
 
-def _told(found: Finding, findings: Findings) -> str:
+def _class_comment(found: Finding, findings: Findings) -> str:
     """What was counted and why it is so, for one class."""
     total = len(findings.sample.records)
     here = f"In {found.records:,} of {findings.extent}" if found.records != total else f"In {findings.extent}"
     times = f", {found.occurrences:,} times" if found.occurrences != found.records else ""
-    told = f"{here}{times}; {found.facts}."
+    comment = f"{here}{times}; {found.facts}."
     if found.role == "quasi":
-        return f"{told}\n{_sentence(found.why)}"
-    return f"{told}\nNot published: {found.why}."
+        return f"{comment}\n{_sentence(found.why)}"
+    return f"{comment}\nNot published: {found.why}."
 
 
 def _sentence(text: str) -> str:

@@ -27,7 +27,7 @@ from treeanon.infer.leaves import Leaves, dotted_name, looks_like_data
 from treeanon.infer.model import Finding, Findings, LeftOut, Sample
 from treeanon.infer.render import render_schema
 from treeanon.infer.stats import Place, Values
-from treeanon.infer.table_paths import Notes, Way
+from treeanon.infer.table_paths import Notes, TablePath
 from treeanon.infer.tables import MOST_CLASSES
 from treeanon.infer.tables_sample import TablesSample
 from treeanon.io.columns.row_files import RowFiles
@@ -136,8 +136,10 @@ class _Proposal:
         self.refuse_empty()
         notes = Notes()
         columns = self.file.tables()[self.file.table].columns
-        left = [LeftOut(_told(name), f"there are {MOST_CLASSES} columns before it") for name in columns[MOST_CLASSES:]]
-        root = Way(self.file.table, None, None, columns=list(columns[:MOST_CLASSES]))
+        left = [
+            LeftOut(_path_text(name), f"there are {MOST_CLASSES} columns before it") for name in columns[MOST_CLASSES:]
+        ]
+        root = TablePath(self.file.table, None, None, columns=list(columns[:MOST_CLASSES]))
         sample = TablesSample(self.file, notes)
         sample.join(root, self.most)
         records = sample.records(root)
@@ -148,7 +150,7 @@ class _Proposal:
             raise DataError(why or "no column in the sample could become a class", source=self.file.name)
         taken = Sample(self.format, None, records, sample.whole)
         classes = tuple(self.tried(found))
-        left = list(dict.fromkeys([*leaves.left_out, *notes.told(root), *left]))
+        left = list(dict.fromkeys([*leaves.left_out, *notes.left_out(root), *left]))
         findings = Findings(taken, classes, tuple(left), warnings=tuple(self.warnings))
         # Loading proves that the schema is one.
         Schema.loads(render_schema(findings), folder=self.home)
@@ -236,7 +238,7 @@ def _column(found: Finding) -> str:
     return found.path.steps[-1].name or ""
 
 
-def _told(name: str) -> str:
+def _path_text(name: str) -> str:
     return FieldPath((Step(name),)).text(slashed=False)
 
 

@@ -22,7 +22,7 @@ _PEEK = 1 << 16
 _MAGIC = 16
 
 
-class _Replayed:
+class _PeekedStream:
     """A stream whose first bytes were looked at, and are read again."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
@@ -36,7 +36,7 @@ class _Replayed:
         return taken + self.rest.read() if size < 0 else taken
 
 
-class _Looked(Source):
+class _PeekedSource(Source):
     """A source whose first bytes were looked at; they are given again when it is opened."""
 
     @contextmanager
@@ -126,7 +126,7 @@ def _holds_tables(path: Path) -> bool:
 def _of_file(item: Source, form: Format | None, record: str | None, most: int) -> Sample:
     with item.open() as raw:
         head = raw.read(_PEEK)
-        source = _Looked(item.name, item.size, lambda: cast(BinaryIO, _Replayed(head, raw)))
+        source = _PeekedSource(item.name, item.size, lambda: cast(BinaryIO, _PeekedStream(head, raw)))
         by_name = format_of_name(item.name)
         if form is None:
             form = by_name if by_name is not None and by_name.is_document else _of_content(head)
@@ -179,10 +179,10 @@ def _most_common(sources: Sources) -> Format:
     return FORMATS[names.most_common(1)[0][0]]
 
 
-def _record_path(text: str | None, asked: str | None, form: Format) -> RecordPath | None:
+def _record_path(text: str | None, requested: str | None, form: Format) -> RecordPath | None:
     """Return the record path that a text means; UsageError if one is asked for of a format that has none."""
     if not form.has_record_path:
-        if asked is not None:
+        if requested is not None:
             raise UsageError(f"--record is not for {form.name}, where {form.no_record}")
         return None
     try:

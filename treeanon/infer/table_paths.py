@@ -21,7 +21,7 @@ MOST_WAYS = 300
 
 
 @dataclass(eq=False)
-class Way:
+class TablePath:
     """One table reached from the record table (by no link: that itself), and the rows of it that the sample has.
 
     `owner` has for each row of a child table its row among those of `above`; `at`, for looked-up rows, for each of
@@ -31,8 +31,8 @@ class Way:
 
     table: str
     link: Link | None
-    above: Way | None
-    below: list[Way] = field(default_factory=list)
+    above: TablePath | None
+    below: list[TablePath] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
     step: Step | None = None
@@ -68,13 +68,13 @@ class Way:
         """The path that leads here."""
         return FieldPath(self.steps).text(slashed=False)
 
-    def walk(self) -> Iterator[Way]:
+    def walk(self) -> Iterator[TablePath]:
         """This way and those that go on from it, the shorter ones first."""
         waiting = deque([self])
         while waiting:
-            way = waiting.popleft()
-            yield way
-            waiting.extend(way.below)
+            path = waiting.popleft()
+            yield path
+            waiting.extend(path.below)
 
     def leave(self) -> None:
         """Takes this way, with all that go on from it, out of those above."""
@@ -86,40 +86,40 @@ class Way:
 class Notes:
     """What is left out, and why: whole ways, or columns on them. Told in the end, when all steps have their names."""
 
-    found: dict[tuple[Way, str], str] = field(default_factory=dict)
+    found: dict[tuple[TablePath, str], str] = field(default_factory=dict)
 
-    def leave(self, way: Way, why: str, column: str = "") -> None:
+    def leave(self, path: TablePath, why: str, column: str = "") -> None:
         """Notes a way or a column of it."""
-        self.found.setdefault((way, column), why)
+        self.found.setdefault((path, column), why)
 
-    def told(self, root: Way) -> list[LeftOut]:
+    def left_out(self, root: TablePath) -> list[LeftOut]:
         """The notes as plain data; none of what goes on from ways that are gone themselves."""
         made, kept = [], set(root.walk())
-        for (way, column), why in self.found.items():
-            if (way if column else way.above) not in kept:
+        for (path, column), why in self.found.items():
+            if (path if column else path.above) not in kept:
                 continue
-            steps = (*way.steps, Step(column)) if column else way.steps
+            steps = (*path.steps, Step(column)) if column else path.steps
             made.append(LeftOut(FieldPath(steps).text(slashed=False), why))
         return list(dict.fromkeys(made))
 
 
-def find_ways(root: str, keys: Sequence[ForeignKey], notes: Notes) -> Way:
+def find_table_paths(root: str, keys: Sequence[ForeignKey], notes: Notes) -> TablePath:
     """The record table with all ways that go on from it; what is not gone is noted.
 
     No way goes through a table twice, but for one look-up in the same table; from a looked-up table none goes down
     again, for what refers to its row belongs to other persons too.
     """
-    start = Way(root, None, None)
+    start = TablePath(root, None, None)
     waiting, count = deque([start]), 0
     while waiting:
-        way = waiting.popleft()
-        for link in _links(way, keys):
-            on = Way(link.table, link, way)
+        path = waiting.popleft()
+        for link in _links(path, keys):
+            on = TablePath(link.table, link, path)
             why = _refused(on, keys)
             if why is None and (on.depth > DEEPEST or count >= MOST_WAYS):
                 why = f"more than {DEEPEST} steps away" if on.depth > DEEPEST else "there are very many ways already"
             if why is None:
-                way.below.append(on)
+                path.below.append(on)
                 waiting.append(on)
                 count += 1
             elif why:
@@ -127,25 +127,25 @@ def find_ways(root: str, keys: Sequence[ForeignKey], notes: Notes) -> Way:
     return start
 
 
-def _links(way: Way, keys: Sequence[ForeignKey]) -> list[Link]:
+def _links(path: TablePath, keys: Sequence[ForeignKey]) -> list[Link]:
     """The links that go on from a way: up first, for they say more of the row itself."""
-    up = [Link(key, False) for key in keys if key.table == way.table]
-    if _is_parent(way):
+    up = [Link(key, False) for key in keys if key.table == path.table]
+    if _is_parent(path):
         return []
-    if _looks_up(way):
+    if _is_lookup(path):
         return up
-    return [*up, *(Link(key, True) for key in keys if key.target == way.table)]
+    return [*up, *(Link(key, True) for key in keys if key.target == path.table)]
 
 
-def _looks_up(way: Way) -> bool:
-    return not way.down or (way.above is not None and _looks_up(way.above))
+def _is_lookup(path: TablePath) -> bool:
+    return not path.down or (path.above is not None and _is_lookup(path.above))
 
 
-def _is_parent(way: Way) -> bool:
-    return way.link is not None and way.link.key.of_itself
+def _is_parent(path: TablePath) -> bool:
+    return path.link is not None and path.link.key.of_itself
 
 
-def _refused(on: Way, keys: Sequence[ForeignKey]) -> str | None:
+def _refused(on: TablePath, keys: Sequence[ForeignKey]) -> str | None:
     """Why a way is not gone, "" where that goes without saying; None where it is."""
     assert on.link is not None and on.above is not None
     key, came = on.link.key, on.above.link
@@ -180,69 +180,71 @@ def _from(first: ForeignKey, second: ForeignKey) -> str:
     return columns_text(joined.table, joined.columns)
 
 
-def keep_once(root: Way, notes: Notes) -> None:
+def keep_once(root: TablePath, notes: Notes) -> None:
     """Takes out ways to child tables whose rows, in the sample, all lie on another way too: the deeper one is kept."""
-    ways = [way for way in root.walk() if way.down and way.link is not None and len(way.rows)]
-    by_table: dict[str, list[Way]] = {}
-    for way in ways:
-        by_table.setdefault(way.table, []).append(way)
-    gone: set[Way] = set()
+    paths = [path for path in root.walk() if path.down and path.link is not None and len(path.rows)]
+    by_table: dict[str, list[TablePath]] = {}
+    for path in paths:
+        by_table.setdefault(path.table, []).append(path)
+    gone: set[TablePath] = set()
     for group in (group for group in by_table.values() if len(group) > 1):
-        places = {way: _places(way) for way in group}
-        for way in sorted(group, key=lambda each: each.depth):
-            better = next((o for o in group if o not in gone and _is_better(o, way, places, group)), None)
-            if better is not None and not any(above in gone for above in _all_above(way)):
-                gone |= set(way.walk())
-                notes.leave(way, f"all of its rows lie under {'.'.join(better.tables[1:])} too")
-                way.leave()
+        places = {path: _places(path) for path in group}
+        for path in sorted(group, key=lambda each: each.depth):
+            better = next((o for o in group if o not in gone and _is_better(o, path, places, group)), None)
+            if better is not None and not any(above in gone for above in _all_above(path)):
+                gone |= set(path.walk())
+                notes.leave(path, f"all of its rows lie under {'.'.join(better.tables[1:])} too")
+                path.leave()
 
 
-def _is_better(other: Way, way: Way, places: dict[Way, set[tuple[int, int]]], group: list[Way]) -> bool:
-    if other is way or not places[way] <= places[other]:
+def _is_better(
+    other: TablePath, path: TablePath, places: dict[TablePath, set[tuple[int, int]]], group: list[TablePath]
+) -> bool:
+    if other is path or not places[path] <= places[other]:
         return False
-    same = places[way] == places[other]
-    return other.depth > way.depth or (same and other.depth == way.depth and group.index(other) < group.index(way))
+    same = places[path] == places[other]
+    return other.depth > path.depth or (same and other.depth == path.depth and group.index(other) < group.index(path))
 
 
-def _all_above(way: Way) -> Iterator[Way]:
-    while way.above is not None:
-        way = way.above
-        yield way
+def _all_above(path: TablePath) -> Iterator[TablePath]:
+    while path.above is not None:
+        path = path.above
+        yield path
 
 
-def _places(way: Way) -> set[tuple[int, int]]:
+def _places(path: TablePath) -> set[tuple[int, int]]:
     """The person, and the row, of each row on a way."""
-    owners, at = way.owner, way.above
+    owners, at = path.owner, path.above
     while at is not None and at.above is not None:
         owners, at = at.owner[owners], at.above
-    return set(zip(owners.tolist(), way.rows.tolist(), strict=True))
+    return set(zip(owners.tolist(), path.rows.tolist(), strict=True))
 
 
 def name_steps(
-    root: Way, found: Sequence[ForeignKey], declared: Sequence[ForeignKey], notes: Notes
+    root: TablePath, found: Sequence[ForeignKey], declared: Sequence[ForeignKey], notes: Notes
 ) -> tuple[ForeignKey, ...]:
     """Gives every way its step, which names its key where several are there; the found keys that are followed.
 
     These are what the schema must write.
     """
-    followed = {way.link.key for way in root.walk() if way.link is not None}
+    followed = {path.link.key for path in root.walk() if path.link is not None}
     written = [key for key in found if key in followed]
-    for way in dict.fromkeys([*root.walk(), *(noted for noted, _ in notes.found)]):
-        if way.link is None:
+    for path in dict.fromkeys([*root.walk(), *(noted for noted, _ in notes.found)]):
+        if path.link is None:
             continue
-        key = way.link.key
+        key = path.link.key
         rivals = [other for other in (*written, *declared) if _between(other) == _between(key)]
         names_key = len(rivals) > 1 or key.of_itself
-        way.step = Step(way.table, way.down and key.of_itself, None, key.columns if names_key else ())
+        path.step = Step(path.table, path.down and key.of_itself, None, key.columns if names_key else ())
         why = ""
         if sum(sorted(other.columns) == sorted(key.columns) for other in rivals) > 1:
             why = "several keys of the same columns lead there, and no path can say which is meant"
-        elif not _is_writable(way):
+        elif not _is_writable(path):
             why = "a path cannot write this name"
         if why:
-            notes.leave(way, why)
-            if way.above is not None and way in way.above.below:
-                way.leave()
+            notes.leave(path, why)
+            if path.above is not None and path in path.above.below:
+                path.leave()
     return tuple(written)
 
 
@@ -250,10 +252,10 @@ def _between(key: ForeignKey) -> frozenset[str]:
     return frozenset((key.table, key.target))
 
 
-def _is_writable(way: Way) -> bool:
+def _is_writable(path: TablePath) -> bool:
     """Whether a path through this way is read as it is written."""
-    path = FieldPath((*way.steps, Step("x")))
+    written = FieldPath((*path.steps, Step("x")))
     try:
-        return parse_path(path.text(slashed=False), slashed=False, keyed=True) == path
+        return parse_path(written.text(slashed=False), slashed=False, keyed=True) == written
     except PathError:
         return False

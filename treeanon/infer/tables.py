@@ -21,7 +21,7 @@ from treeanon.infer.leaves import Leaves, dotted_name
 from treeanon.infer.model import Findings, LeftOut, ProposedKeys, Sample
 from treeanon.infer.relations import FoundKey, find_keys
 from treeanon.infer.render import KEY, render_schema
-from treeanon.infer.table_paths import Notes, Way, find_ways, keep_once, name_steps
+from treeanon.infer.table_paths import Notes, TablePath, find_table_paths, keep_once, name_steps
 from treeanon.infer.tables_sample import MOST_ROWS, TablesSample
 from treeanon.io.columns.column_checks import listed
 from treeanon.io.relational.open import open_tables
@@ -69,7 +69,7 @@ class _Rated:
 
 
 def choose_root(
-    tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey], asked: str | None, has_rows: Callable[[str], bool]
+    tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey], requested: str | None, has_rows: Callable[[str], bool]
 ) -> Root:
     """The record table; one without rows is no guess.
 
@@ -78,13 +78,17 @@ def choose_root(
     'it looks like persons: its name, its column sex, and 1 table that refers to it'
     """
     rated = sorted((_rate(table, info, keys) for table, info in tables.items()), key=lambda each: -each.score)
-    if asked is not None:
-        others = [each for each in rated if each.table != _asked(tables, asked) and each.persons >= _LOOKS_LIKE_PERSONS]
-        return Root(_asked(tables, asked), "as given by --record", _told(others))
+    if requested is not None:
+        others = [
+            each
+            for each in rated
+            if each.table != _requested_table(tables, requested) and each.persons >= _LOOKS_LIKE_PERSONS
+        ]
+        return Root(_requested_table(tables, requested), "as given by --record", _described(others))
     best = next((each for each in rated if has_rows(each.table)), rated[0])
     likely = best.persons >= _LOOKS_LIKE_PERSONS
     others = [each for each in rated if each is not best and (each.persons >= _LOOKS_LIKE_PERSONS or not likely)]
-    return Root(best.table, _why(best, likely), _told(others))
+    return Root(best.table, _why(best, likely), _described(others))
 
 
 def looks_like_persons(table: str, info: TableInfo) -> bool:
@@ -93,20 +97,20 @@ def looks_like_persons(table: str, info: TableInfo) -> bool:
     return bool(named) or _columns(table, info)[0] >= 2 * _LOOKS_LIKE_PERSONS
 
 
-def _asked(tables: Mapping[str, TableInfo], asked: str) -> str:
+def _requested_table(tables: Mapping[str, TableInfo], requested: str) -> str:
     """The table that --record names, in quotes or not."""
-    if asked in tables:
-        return asked
+    if requested in tables:
+        return requested
     try:
-        name = parse_root(asked).names[0]
+        name = parse_root(requested).names[0]
     except PathError:
-        name = asked
+        name = requested
     if name in tables:
         return name
-    near = difflib.get_close_matches(asked.lower(), {table.lower(): table for table in tables}, 1)
+    near = difflib.get_close_matches(requested.lower(), {table.lower(): table for table in tables}, 1)
     found = [table for table in tables if table.lower() in near]
     hint = f"; did you mean {found[0]!r}?" if found else ";"
-    raise UsageError(f"--record: unknown table {asked!r}{hint} choose from {listed(tables)}")
+    raise UsageError(f"--record: unknown table {requested!r}{hint} choose from {listed(tables)}")
 
 
 def _rate(table: str, info: TableInfo, keys: Sequence[ForeignKey]) -> _Rated:
@@ -170,7 +174,7 @@ def _why(best: _Rated, likely: bool) -> str:
     return f"it looks like persons: {told}" if likely else f"a guess, for no table looks like persons: {told}"
 
 
-def _told(others: Sequence[_Rated]) -> tuple[str, ...]:
+def _described(others: Sequence[_Rated]) -> tuple[str, ...]:
     return tuple(name_text(each.table) for each in others[:8])
 
 
@@ -195,7 +199,7 @@ class _Proposal:
     record: str | None
     most: int
     notes: Notes = field(default_factory=Notes)
-    gone: list[Way] = field(default_factory=list)
+    gone: list[TablePath] = field(default_factory=list)
     unreached: list[LeftOut] = field(default_factory=list)
 
     def findings(self) -> Findings:
@@ -207,7 +211,7 @@ class _Proposal:
         found = [each for each in find_keys(self.source, declared) if _is_writable(each.key)]
         keys = [*declared, *(each.key for each in found)]
         chosen = choose_root(tables, keys, self.record, lambda table: self.source.read(table, [], 1).num_rows > 0)
-        root = find_ways(chosen.table, keys, self.notes)
+        root = find_table_paths(chosen.table, keys, self.notes)
         sample = TablesSample(self.source, self.notes)
         self.choose_columns(root, tables, keys)
         sample.join(root, self.most)
@@ -218,75 +222,80 @@ class _Proposal:
         self.note_unreached(root, tables)
         return self.decided(root, sample, chosen, _keys(root, declared, written, found))
 
-    def choose_columns(self, root: Way, tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey]) -> None:
+    def choose_columns(self, root: TablePath, tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey]) -> None:
         """Gives every way the columns that may become classes: all but those of keys."""
         taken = {(key.table, column) for key in keys for column in key.columns}
         taken |= {(key.target, column) for key in keys for column in key.target_columns}
         taken |= {(table, column) for table, info in tables.items() for column in info.primary}
-        for way in root.walk():
-            own = [column for column in tables[way.table].columns if column != RECORD_COLUMN]
-            way.columns = [column for column in own if (way.table, column) not in taken]
-            way.keys = [column for column in own if (way.table, column) in taken]
+        for path in root.walk():
+            own = [column for column in tables[path.table].columns if column != RECORD_COLUMN]
+            path.columns = [column for column in own if (path.table, column) not in taken]
+            path.keys = [column for column in own if (path.table, column) in taken]
 
-    def prune(self, root: Way) -> None:
+    def prune(self, root: TablePath) -> None:
         """Takes out ways that lead to no column; where a looked-up table is but a list of values, its key is one."""
         gone = self.gone
-        for way in reversed(list(root.walk())):
-            if not way.columns and not way.below and way is not root:
-                gone.append(way)
-                way.leave()
-        followed = [way.link.key for way in root.walk() if way.link is not None]
+        for path in reversed(list(root.walk())):
+            if not path.columns and not path.below and path is not root:
+                gone.append(path)
+                path.leave()
+        followed = [path.link.key for path in root.walk() if path.link is not None]
         in_keys = {(key.table, column) for key in followed for column in key.columns}
         in_keys |= {(key.target, column) for key in followed for column in key.target_columns}
-        for way in gone:
-            if way.link is None or way.above is None or len(self.source.tables()[way.table].columns) > 1 or way.down:
+        for path in gone:
+            if (
+                path.link is None
+                or path.above is None
+                or len(self.source.tables()[path.table].columns) > 1
+                or path.down
+            ):
                 continue
-            for column in way.link.key.columns:
-                if (way.above.table, column) not in in_keys and column in way.above.keys:
-                    way.above.keys.remove(column)
-                    way.above.columns.append(column)
+            for column in path.link.key.columns:
+                if (path.above.table, column) not in in_keys and column in path.above.keys:
+                    path.above.keys.remove(column)
+                    path.above.columns.append(column)
 
-    def bound(self, root: Way) -> None:
+    def bound(self, root: TablePath) -> None:
         """Takes out columns that paths cannot name, and those beyond a number that a reader can bear."""
         count, told = 0, set[str]()
-        for way in root.walk():
-            steps = {on.steps[-1].label for on in way.below}
-            for column in [column for column in way.columns if column in steps]:
-                way.columns.remove(column)
-                self.notes.leave(way, "has the name of a table that paths go to from here", column)
+        for path in root.walk():
+            steps = {on.steps[-1].label for on in path.below}
+            for column in [column for column in path.columns if column in steps]:
+                path.columns.remove(column)
+                self.notes.leave(path, "has the name of a table that paths go to from here", column)
             room = max(MOST_CLASSES - count, 0)
-            for column in way.columns[room:]:
-                self.notes.leave(way, f"there are {MOST_CLASSES} columns nearer to the record", column)
-            way.columns = way.columns[:room]
-            count += len(way.columns)
-            for column in way.keys if way.table not in told else ():
-                self.notes.leave(way, KEY, column)
-            told.add(way.table)
+            for column in path.columns[room:]:
+                self.notes.leave(path, f"there are {MOST_CLASSES} columns nearer to the record", column)
+            path.columns = path.columns[:room]
+            count += len(path.columns)
+            for column in path.keys if path.table not in told else ():
+                self.notes.leave(path, KEY, column)
+            told.add(path.table)
 
-    def note_unreached(self, root: Way, tables: Mapping[str, TableInfo]) -> None:
+    def note_unreached(self, root: TablePath, tables: Mapping[str, TableInfo]) -> None:
         """Notes tables to which no key leads."""
-        reached = {way.table for way in (*root.walk(), *self.gone, *(way for way, _ in self.notes.found))}
+        reached = {path.table for path in (*root.walk(), *self.gone, *(path for path, _ in self.notes.found))}
         why = "a table to which no key leads"
         self.unreached = [LeftOut(name_text(table), why) for table in tables if table not in reached]
 
-    def decided(self, root: Way, sample: TablesSample, chosen: Root, keys: ProposedKeys) -> Findings:
+    def decided(self, root: TablePath, sample: TablesSample, chosen: Root, keys: ProposedKeys) -> Findings:
         records = sample.records(root)
-        leaves = _TableLeaves(False, dotted_name, {}, ways=_by_labels(root)).gather(walk_json(records, apart=False)[0])
+        leaves = _TableLeaves(False, dotted_name, {}, paths=_by_labels(root)).gather(walk_json(records, apart=False)[0])
         tables = self.source.tables()
-        shared = {way.steps for way in root.walk() if _is_shared(way, tables)}
+        shared = {path.steps for path in root.walk() if _is_shared(path, tables)}
         found = [replace(leaf, shared=leaf.path.steps[:-1] in shared) for leaf in leaves.found]
         record = RecordPath((chosen.table,), True)
         taken = Sample(self.format, record, records, sample.whole, chosen.why, chosen.others, keys=keys)
         classes = decide(found, len(records), slashed=False)
         if not classes:
             raise DataError("no column in the sample could become a class", source=self.source.name)
-        left = tuple(dict.fromkeys([*leaves.left_out, *self.notes.told(root), *self.unreached]))
+        left = tuple(dict.fromkeys([*leaves.left_out, *self.notes.left_out(root), *self.unreached]))
         findings = Findings(taken, classes, left, warnings=self.warnings(root, keys))
         layout = resolved(Schema.loads(render_schema(findings)), self.source).layout
         names = [published.name for published in layout.classes]
         return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
 
-    def warnings(self, root: Way, keys: ProposedKeys) -> tuple[str, ...]:
+    def warnings(self, root: TablePath, keys: ProposedKeys) -> tuple[str, ...]:
         told = []
         if len(keys.found):
             many = f"{len(keys.found)} foreign keys were" if len(keys.found) > 1 else "1 foreign key was"
@@ -304,53 +313,53 @@ def _is_writable(key: ForeignKey) -> bool:
         return False
 
 
-def _is_shared(way: Way, tables: Mapping[str, TableInfo]) -> bool:
-    return not way.down and not looks_like_persons(way.table, tables[way.table])
+def _is_shared(path: TablePath, tables: Mapping[str, TableInfo]) -> bool:
+    return not path.down and not looks_like_persons(path.table, tables[path.table])
 
 
-def _by_labels(root: Way) -> dict[tuple[str, ...], Way]:
-    return {tuple(step.label or "" for step in way.steps): way for way in root.walk()}
+def _by_labels(root: TablePath) -> dict[tuple[str, ...], TablePath]:
+    return {tuple(step.label or "" for step in path.steps): path for path in root.walk()}
 
 
 @dataclass
 class _TableLeaves(Leaves):
     """Leaves of nested rows: steps to other tables know their keys, and classes are named after what a key says."""
 
-    ways: Mapping[tuple[str, ...], Way] = field(default_factory=dict)
+    paths: Mapping[tuple[str, ...], TablePath] = field(default_factory=dict)
 
     def step(self, steps: tuple[Step, ...], short: str, *, repeated: bool) -> Step:
         """The step to a table, or to a column."""
-        way = self.way(steps, short)
-        return way.steps[-1] if way is not None else Step(short)
+        path = self.path(steps, short)
+        return path.steps[-1] if path is not None else Step(short)
 
     def label(self, steps: tuple[Step, ...], short: str) -> str:
         """The table or, where several keys lead there, what the key's columns call its row; or the column."""
-        way = self.way(steps, short)
-        if way is None or not way.steps[-1].key:
-            return short if way is None else way.table
-        role = "_".join(column_name(way.steps[-1].key[0], "").base)
-        rivals = [on for on in way.above.below if on.table == way.table and on.down] if way.above else []
-        if way.down:
-            return f"{way.table}_{role}" if role and len(rivals) > 1 else way.table
-        return role or way.table
+        path = self.path(steps, short)
+        if path is None or not path.steps[-1].key:
+            return short if path is None else path.table
+        role = "_".join(column_name(path.steps[-1].key[0], "").base)
+        rivals = [on for on in path.above.below if on.table == path.table and on.down] if path.above else []
+        if path.down:
+            return f"{path.table}_{role}" if role and len(rivals) > 1 else path.table
+        return role or path.table
 
-    def way(self, steps: tuple[Step, ...], short: str) -> Way | None:
-        return self.ways.get((*(step.label or "" for step in steps), short))
+    def path(self, steps: tuple[Step, ...], short: str) -> TablePath | None:
+        return self.paths.get((*(step.label or "" for step in steps), short))
 
 
 def _keys(
-    root: Way, declared: Sequence[ForeignKey], written: Sequence[ForeignKey], found: Sequence[FoundKey]
+    root: TablePath, declared: Sequence[ForeignKey], written: Sequence[ForeignKey], found: Sequence[FoundKey]
 ) -> ProposedKeys:
     """The keys that the paths follow."""
     evidence = {each.key: each.why for each in found}
-    followed = dict.fromkeys(way.link.key for way in root.walk() if way.link is not None)
+    followed = dict.fromkeys(path.link.key for path in root.walk() if path.link is not None)
     places = {}
-    for way in root.walk():
-        if way.link is not None and way.down:
-            key = way.link.key
+    for path in root.walk():
+        if path.link is not None and path.down:
+            key = path.link.key
             told = f"rows that refer to {name_text(key.target)}"
             told += f" by {', '.join(map(name_text, key.columns))}"
-            places[way.text] = told if way.whole else f"{told}; the first {MOST_ROWS:,} were looked at"
+            places[path.text] = told if path.whole else f"{told}; the first {MOST_ROWS:,} were looked at"
     return ProposedKeys(
         tuple(key for key in followed if key in declared),
         tuple((key, evidence[key]) for key in written if key in followed),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treeanon.errors import DataError
-from treeanon.infer.table_paths import Notes, Way
+from treeanon.infer.table_paths import Notes, TablePath
 from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.relational.join import KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.source import TableSource
@@ -34,7 +34,7 @@ class TablesSample:
     notes: Notes
     whole: bool = True
 
-    def join(self, root: Way, most: int) -> None:
+    def join(self, root: TablePath, most: int) -> None:
         """Finds the rows of every way, reading nothing but key columns; ways whose keys cannot be compared are left."""
         # how many rows a Parquet file has stands in it
         count = self.source.read(root.table, [], None if self.source.by_column else most + 1).num_rows
@@ -43,25 +43,25 @@ class TablesSample:
             raise DataError(f"{why}; init --record TABLE takes another", source=self.source.name)
         self.whole = count <= most
         root.rows = np.arange(min(count, most), dtype=np.int32)
-        for way in list(root.walk()):
-            self.join_below(way)
+        for path in list(root.walk()):
+            self.join_below(path)
 
-    def join_below(self, way: Way) -> None:
+    def join_below(self, path: TablePath) -> None:
         """Finds the rows of the ways that go on from one."""
-        links = {on: on.link for on in way.below if on.link is not None}
+        links = {on: on.link for on in path.below if on.link is not None}
         sides = {on: link.key.target_columns if link.down else link.key.columns for on, link in links.items()}
-        own = self.columns(way, dict.fromkeys(name for side in sides.values() for name in side))
+        own = self.columns(path, dict.fromkeys(name for side in sides.values() for name in side))
         for on, link in links.items():
             missing = [name for name in sides[on] if name not in own]
             if missing:
-                why = f"the key column {name_text(missing[0])} of {name_text(way.table)} cannot be read"
+                why = f"the key column {name_text(missing[0])} of {name_text(path.table)} cannot be read"
             else:
                 why = self.joined(on, [own[name] for name in sides[on]], down=link.down)
             if why:
                 self.notes.leave(on, why)
                 on.leave()
 
-    def joined(self, on: Way, own: list[pa.ChunkedArray], *, down: bool) -> str:
+    def joined(self, on: TablePath, own: list[pa.ChunkedArray], *, down: bool) -> str:
         """Finds the rows of one way, given the key columns above it; what is wrong if they cannot be found."""
         assert on.link is not None
         key = on.link.key
@@ -90,50 +90,50 @@ class TablesSample:
             on.rows, on.at = on.rows[skipped:], np.maximum(at - skipped, -1).astype(np.int32)
         return ""
 
-    def in_circles(self, way: Way) -> int:
+    def in_circles(self, path: TablePath) -> int:
         """How many rows of a table lie on circles of its key to itself."""
-        assert way.link is not None
-        key = way.link.key
-        read = self.source.read(way.table, list(dict.fromkeys([*key.columns, *key.target_columns])))
+        assert path.link is not None
+        key = path.link.key
+        read = self.source.read(path.table, list(dict.fromkeys([*key.columns, *key.target_columns])))
         own, target = ([read.column(name) for name in names] for names in (key.columns, key.target_columns))
         return len(in_circles(find_targets(own, target)))
 
-    def columns(self, way: Way, names: Sequence[str] | dict[str, None]) -> dict[str, pa.ChunkedArray]:
+    def columns(self, path: TablePath, names: Sequence[str] | dict[str, None]) -> dict[str, pa.ChunkedArray]:
         """Columns of a way's rows; those that cannot be read are left out, with the reason."""
         found: dict[str, pa.ChunkedArray] = {}
         names = list(names)
         size = 1 if self.source.by_column else _AT_ONCE
         for at in range(0, len(names), size):
-            found |= self.some_columns(way, names[at : at + size])
+            found |= self.some_columns(path, names[at : at + size])
         return found
 
-    def some_columns(self, way: Way, names: list[str]) -> dict[str, pa.ChunkedArray]:
+    def some_columns(self, path: TablePath, names: list[str]) -> dict[str, pa.ChunkedArray]:
         """A few columns of a way's rows, by one reading if nothing is wrong."""
-        most = int(way.rows.max()) + 1 if len(way.rows) else 0
+        most = int(path.rows.max()) + 1 if len(path.rows) else 0
         try:
-            read = self.source.read(way.table, names, most).take(way.rows)
+            read = self.source.read(path.table, names, most).take(path.rows)
         except DataError as problem:
             if len(names) > 1:
-                return {n: column for name in names for n, column in self.some_columns(way, [name]).items()}
-            self.source.read(way.table, [], most)
-            self.notes.leave(way, f"cannot be read: {problem.message}", names[0])
+                return {n: column for name in names for n, column in self.some_columns(path, [name]).items()}
+            self.source.read(path.table, [], most)
+            self.notes.leave(path, f"cannot be read: {problem.message}", names[0])
             return {}
         return {name: read.column(name) for name in names}
 
-    def records(self, root: Way) -> list[Any]:
+    def records(self, root: TablePath) -> list[Any]:
         """The persons, as records of documents are."""
         return self.objects(root)
 
-    def objects(self, way: Way) -> list[dict[str, Any]]:
+    def objects(self, path: TablePath) -> list[dict[str, Any]]:
         """A nested object for every row of a way."""
-        made: list[dict[str, Any]] = [{} for _ in way.rows]
-        for name, column in self.columns(way, way.columns).items():
-            found = self.scalars(way, name, column)
+        made: list[dict[str, Any]] = [{} for _ in path.rows]
+        for name, column in self.columns(path, path.columns).items():
+            found = self.scalars(path, name, column)
             if found is None:
                 continue
             for one, value in zip(made, found, strict=True):
                 one[name] = value
-        for on in way.below:
+        for on in path.below:
             inner, label = self.objects(on), on.steps[-1].label or ""
             if on.down:
                 for one in made:
@@ -145,14 +145,14 @@ class TablesSample:
                     one[label] = inner[row] if row >= 0 else None
         return made
 
-    def scalars(self, way: Way, name: str, column: pa.ChunkedArray) -> list[Any] | None:
+    def scalars(self, path: TablePath, name: str, column: pa.ChunkedArray) -> list[Any] | None:
         """The values as JSON has them; None, with the reason noted, for what no class can have."""
         import pyarrow.types as of
 
         try:
             codes, texts = coded(column)
         except Unreadable as problem:
-            self.notes.leave(way, f"holds {problem.what}", name)
+            self.notes.leave(path, f"holds {problem.what}", name)
             return None
         kind = column.type.value_type if of.is_dictionary(column.type) else column.type
         if of.is_boolean(kind):

@@ -163,11 +163,11 @@ def _is_plural(outer: str, inner: str) -> bool:
 
 def _choose(root: etree._Element, times: Counter[Tags], prefixes: Prefixes) -> tuple[Tags, str, tuple[str, ...]]:
     ranked = [tags for tags in _ranked(times, str(root.tag)) if all(prefixes.short(tag) for tag in tags)]
-    told = [f"{'/'.join(prefixes.short(t) or '' for t in tags)!r} ({times[tags]:,} times)" for tags in ranked]
+    described = [f"{'/'.join(prefixes.short(t) or '' for t in tags)!r} ({times[tags]:,} times)" for tags in ranked]
     if not ranked:
         return (str(root.tag),), "nothing repeats under the root: the document is one record", ()
     why = f"the element that repeats most under the root ({times[ranked[0]]:,} times so far)"
-    return ranked[0], why, (*told[1:8], '"." (the document is one record)')
+    return ranked[0], why, (*described[1:8], '"." (the document is one record)')
 
 
 def _tags_of(root: etree._Element, path: RecordPath) -> Tags:

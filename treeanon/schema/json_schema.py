@@ -21,8 +21,8 @@ def with_formats(rules: Rules) -> Rules:
     """Return the JSON Schema with the formats that there are."""
     made: Rules = json.loads(json.dumps(rules))
     spec = made["$defs"]["input"]
-    told = (f"{form.name}: {form.about}." for form in FORMATS.values())
-    spec["properties"]["format"] |= {"description": " ".join(told), "enum": list(FORMATS)}
+    descriptions = (f"{form.name}: {form.about}." for form in FORMATS.values())
+    spec["properties"]["format"] |= {"description": " ".join(descriptions), "enum": list(FORMATS)}
     tests: list[Callable[[Format], bool]] = [
         lambda form: form.has_record_path,
         lambda form: not form.has_record_path,

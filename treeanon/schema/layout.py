@@ -70,12 +70,12 @@ class Shape:
 
 @dataclass(frozen=True)
 class Container:
-    """The record (index 0) or one repeated object in it; `way` are the wrappers between it and its parent."""
+    """The record (index 0) or one repeated object in it; `wrappers` are the wrappers between it and its parent."""
 
     index: int
     parent: int
     path: str
-    way: tuple[str, ...]
+    wrappers: tuple[str, ...]
     predicate: Predicate | None
     shape: Shape
     held: tuple[int, ...]
@@ -125,7 +125,7 @@ class _Draft:
 @dataclass
 class _DraftContainer:
     path: str
-    way: tuple[str, ...]
+    wrappers: tuple[str, ...]
     predicate: Predicate | None
     parent: _DraftContainer | None
     shape: _Draft
@@ -167,13 +167,13 @@ class _Compiler:
     def place(self, spec: ClassSpec) -> _DraftContainer:
         assert spec.path is not None
         container, shape, index = self.record, self.record.shape, self.index[spec.name]
-        way: tuple[Step, ...] = ()
+        wrappers: tuple[Step, ...] = ()
         for step in spec.path.steps:
             if step.repeated:
-                container = self.enter(container, shape, way, step)
-                shape, way = container.shape, ()
+                container = self.enter(container, shape, wrappers, step)
+                shape, wrappers = container.shape, ()
             else:
-                shape, way = shape.wrapper(step.label or ""), (*way, step)
+                shape, wrappers = shape.wrapper(step.label or ""), (*wrappers, step)
         if spec.path.attribute is not None:
             found = shape.attributes.setdefault(spec.path.attribute, Attribute(spec.path.attribute, index))
             taken = found.held not in (index, -1)
@@ -185,12 +185,12 @@ class _Compiler:
         container.held.append(index)
         return container
 
-    def enter(self, outer: _DraftContainer, shape: _Draft, way: tuple[Step, ...], step: Step) -> _DraftContainer:
+    def enter(self, outer: _DraftContainer, shape: _Draft, wrappers: tuple[Step, ...], step: Step) -> _DraftContainer:
         key = (step.label, step.predicate)
         if key not in shape.containers:
-            text = FieldPath((*way, step)).text(slashed=self.slashed)
+            text = FieldPath((*wrappers, step)).text(slashed=self.slashed)
             joint = "" if not outer.path or step.name is None else "/" if self.slashed else "."
-            names = tuple(passed.label or "" for passed in way)
+            names = tuple(passed.label or "" for passed in wrappers)
             made = _DraftContainer(outer.path + joint + text, names, step.predicate, outer, _Draft(step.label))
             shape.containers[key] = made
             if step.predicate is not None:
@@ -257,8 +257,8 @@ class _Compiler:
             for at, step in enumerate(steps):
                 if step.predicate is not None:
                     tail = (Step(name) for name in step.predicate.names)
-                    way = (*steps[:at], replace(step, predicate=None), *tail)
-                    if _may_read_one(path, FieldPath(way, step.predicate.attribute)):
+                    names = (*steps[:at], replace(step, predicate=None), *tail)
+                    if _may_read_one(path, FieldPath(names, step.predicate.attribute)):
                         return True
         return False
 
@@ -318,7 +318,7 @@ class _Compiler:
                 index,
                 numbers[id(draft.parent)] if draft.parent is not None else -1,
                 draft.path,
-                draft.way,
+                draft.wrappers,
                 draft.predicate,
                 _freeze_shape(draft.shape, new, numbers),
                 tuple(new[i] for i in draft.held if self.published[i].path is not None),

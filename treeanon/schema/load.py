@@ -33,7 +33,7 @@ from treeanon.schema.paths import (
     parse_root,
 )
 from treeanon.schema.relational import check_relational
-from treeanon.schema.toml_lines import Trouble, find_places, parse_toml
+from treeanon.schema.toml_lines import SchemaProblems, find_places, parse_toml
 
 TOP_KEYS = ("version", "input", "class")
 INPUT_KEYS = ("format", "record", "namespaces", "key")
@@ -105,8 +105,8 @@ def parse_schema(text: str, *, folder: Path, source: str) -> Schema:
     loader = _Loader(parse_toml(text, source), text, folder, source)
     schema = loader.read()
     loader.check_layout(schema)
-    if loader.trouble:
-        raise SchemaError(loader.trouble.problems())
+    if loader.problems:
+        raise SchemaError(loader.problems.in_order())
     return schema
 
 
@@ -135,31 +135,31 @@ class _Loader:
         self.tables: list[Any] = declared if isinstance(declared, list) else []
         names = (table.get("name") if isinstance(table, dict) else None for table in self.tables)
         self.names = tuple(name if isinstance(name, str) and name else None for name in names)
-        self.trouble = Trouble(source, find_places(text), self.names)
+        self.problems = SchemaProblems(source, find_places(text), self.names)
         self.form: Format | None = None
         self.prefixes: Collection[str] | None = ()
         self.unsure: set[int] = set()
 
     def read(self) -> Schema:
-        self.trouble.unknown_keys(self.document, TOP_KEYS, "a schema")
+        self.problems.unknown_keys(self.document, TOP_KEYS, "a schema")
         self.check_version(self.document.get("version"))
         spec = self.read_input(self.document.get("input"))
         self.check_classes(self.document.get("class"))
         classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
-        return Schema(spec, classes, self.trouble.source)
+        return Schema(spec, classes, self.problems.source)
 
     def check_version(self, version: object) -> None:
         if type(version) is not int or version != 1:
             wrong = "is missing" if version is None else "must be 1, the only one there is"
-            self.trouble.add(f"{wrong}; write version = 1 at the top", "version")
+            self.problems.add(f"{wrong}; write version = 1 at the top", "version")
 
     def read_input(self, table: Any) -> InputSpec:
         if not isinstance(table, dict):
             wrong = "is missing; write" if table is None else "must be a table:"
-            self.trouble.add(f'{wrong} [input] and in it, for instance, format = "json"', "input")
+            self.problems.add(f'{wrong} [input] and in it, for instance, format = "json"', "input")
             return InputSpec()
         self.form = self.read_format(table.get("format"))
-        self.trouble.unknown_keys(table, INPUT_KEYS, "[input]", "input")
+        self.problems.unknown_keys(table, INPUT_KEYS, "[input]", "input")
         namespaces = self.read_namespaces(table.get("namespaces"))
         record = self.read_record(table.get("record"))
         return InputSpec(self.form.name if self.form else NESTED, record, namespaces, self.read_keys(table.get("key")))
@@ -169,31 +169,31 @@ class _Loader:
         if isinstance(name, str) and name in FORMATS:
             return FORMATS[name]
         if name is None:
-            self.trouble.add(f"is missing; it is one of: {', '.join(FORMATS)}", *where)
+            self.problems.add(f"is missing; it is one of: {', '.join(FORMATS)}", *where)
         else:
-            self.trouble.not_among(name, tuple(FORMATS), *where)
+            self.problems.unknown_value(name, tuple(FORMATS), *where)
         return None
 
     def read_namespaces(self, declared: Any) -> dict[str, str]:
         where = ("input", "namespaces")
         if declared is not None and self.form is not None and not self.form.slashed:
             able = ", ".join(form.name for form in FORMATS.values() if form.slashed)
-            self.trouble.add(f"is only for format {able}, not for {self.form.name}", *where)
+            self.problems.add(f"is only for format {able}, not for {self.form.name}", *where)
         elif declared is not None and not isinstance(declared, dict):
-            self.trouble.add('must be a table of prefixes, such as { h = "urn:hl7-org:v3" }', *where)
+            self.problems.add('must be a table of prefixes, such as { h = "urn:hl7-org:v3" }', *where)
             self.prefixes = None
         if not isinstance(declared, dict):
             return {}
         self.prefixes = declared.keys()
         for prefix, address in declared.items():
             if not _PREFIX.fullmatch(prefix):
-                self.trouble.add("must be a prefix of XML other than xml and xmlns", *where, prefix)
+                self.problems.add("must be a prefix of XML other than xml and xmlns", *where, prefix)
             elif not isinstance(address, str) or not address:
-                self.trouble.add("must be the address of a namespace, a string", *where, prefix)
+                self.problems.add("must be the address of a namespace, a string", *where, prefix)
             elif list(declared.values()).count(address) > 1:
-                self.trouble.add("is the namespace of another prefix too; use one prefix for it", *where, prefix)
+                self.problems.add("is the namespace of another prefix too; use one prefix for it", *where, prefix)
             elif address == MOVED_NAMESPACE:
-                self.trouble.add(f"{address} is reserved for what treeanon writes", *where, prefix)
+                self.problems.add(f"{address} is reserved for what treeanon writes", *where, prefix)
         return declared
 
     def read_keys(self, declared: Any) -> tuple[ForeignKey, ...]:
@@ -202,35 +202,35 @@ class _Loader:
             return ()
         if self.form is not None and not self.form.is_relational:
             able = ", ".join(names_of("relational"))
-            self.trouble.add(f"is only for tables ({able}), not for {self.form.name}", *where)
+            self.problems.add(f"is only for tables ({able}), not for {self.form.name}", *where)
             return ()
         if not isinstance(declared, list):
-            self.trouble.add('must be a list: key = ["orders.custkey -> customer.custkey"]', *where)
+            self.problems.add('must be a list: key = ["orders.custkey -> customer.custkey"]', *where)
             return ()
         keys: list[ForeignKey] = []
         for number, text in enumerate(declared, start=1):
             try:
                 keys.append(parse_key(text if isinstance(text, str) else ""))
             except KeyFormError as error:
-                self.trouble.add(f"key {number}: {error}", *where)
+                self.problems.add(f"key {number}: {error}", *where)
         return tuple(keys)
 
     def read_record(self, text: object) -> RecordPath | None:
         where = ("input", "record")
         form = self.form
         if form is not None and not form.has_record_path and text is not None:
-            self.trouble.add(f"is not for format {form.name}, where {form.no_record}", *where)
+            self.problems.add(f"is not for format {form.name}, where {form.no_record}", *where)
         if form is None or not form.has_record_path:
             return None
         if not isinstance(text, str):
             wrong = "is missing" if text is None else "must be a string"
             more = ", the table of which each row is one person" if form.is_relational else ""
-            self.trouble.add(f'{wrong}; for example record = "{form.record}"{more}', *where)
+            self.problems.add(f'{wrong}; for example record = "{form.record}"{more}', *where)
             return None
         try:
             record = parse_root(text) if form.is_relational else parse_record(text, slashed=form.slashed)
         except PathError as error:
-            self.trouble.add(str(error), *where)
+            self.problems.add(str(error), *where)
             return None
         self.check_names(record.names, *where)
         return record
@@ -246,35 +246,35 @@ class _Loader:
                 known = ", ".join(sorted({"xml", *self.prefixes} - {""}))
                 wrong.append(f"prefix {prefix!r} is not declared in [input.namespaces]; choose from {known}")
         for message in dict.fromkeys(wrong):
-            self.trouble.add(message, *where)
+            self.problems.add(message, *where)
 
     def check_classes(self, declared: object) -> None:
         if declared is not None and not isinstance(declared, list):
-            self.trouble.add("must be written with two brackets: [[class]]", "class")
+            self.problems.add("must be written with two brackets: [[class]]", "class")
         elif not declared:
-            self.trouble.add("is missing; write [[class]] with a name and a path", "class")
+            self.problems.add("is missing; write [[class]] with a name and a path", "class")
 
     def read_class(self, number: int, table: Any) -> ClassSpec:
         where = ("class", number)
         if not isinstance(table, dict):
-            self.trouble.add("must be a table: [[class]]", *where)
+            self.problems.add("must be a table: [[class]]", *where)
             return ClassSpec("")
-        self.trouble.unknown_keys(table, CLASS_KEYS, "a class", *where)
+        self.problems.unknown_keys(table, CLASS_KEYS, "a class", *where)
         self.check_name(number, table.get("name"))
         role = self.one_of(table, ROLES, *where, "role")
         value_type = self.one_of(table, TYPES, *where, "type")
         under, pseudonym = table.get("under"), table.get("pseudonym", False)
         if under is not None and not (isinstance(under, str) and under):
-            self.trouble.add('must be the name of a class, or "/" for the root', *where, "under")
+            self.problems.add('must be the name of a class, or "/" for the root', *where, "under")
         elif under is not None and self.form is not None and self.form.is_rows:
-            self.trouble.add(
+            self.problems.add(
                 f"is not for format {self.form.name}: a row is flat, no class lies under another", *where, "under"
             )
             under = None
         if not isinstance(pseudonym, bool):
-            self.trouble.add("must be true or false", *where, "pseudonym")
+            self.problems.add("must be true or false", *where, "pseudonym")
         elif "pseudonym" in table and role not in (None, "identifier"):
-            self.trouble.add('is only for role = "identifier"', *where, "pseudonym")
+            self.problems.add('is only for role = "identifier"', *where, "pseudonym")
         if role is None or not isinstance(pseudonym, bool):
             self.unsure.add(number)
         on_unknown = self.one_of(table, ON_UNKNOWN, *where, "on_unknown")
@@ -293,20 +293,20 @@ class _Loader:
     def check_name(self, number: int, name: object) -> None:
         where = ("class", number, "name")
         if name is None:
-            self.trouble.add('is missing; for example name = "hospital"', *where)
+            self.problems.add('is missing; for example name = "hospital"', *where)
         elif not isinstance(name, str) or name in ("", "*", "/"):
-            self.trouble.add('must be a string that is not empty and not "*" or "/"', *where)
+            self.problems.add('must be a string that is not empty and not "*" or "/"', *where)
         elif name in self.names[:number]:
             first = self.names.index(name)
             self.unsure |= {first, number}
-            self.trouble.add(f"is the name of class {first + 1} too; every class needs its own", *where)
+            self.problems.add(f"is the name of class {first + 1} too; every class needs its own", *where)
 
     def one_of(self, table: Mapping[str, Any], known: tuple[T, ...], *where: str | int) -> T | None:
         """The chosen name, by default the first of those known; None where it is not among them."""
         value = table.get(str(where[-1]), known[0])
         if value in known:
             return known[known.index(value)]
-        self.trouble.not_among(value, known, *where)
+        self.problems.unknown_value(value, known, *where)
         return None
 
     def read_path(self, text: object, *where: str | int) -> FieldPath | None:
@@ -315,7 +315,7 @@ class _Loader:
             return None
         if not isinstance(text, str):
             wrong = "is missing" if text is None else "must be a string"
-            self.trouble.add(f'{wrong}; for example path = "{_path_example(form)}"', *where)
+            self.problems.add(f'{wrong}; for example path = "{_path_example(form)}"', *where)
             return None
         # Without a format nobody knows whether paths have dots or slashes.
         if form is None:
@@ -325,7 +325,7 @@ class _Loader:
                 return parse_column(text)
             path = parse_path(text, slashed=form.slashed, keyed=form.is_relational)
         except PathError as error:
-            self.trouble.add(str(error), *where)
+            self.problems.add(str(error), *where)
             return None
         self.check_names(_all_names(path), *where)
         return path
@@ -335,24 +335,24 @@ class _Loader:
             try:
                 found = read_hierarchy(self.folder / source)
                 if kind not in (None, "text") and any(text != text.strip() for text in found.texts):
-                    self.trouble.add(f"has texts with blanks around them, which type = {kind!r} cannot have", *where)
+                    self.problems.add(f"has texts with blanks around them, which type = {kind!r} cannot have", *where)
                 return found
             except (HierarchyError, FileError) as error:
-                self.trouble.add(str(error), *where)
+                self.problems.add(str(error), *where)
         elif source is not None and not isinstance(source, dict):
-            self.trouble.add('must be a file, "hierarchies/city.csv", or a builder, { groups = 5 }', *where)
+            self.problems.add('must be a file, "hierarchies/city.csv", or a builder, { groups = 5 }', *where)
         if not isinstance(source, dict):
             return Flat()
         # Where the type is wrong, only what is wrong for every type is told of the builder.
         made = [parse_builder(source, each) for each in ([kind] if kind else TYPES)]
         for key, message in made[0][1]:
             if all((key, message) in wrong for _, wrong in made):
-                self.trouble.add(message, *where, *([key] if key else []))
+                self.problems.add(message, *where, *([key] if key else []))
         return made[0][0] or Flat()
 
     def check_layout(self, schema: Schema) -> None:
         """Note what contradicts in the layout, leaving out what may only follow from another problem."""
-        if self.trouble:
+        if self.problems:
             schema = replace(schema, classes=tuple(self.sure_classes(schema.classes)))
         try:
             if schema.input.is_relational:
@@ -361,7 +361,7 @@ class _Loader:
                 _ = schema.layout
         except SchemaError as error:
             for problem in error.problems:
-                self.trouble.adopt(problem)
+                self.problems.add_problem(problem)
 
     def sure_classes(self, classes: tuple[ClassSpec, ...]) -> Iterator[ClassSpec]:
         """The classes without what is in doubt: defaults of `under`, names that a nameless class may have."""

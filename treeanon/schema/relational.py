@@ -108,7 +108,9 @@ class _Resolver:
         if wrong := self.missing(self.root, ()):
             self.problems.append(Problem(f"{self.schema.source}, input: record", wrong))
             return self.schema
-        classes = tuple(self.follow(spec) if spec.published else self.quietly(spec) for spec in self.schema.classes)
+        classes = tuple(
+            self.follow(spec) if spec.published else self.follow_unpublished(spec) for spec in self.schema.classes
+        )
         self.check_keys()
         if not self.problems and not self.open:
             self.check_columns(classes)
@@ -148,7 +150,7 @@ class _Resolver:
         chosen = self.open if is_open else self.problems
         chosen.append(Problem(f"{self.schema.source}, class {spec.name!r}: path", message))
 
-    def quietly(self, spec: ClassSpec) -> ClassSpec:
+    def follow_unpublished(self, spec: ClassSpec) -> ClassSpec:
         """A class that is not published, resolved where that can be: a release has no column for it any more."""
         other = _Resolver(self.schema, self.declared, self.columns, self.header_is_sure)
         found = other.follow(spec)
@@ -200,12 +202,12 @@ class _Resolver:
             if len(fitting) == 1:
                 return fitting[0], len(every) == 1
             if fitting:
-                ways = ", ".join(_way(link) for link in fitting)
-                self.problem(spec, f"several keys lead from {table!r} to {step.name!r}; write one of: {ways}")
+                choices = ", ".join(_step_text(link) for link in fitting)
+                self.problem(spec, f"several keys lead from {table!r} to {step.name!r}; write one of: {choices}")
                 return None
         if every:
-            ways = ", ".join(_way(link) for link in every)
-            self.problem(spec, f"{step.label!r} is no key from {table!r}; choose from {ways}", is_open=True)
+            choices = ", ".join(_step_text(link) for link in every)
+            self.problem(spec, f"{step.label!r} is no key from {table!r}; choose from {choices}", is_open=True)
             return None
         self.no_link(spec, table, step)
         return None
@@ -257,7 +259,7 @@ def _fits(link: Link, step: Step) -> bool:
     return link.down or not step.repeated
 
 
-def _way(link: Link) -> str:
+def _step_text(link: Link) -> str:
     """A step that says which link it means."""
     mark = "[]" if link.down and link.key.of_itself else ""
     return f"{Step(link.table, key=link.key.columns).label}{mark}"

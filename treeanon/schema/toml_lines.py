@@ -192,12 +192,12 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     raise SchemaError([Problem(place, f"is not valid TOML{reason and ': ' + reason}")])
 
 
-class Trouble:
+class SchemaProblems:
     r"""The problems of one file, collected with their places and told in the order of its lines.
 
-    >>> trouble = Trouble("s.toml", find_places('[[class]]\nname = "age"'), ("age",))
-    >>> trouble.add("must be text", "class", 0, "type")
-    >>> [str(problem) for problem in trouble.problems()]
+    >>> problems = SchemaProblems("s.toml", find_places('[[class]]\nname = "age"'), ("age",))
+    >>> problems.add("must be text", "class", 0, "type")
+    >>> [str(problem) for problem in problems.in_order()]
     ["s.toml, line 1, class 'age': type: must be text"]
     """
 
@@ -221,14 +221,14 @@ class Trouble:
             if key not in known:
                 self.add(f"is no key of {owner}; {_choices(key, known)}", *path, key)
 
-    def not_among(self, value: object, known: Collection[str], *path: str | int) -> None:
+    def unknown_value(self, value: object, known: Collection[str], *path: str | int) -> None:
         """Note a value that is not one of the names known."""
         if isinstance(value, str):
             self.add(f"unknown value {value!r}; {_choices(value, known)}", *path)
         else:
             self.add(f"must be a string, one of: {', '.join(known)}", *path)
 
-    def adopt(self, problem: Problem) -> None:
+    def add_problem(self, problem: Problem) -> None:
         """Note a problem of the layout, with the line of the class that it names."""
         for number, name in enumerate(self.class_names):
             start = f"{self.source}, class {name!r}: "
@@ -236,7 +236,7 @@ class Trouble:
                 return self.add(problem.message, "class", number, problem.place.removeprefix(start))
         self._found.append((sys.maxsize, problem))
 
-    def problems(self) -> list[Problem]:
+    def in_order(self) -> list[Problem]:
         """What was noted, in the order of the file; what has no line of its own comes first or last."""
         return [problem for _, problem in sorted(self._found, key=lambda found: found[0])]
 

@@ -179,7 +179,7 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
         if isinstance(published.spec.hierarchy, Hierarchy):
             if texts:
                 counts = Counter(dict(zip(texts, held["times"].to_pylist(), strict=True)))
-                builder.meet_unknown(published.spec, counts, show_values=show_values)
+                builder.handle_unknown(published.spec, counts, show_values=show_values)
             made[published.name] = published.spec.hierarchy
         else:
             numbers = NumberTexts.read(texts) if isinstance(published.spec.hierarchy, Intervals) else None
@@ -209,10 +209,12 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
             for index, published in enumerate(schema.layout.classes):
                 known = published.spec.hierarchy
                 if isinstance(known, Hierarchy):
-                    strange = {text: times for text, times in builder.held(index).items() if known.find(text) is None}
+                    strange = {
+                        text: times for text, times in builder.occurrences(index).items() if known.find(text) is None
+                    }
                     held[index].update(strange)
                 else:
-                    held[index].update(dict.fromkeys(builder.different(index), 0))
+                    held[index].update(dict.fromkeys(builder.distinct_texts(index), 0))
         if part.wrong:
             break
     yield from report_rows(part, held)

@@ -149,10 +149,10 @@ class _Published(_Columns):
         code = {text: i for i, text in enumerate(known)} | {"": -1}
         return hierarchy, [np.array([code[text] for text in part.texts[index]], np.int32) for part in parts]
 
-    def meet_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
+    def handle_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
         """What the class above does, of values that are no known ranges or sets."""
         strange = {text: times for text, times in unknown.items() if text not in self.known}
-        super().meet_unknown(spec, Counter(strange), show_values=show_values)
+        super().handle_unknown(spec, Counter(strange), show_values=show_values)
 
     def _column(self, index: int, spec: ClassSpec, hierarchy: Hierarchy, codes: Ints) -> Column:
         return Column(spec, hierarchy, codes, self.covers.get(index))

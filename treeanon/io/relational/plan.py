@@ -130,7 +130,7 @@ def make_plan(schema: Schema, record_column: str = RECORD_COLUMN) -> Plan:
 def _container(layout: Layout, stops: list[Stop], above: Stop, step: Step) -> int:
     way = tuple(reversed(list(_looked_up(stops, above))))
     for container in layout.containers:
-        if (container.parent, container.way, container.name) == (above.container, way, step.label) and (
+        if (container.parent, container.wrappers, container.name) == (above.container, way, step.label) and (
             container.predicate == step.predicate
         ):
             return container.index

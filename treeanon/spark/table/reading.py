@@ -116,9 +116,11 @@ def _scan(batches: Batches, pieces: Pieces, schema: Schema, options: ReadOptions
         part.records += builder.records
         for index, published in enumerate(schema.layout.classes):
             if published.spec.role in CODED:
-                held[index].update(builder.held(index))
+                held[index].update(builder.occurrences(index))
             elif isinstance(known := published.spec.hierarchy, Hierarchy):
-                strange = {text: times for text, times in builder.held(index).items() if known.find(text) is None}
+                strange = {
+                    text: times for text, times in builder.occurrences(index).items() if known.find(text) is None
+                }
                 held[index].update(strange)
     yield from report_rows(part, held)
 
@@ -135,7 +137,7 @@ def _columns(
         counts = Counter(dict(zip(of_class["text"].to_pylist(), of_class["times"].to_pylist(), strict=True)))
         if spec.role not in CODED:
             if counts:
-                builder.meet_unknown(spec, counts, show_values=show_values)
+                builder.handle_unknown(spec, counts, show_values=show_values)
             columns.append(Column(spec, Hierarchy.flat([]), np.zeros(0, np.int32)))
             continue
         texts = sorted(counts)
@@ -143,7 +145,7 @@ def _columns(
         codes = hierarchy.encode(texts)
         unknown = {text: counts[text] for text, code in zip(texts, codes.tolist(), strict=True) if code < 0}
         if unknown:
-            builder.meet_unknown(spec, Counter(unknown), show_values=show_values)
+            builder.handle_unknown(spec, Counter(unknown), show_values=show_values)
             codes = np.where(codes < 0, 0, codes)
         columns.append(Column(spec, hierarchy, np.unique(codes).astype(np.int32)))
     known = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
