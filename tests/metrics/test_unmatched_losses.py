@@ -16,7 +16,7 @@ from tests.support.strategies import released as released_at_random
 from treeanon.errors import UsageError
 from treeanon.forest.compared import in_terms_of
 from treeanon.metrics import measure, measure_unmatched, ml2
-from treeanon.table.compared import as_they_are
+from treeanon.table.compared import schema_as_published
 
 
 def shuffled(rnd: Random, forest: ta.Forest) -> ta.Forest:
@@ -59,7 +59,7 @@ def anything(rnd: Random) -> None:
 def read_again(rnd: Random) -> None:
     """What is read as it stands is, in the terms of its input, what was published; and nothing in it is strange."""
     before, after, _ = draw(rnd)
-    raw = ta.Forest.from_records(as_they_are(before.schema), list(after.records()))
+    raw = ta.Forest.from_records(schema_as_published(before.schema), list(after.records()))
     found, strange = in_terms_of(before, raw)
     assert found == after and found.classes is before.classes
     assert strange == {}
@@ -109,7 +109,7 @@ def test_ml2_needs_no_matching(tmp_path: Path) -> None:
 
 def test_strange_nodes_are_counted_by_class(tmp_path: Path) -> None:
     before = visits(tmp_path, {"H1": ["Flu"]}, {"H1": ["Flu"]})
-    schema = as_they_are(before.schema)
+    schema = schema_as_published(before.schema)
     trees = [
         [["hospital", "H1", [["disease", "Ulcer", []], ["disease", "Lung", []], ["disease", "nobody knows", []]]]],
         [["hospital", "H9", []], ["disease", "Stomach", []]],

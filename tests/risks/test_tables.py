@@ -13,7 +13,7 @@ from tests.reference.risks import column_sets, singled_out_rows
 from tests.support.strategies import properties
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.risks import Risk, people_behind, risk, risk_of_table
+from treeanon.risks import Risk, population_counts, risk, risk_of_table
 from treeanon.table import Column, Table
 from treeanon.table.covers import Covers, ranked_texts
 
@@ -128,7 +128,7 @@ def check_population(rnd: Random) -> None:
         choice = [hierarchy.texts[leaf] for leaf in hierarchy.leaf_nodes.tolist()] * 3 + [*hierarchy.texts]
         theirs = [rnd.choice([*choice, None]) for _ in range(there)]
         people += Table.of_texts({f"c{number}": (theirs, hierarchy)}).columns
-    found = people_behind(Table(tuple(columns)), Table(tuple(people)))
+    found = population_counts(Table(tuple(columns)), Table(tuple(people)))
     slow = [
         sum(
             all(

@@ -194,12 +194,12 @@ def compare_permuted(
     from treeanon.io.columns.write_table import table_schema
     from treeanon.metrics.table.permuted import measure_permuted_tables
     from treeanon.report import permuted_losses_text
-    from treeanon.table.compared import as_they_are
+    from treeanon.table.compared import schema_as_published
 
     original = read_as_table(before, schema, reductions, reading, quiet=quiet)
     # The files of a permuted release have their formats in their names.
     options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter")}
-    made = read_permuted(after, as_they_are(table_schema(original, ROWS)), **options)
+    made = read_permuted(after, schema_as_published(table_schema(original, ROWS)), **options)
     refuse_more(before, len(original), after, len(made.records))
     matched, strange = _in_terms_of(original, made)
     # Queries about the original contain no value that nobody in it can have.
@@ -247,11 +247,11 @@ def compare_trees(
     from treeanon.forest.compared import in_terms_of
     from treeanon.metrics import measure, measure_unmatched, ml2
     from treeanon.report import losses_text
-    from treeanon.table.compared import as_they_are
+    from treeanon.table.compared import schema_as_published
     from treeanon.verifier.tree import verify
 
     original = read_records(before, schema, reading, quiet=quiet)
-    raw = read_records(after, as_they_are(schema), reading, quiet=quiet)
+    raw = read_records(after, schema_as_published(schema), reading, quiet=quiet)
     refuse_more(before, len(original), after, len(raw), "records")
     published, strange = in_terms_of(original, raw)
     losses = (measure if in_order else measure_unmatched)(original, published, weights=weights)

@@ -123,7 +123,7 @@ def read_both(
     columns.
     """
     from treeanon.io.columns.write_table import table_schema
-    from treeanon.table.compared import as_they_are, in_terms_of
+    from treeanon.table.compared import in_terms_of, schema_as_published
 
     kinds = [rows_format(source, schema, reading["format"]) for source in (before, after)]
     without: Reading = {**reading, "delimiter": ""}
@@ -134,9 +134,9 @@ def read_both(
     less = population and None not in kinds
     original = read_as_table(before, _quasi_only(schema) if less else schema, reductions, of_before, quiet=quiet)
     if rows is None:
-        raw = read_as_table(after, as_they_are(schema), reductions, of_after, quiet=quiet)
+        raw = read_as_table(after, schema_as_published(schema), reductions, of_after, quiet=quiet)
     else:
-        as_is = as_they_are(schema if less else table_schema(original, rows))
+        as_is = schema_as_published(schema if less else table_schema(original, rows))
         raw = read_as_table(after, as_is, {}, {**of_after, "format": rows}, quiet=quiet)
     return original, *in_terms_of(original, raw)
 

@@ -114,10 +114,10 @@ def _of_trees(
     quiet: bool,
 ) -> tuple[Risk, ReadReport | None]:
     from treeanon.risks import risk_of_trees
-    from treeanon.table.compared import as_they_are
+    from treeanon.table.compared import schema_as_published
 
     announce_compilation(quiet=quiet)
-    forest = read_records(source, as_they_are(schema), reading, quiet=quiet)
+    forest = read_records(source, schema_as_published(schema), reading, quiet=quiet)
     with progress_bar("examining persons", quiet=quiet) as progress:
         return risk_of_trees(forest, jobs=reading["jobs"], progress=progress, **limits), forest.report
 
@@ -133,12 +133,12 @@ def _of_rows(
     quiet: bool,
 ) -> tuple[Risk, ReadReport | None]:
     from treeanon.risks import risk_of_table
-    from treeanon.table.compared import as_they_are
+    from treeanon.table.compared import schema_as_published
 
     reductions = reductions_of(reduced)
     people = None
     if population is None:
-        table = read_as_table(source, as_they_are(schema), reductions, reading, quiet=quiet)
+        table = read_as_table(source, schema_as_published(schema), reductions, reading, quiet=quiet)
     else:
         people, table, strange = read_both(
             population, source, schema, reductions, reading, quiet=quiet, population=True

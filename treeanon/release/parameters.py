@@ -17,7 +17,7 @@ from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import Attacker, Diversity
 from treeanon.privacy.models.model import Model, Number
-from treeanon.privacy.models.registry import Asked, Form
+from treeanon.privacy.models.registry import Form, PerColumnNumber
 from treeanon.privacy.models.t_closeness import Distance
 from treeanon.progress import Progress
 from treeanon.release.tree_request import Request
@@ -41,12 +41,12 @@ class ModelParameters(TypedDict, total=False):
     """What is guaranteed of rows: the models that must hold in every group of rows alike."""
 
     k: int | None
-    l: Asked | None  # noqa: E741 - its name in the literature
+    l: PerColumnNumber | None  # noqa: E741 - its name in the literature
     diversity: Form
     c: Number | None
-    alpha: Asked | None
-    p: Asked | None
-    t: Asked | None
+    alpha: PerColumnNumber | None
+    p: PerColumnNumber | None
+    t: PerColumnNumber | None
     emd: Distance
     models: Sequence[Model | str]
 

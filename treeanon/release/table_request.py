@@ -17,7 +17,7 @@ from treeanon.algorithms.table.registry import (
 )
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.models.registry import Asked, models_of
+from treeanon.privacy.models.registry import PerColumnNumber, models_of
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
 from treeanon.table import Table
@@ -120,7 +120,7 @@ class TableRequest:
 
 def table_request_of(
     *,
-    l: Asked | None = None,  # noqa: E741 - its name in the literature
+    l: PerColumnNumber | None = None,  # noqa: E741 - its name in the literature
     models: Sequence[Model | str] = (),
     algorithm: str | None = None,
     publish: Publish = "generalized",
@@ -148,7 +148,7 @@ def default_search(publish: Publish = "generalized") -> str:
     return PERMUTED_DEFAULT if publish == "permuted" else TABLE_DEFAULT
 
 
-def unprotected_by(l: Asked | None) -> bool | tuple[str, ...]:  # noqa: E741 - its name in the literature
+def unprotected_by(l: PerColumnNumber | None) -> bool | tuple[str, ...]:  # noqa: E741 - its name in the literature
     """What an l leaves unprotected: all that no model speaks of, or the classes for which it is 1.
 
     The name "" stands for all that are not named.

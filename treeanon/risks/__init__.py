@@ -1,8 +1,8 @@
 """Who can be singled out in records as they are, by how much knowledge: for trees and for tables."""
 
-from treeanon.risks.asking import risk
+from treeanon.risks.api import risk
 from treeanon.risks.model import Combination, Risk, RowRisk, Share
-from treeanon.risks.tables import people_behind, risk_of_table
+from treeanon.risks.tables import population_counts, risk_of_table
 from treeanon.risks.trees import risk_of_trees
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "Risk",
     "RowRisk",
     "Share",
-    "people_behind",
+    "population_counts",
     "risk",
     "risk_of_table",
     "risk_of_trees",

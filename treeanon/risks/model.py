@@ -127,7 +127,7 @@ class Risk:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain data, as `--json` has it."""
-        told: Mapping[str, Any] = {
+        plain: Mapping[str, Any] = {
             "kind": self.kind,
             "k": self.k,
             "m": self.m,
@@ -140,7 +140,7 @@ class Risk:
             "combinations": [asdict(combination) for combination in self.combinations],
             "seconds": self.seconds,
         }
-        return {**told, "all_columns": self.whole.as_dict()} if self.whole is not None else dict(told)
+        return {**plain, "all_columns": self.whole.as_dict()} if self.whole is not None else dict(plain)
 
 
 def _cells(shares: tuple[tuple[Share, ...], ...]) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from treeanon.verifier.freeform import stands_for
 _MOST_CELLS = 1 << 28
 
 
-def people_behind(table: Table, population: Table) -> Longs:
+def population_counts(table: Table, population: Table) -> Longs:
     """For every row of a table the rows of the population that it may be of.
 
     One fits where each of the table's quasi values stands for the population's. A missing value stands for a missing
@@ -37,16 +37,16 @@ def people_behind(table: Table, population: Table) -> Longs:
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
     >>> table = Table.of_texts({"age": (["30-39", "41"], ages)})
-    >>> people_behind(table, Table.of_texts({"age": (["34", "34", "35", "41", None], ages)})).tolist()
+    >>> population_counts(table, Table.of_texts({"age": (["34", "34", "35", "41", None], ages)})).tolist()
     [3, 1]
     """
     pairs = [(column, population.column(column.name)) for column in table.quasi]
     for own, other in pairs:
         if own.hierarchy != other.hierarchy or other.covers is not None:
             raise UsageError(f"column {own.name!r}: a population has values of the same hierarchy as the table")
-    fitted = [_fitted(*pair) for pair in pairs]
-    exact = [one for one in fitted if one.fits is None]
-    loose = [one for one in fitted if one.fits is not None]
+    matched = [_matched_column(*pair) for pair in pairs]
+    exact = [one for one in matched if one.fits is None]
+    loose = [one for one in matched if one.fits is not None]
     here, there = len(table), len(population)
     # Nobody fits a row where a value of theirs is part of none: these have numbers that no row has.
     keys = [np.concatenate([one.rows, one.people]) for one in exact]
@@ -67,7 +67,7 @@ def people_behind(table: Table, population: Table) -> Longs:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
+class _MatchedColumn:
     """The values of one column, as numbers that are equal where they fit; or a matrix that says which ones fit."""
 
     rows: Ints
@@ -75,23 +75,23 @@ class _Fitted:
     fits: Flags | None
 
 
-def _fitted(own: Column, other: Column) -> _Fitted:
+def _matched_column(own: Column, other: Column) -> _MatchedColumn:
     used, rows = np.unique(own.codes, return_inverse=True)
     theirs, people = np.unique(other.codes, return_inverse=True)
     if own.covers is None and (value_ranks(own.hierarchy)[used[used >= 0]] >= 0).all():
         # Single values stand for themselves.
         place = np.searchsorted(used, theirs)
         same = np.append(used, len(own.hierarchy))[place] == theirs
-        return _Fitted(rows.astype(np.int32), np.where(same, place, len(used))[people].astype(np.int32), None)
+        return _MatchedColumn(rows.astype(np.int32), np.where(same, place, len(used))[people].astype(np.int32), None)
     if len(used) * len(theirs) > _MOST_CELLS:
         raise UsageError(f"column {own.name!r}: too many different values to compare with a population")
     fits = stands_for(other, own, theirs, used)
     if (fits.sum(axis=0) > 1).any():
-        return _Fitted(rows.astype(np.int32), people.astype(np.int32), fits)
+        return _MatchedColumn(rows.astype(np.int32), people.astype(np.int32), fits)
     number = (
         np.where(fits.any(axis=0), fits.argmax(axis=0), len(used)) if len(used) else np.zeros(len(theirs), np.int64)
     )
-    return _Fitted(rows.astype(np.int32), number[people].astype(np.int32), None)
+    return _MatchedColumn(rows.astype(np.int32), number[people].astype(np.int32), None)
 
 
 def numbers_of(columns: Sequence[Column], rows: int) -> Longs:
@@ -130,7 +130,7 @@ def risk_of_table(
 
     Everybody is counted. Larger sets of columns that do not fit into `seconds` (None: however long it takes) are left
     out, and the `m` of the result says so. A missing value is a value of its own. A `population`, whom those in the
-    table are a part of, makes the journalist's risk: see `RowRisk` and `people_behind`.
+    table are a part of, makes the journalist's risk: see `RowRisk` and `population_counts`.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages, sexes = Hierarchy.flat(["34", "41"]), Hierarchy.flat(["f", "m"])
@@ -144,27 +144,27 @@ def risk_of_table(
     if k < 2 or m < 1 or (seconds is not None and seconds <= 0):
         raise UsageError("k must be at least 2, m at least 1, and the time more than no seconds")
     begun = time.perf_counter()
-    ground = _Ground.of(table)
+    distinct = _DistinctRows.of(table)
     until = None if seconds is None else begun + seconds
-    below, alone, found = _by_columns(ground, k, m, until, progress)
+    below, alone, found = _by_columns(distinct, k, m, until, progress)
     return Risk(
         "table",
         k,
         len(below),
         0,
-        ground.persons,
-        ground.persons,
+        distinct.persons,
+        distinct.persons,
         "exact",
         tuple((share,) for share in below),
         tuple((share,) for share in alone),
         tuple(sorted(found, key=lambda one: (-one.persons, len(one.classes), one.classes))[:MOST_COMBINATIONS]),
-        _whole(ground, k, population),
+        _all_columns(distinct, k, population),
         time.perf_counter() - begun,
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Ground:
+class _DistinctRows:
     """A table whose rows are all different where each is a person: `weight` of row i is how many are like it."""
 
     table: Table
@@ -173,7 +173,7 @@ class _Ground:
     persons: int
 
     @classmethod
-    def of(cls, table: Table) -> _Ground:
+    def of(cls, table: Table) -> _DistinctRows:
         if table.person is not None:
             return cls(table, table.quasi, None, table.persons)
         alike = numbers_of(table.quasi, len(table))
@@ -199,89 +199,89 @@ class _Ground:
 
 
 def _by_columns(
-    ground: _Ground, k: int, m: int, until: float | None, progress: Progress | None
+    distinct: _DistinctRows, k: int, m: int, until: float | None, progress: Progress | None
 ) -> tuple[list[Share], list[Share], list[Combination]]:
     """The persons singled out by up to 1, 2, … columns, among fewer than k and alone; and by which minimal sets."""
-    many, rows = len(ground.quasi), len(ground.table)
+    many, rows = len(distinct.quasi), len(distinct.table)
     singled, single = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
     below: list[Share] = []
     alone: list[Share] = []
     found: list[Combination] = []
     before: Sets = {}
-    begun, looked = time.perf_counter(), 0
+    begun, checked = time.perf_counter(), 0
     for size in range(1, m + 1):
-        if size > 1 and not _fits(many, size, rows, begun, looked, until):
+        if size > 1 and not _fits(many, size, rows, begun, checked, until):
             break
         now: Sets = {}
         for columns in combinations(range(many), size):
-            sizes = ground.sizes(columns)
+            sizes = distinct.sizes(columns)
             rare = sizes < k
             singled |= rare
             single |= sizes < 2
-            found += _dangerous(ground, columns, rare, before)
+            found += _dangerous(distinct, columns, rare, before)
             now[columns] = np.packbits(rare)
-            looked += 1
+            checked += 1
             if progress is not None:
-                progress(looked, sum(comb(many, each) for each in range(1, m + 1)))
+                progress(checked, sum(comb(many, each) for each in range(1, m + 1)))
         before = now
-        below.append(share_of(ground.count(singled), ground.persons, sampled=False))
-        alone.append(share_of(ground.count(single), ground.persons, sampled=False))
+        below.append(share_of(distinct.count(singled), distinct.persons, sampled=False))
+        alone.append(share_of(distinct.count(single), distinct.persons, sampled=False))
     return below, alone, found
 
 
-def _fits(many: int, size: int, rows: int, begun: float, looked: int, until: float | None) -> bool:
+def _fits(many: int, size: int, rows: int, begun: float, checked: int, until: float | None) -> bool:
     """Whether there is room and time for all sets of so many columns, by the time that smaller ones took."""
     if comb(many, size) * rows // 8 > _MOST_BYTES:
         return False
     now = time.perf_counter()
-    return until is None or now + comb(many, size) * (now - begun) / max(looked, 1) <= until
+    return until is None or now + comb(many, size) * (now - begun) / max(checked, 1) <= until
 
 
-def _dangerous(ground: _Ground, columns: tuple[int, ...], rare: Flags, before: Sets) -> Iterator[Combination]:
+def _dangerous(distinct: _DistinctRows, columns: tuple[int, ...], rare: Flags, before: Sets) -> Iterator[Combination]:
     """The set of columns with those whom it singles out and no part of it does, if there are any."""
     parts = [columns[:i] + columns[i + 1 :] for i in range(len(columns))] if len(columns) > 1 else []
     own = rare.copy()
     for part in parts:
         own &= np.unpackbits(before[part], count=len(rare)) == 0
-    persons = ground.count(own)
+    persons = distinct.count(own)
     if persons:
-        names = tuple(ground.quasi[column].name for column in columns)
-        yield Combination(names, (), persons, persons / ground.persons)
+        names = tuple(distinct.quasi[column].name for column in columns)
+        yield Combination(names, (), persons, persons / distinct.persons)
 
 
-def _whole(ground: _Ground, k: int, population: Table | None) -> RowRisk:
+def _all_columns(distinct: _DistinctRows, k: int, population: Table | None) -> RowRisk:
     """What whoever knows all quasi columns can do."""
-    alike = ground.sizes(tuple(range(len(ground.quasi))))
+    alike = distinct.sizes(tuple(range(len(distinct.quasi))))
     people = alike
     absent = 0
     if population is not None:
-        behind = people_behind(ground.table, population)
-        absent = ground.count(behind < alike)
+        behind = population_counts(distinct.table, population)
+        absent = distinct.count(behind < alike)
         people = np.maximum(alike, behind)
     smallest = int(alike.min(initial=np.iinfo(np.int64).max)) if len(alike) else 0
     least = int(people.min()) if len(people) else 0
-    groups = numbers_of(ground.quasi, len(ground.table))
+    groups = numbers_of(distinct.quasi, len(distinct.table))
     return RowRisk(
         int(groups.max(initial=-1)) + 1,
         smallest,
-        share_of(ground.count(alike < k), ground.persons, sampled=False),
-        share_of(ground.count(alike < 2), ground.persons, sampled=False),
+        share_of(distinct.count(alike < k), distinct.persons, sampled=False),
+        share_of(distinct.count(alike < 2), distinct.persons, sampled=False),
         1 / smallest if smallest else 0.0,
         (1 / least if least else 0.0) if population is not None else None,
-        _mean_chance(ground, people),
+        _mean_chance(distinct, people),
         None if population is None else len(population),
         absent,
     )
 
 
-def _mean_chance(ground: _Ground, people: Longs) -> float:
+def _mean_chance(distinct: _DistinctRows, people: Longs) -> float:
     """The mean over the persons of the chance to find each; of the rows of one person the most telling counts."""
-    if not ground.persons:
+    if not distinct.persons:
         return 0.0
-    if ground.weight is not None:
-        return float((ground.weight / people).sum() / ground.persons)
-    assert ground.table.person is not None
-    known, person = np.unique(ground.table.person, return_inverse=True)
+    if distinct.weight is not None:
+        return float((distinct.weight / people).sum() / distinct.persons)
+    assert distinct.table.person is not None
+    known, person = np.unique(distinct.table.person, return_inverse=True)
     chance = np.zeros(len(known))
     np.maximum.at(chance, person, 1 / people)
     return float(chance.mean())

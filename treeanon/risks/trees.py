@@ -64,13 +64,13 @@ def risk_of_trees(
     _refuse(k, m, n, seconds, sample)
     begun = time.perf_counter()
     asked = Guarantee(k, m, n)
-    work = _Work.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)
+    decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)
     persons = len(forest)
-    drawn = _chosen(work, persons, seconds, sample, seed, jobs or os.cpu_count() or 1)
-    rows = np.arange(len(work.rows), dtype=np.int64) if drawn is None else np.unique(drawn)
-    weight = work.rows.weight.astype(np.int64)
-    times = weight if drawn is None else np.bincount(drawn, minlength=len(work.rows))[rows]
-    found = _decided(work, rows, times, jobs or os.cpu_count() or 1, progress)
+    drawn = _chosen(decider, persons, seconds, sample, seed, jobs or os.cpu_count() or 1)
+    rows = np.arange(len(decider.rows), dtype=np.int64) if drawn is None else np.unique(drawn)
+    weight = decider.rows.weight.astype(np.int64)
+    times = weight if drawn is None else np.bincount(drawn, minlength=len(decider.rows))[rows]
+    found = _decided(decider, rows, times, jobs or os.cpu_count() or 1, progress)
     decided = int(times.sum())
     cells = [
         _cells(levels, found.times, found.deepest, decided, m, sampled=drawn is not None)
@@ -101,7 +101,7 @@ def _refuse(k: int, m: int, n: int, seconds: float | None, sample: int | None) -
 
 
 @dataclass(frozen=True, eq=False)
-class _Work:
+class _Decider:
     """The rows of a forest, and what is needed to decide any of them."""
 
     rows: Rows
@@ -113,7 +113,7 @@ class _Work:
     k: int
 
     @classmethod
-    def of(cls, rows: Rows, k: int, m: int, n: int) -> _Work:
+    def of(cls, rows: Rows, k: int, m: int, n: int) -> _Decider:
         begin, holder, _, _ = holders_of(rows.start, rows.item, rows.items, 1)
         deepest, sets = _deepest(rows.known, m)
         columns = (rows.start, rows.item, rows.known, rows.rel_start, rows.rel, rows.weight)
@@ -137,17 +137,17 @@ def _deepest(known: Ints, m: int) -> tuple[Ints, Sizes]:
     """For every row the most labels of a set that can be looked at in sensible time, and how many sets that makes."""
     labels = known.astype(np.float64)
     deepest = np.ones(len(known), np.int32)
-    sets, ways = labels.copy(), labels.copy()
+    sets, of_size = labels.copy(), labels.copy()
     for size in range(2, m + 1):
-        ways = np.maximum(ways * (labels - size + 1) / size, 0)
-        fits = (deepest == size - 1) & (sets + ways <= _MOST_SETS)
+        of_size = np.maximum(of_size * (labels - size + 1) / size, 0)
+        fits = (deepest == size - 1) & (sets + of_size <= _MOST_SETS)
         deepest[fits] = size
-        sets[fits] += ways[fits]
+        sets[fits] += of_size[fits]
     return deepest, sets
 
 
 def _chosen(
-    work: _Work, persons: int, seconds: float | None, sample: int | None, seed: int | None, jobs: int
+    decider: _Decider, persons: int, seconds: float | None, sample: int | None, seed: int | None, jobs: int
 ) -> Longs | None:
     """The row of every person drawn, in random order; None for all persons.
 
@@ -156,31 +156,31 @@ def _chosen(
     """
     if not persons or (sample is None and seconds is None) or (sample is not None and sample >= persons):
         return None
-    order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(work.rows)), work.rows.weight))
+    order = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(decider.rows)), decider.rows.weight))
     if sample is not None or seconds is None:
         return order[:sample]
-    tried, fit = _pilot(work, order, seconds, jobs)
+    tried, fit = _pilot(decider, order, seconds, jobs)
     # Rows that are alike are decided once.
-    if fit >= len(work.rows) or tried + max(fit, LEAST_SAMPLE) >= persons:
+    if fit >= len(decider.rows) or tried + max(fit, LEAST_SAMPLE) >= persons:
         return None
     return order[tried : tried + max(fit, LEAST_SAMPLE)]
 
 
-def _pilot(work: _Work, order: Longs, seconds: float, jobs: int) -> tuple[int, int]:
+def _pilot(decider: _Decider, order: Longs, seconds: float, jobs: int) -> tuple[int, int]:
     """How many rows were tried, and how many more of the kind fit into the time."""
     once = np.ones(len(order), np.int64)
-    work.decide(order[:1], once[:1])  # the first call waits for the compiler
+    decider.decide(order[:1], once[:1])  # the first call waits for the compiler
     begun, tried, spent = time.perf_counter(), 0, 0.0
     while tried < min(_PILOT * jobs, len(order)) and spent < _PILOT_SHARE * seconds:
         part = order[tried : tried + _STEP * jobs]
-        _decided(work, part, once[: len(part)], jobs, None)
+        _decided(decider, part, once[: len(part)], jobs, None)
         tried += len(part)
         spent = time.perf_counter() - begun
     return tried, int((seconds - spent) * tried / spent)
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _DecidedRows:
     """What was found for rows: levels as the kernel has them, the persons each row stands for, and the patterns."""
 
     level: Ints
@@ -190,15 +190,17 @@ class _Found:
     tables: list[Longs]
 
 
-def _decided(work: _Work, rows: Longs, times: Longs, jobs: int, progress: Progress | None) -> _Found:
-    parts = in_parts(lambda part: (part, *work.decide(rows[part], times[part])), work.sets[rows] + 1.0, jobs, progress)
-    empty = np.zeros((0, work.n + 1), np.int32)
+def _decided(decider: _Decider, rows: Longs, times: Longs, jobs: int, progress: Progress | None) -> _DecidedRows:
+    parts = in_parts(
+        lambda part: (part, *decider.decide(rows[part], times[part])), decider.sets[rows] + 1.0, jobs, progress
+    )
+    empty = np.zeros((0, decider.n + 1), np.int32)
     order = np.concatenate([np.zeros(0, np.int64), *(part[0] for part in parts)]).astype(np.int64)
-    return _Found(
+    return _DecidedRows(
         np.concatenate([empty, *(part[1] for part in parts)]),
         np.concatenate([empty, *(part[2] for part in parts)]),
         times[order],
-        work.deepest[rows[order]],
+        decider.deepest[rows[order]],
         [part[3] for part in parts],
     )
 

@@ -12,11 +12,11 @@ from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.schema import Schema
-from treeanon.table.covers import Held, covers_of, held_of, parsed, value_ranks
+from treeanon.table.covers import Cover, cover_of, covers_of, parsed, value_ranks
 from treeanon.table.table import Column, Table
 
 
-def as_they_are(schema: Schema) -> Schema:
+def schema_as_published(schema: Schema) -> Schema:
     """The schema by which values are read as they stand, whatever its hierarchies know; pseudonyms are made already."""
     plain = []
     for spec in schema.classes:
@@ -61,7 +61,7 @@ def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:
     place = np.full(after.size + 1, -1, np.int32)
     if said:
         place[used] = np.arange(len(used))
-        covers = covers_of(before.hierarchy, _all_held(before.hierarchy, nodes, said))
+        covers = covers_of(before.hierarchy, _covers_by_text(before.hierarchy, nodes, said))
         column = Column(before.spec, before.hierarchy, place[after.codes], covers)
     else:
         place[used] = [node or 0 for node in nodes.values()]
@@ -72,14 +72,16 @@ def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:
     return column, int(np.count_nonzero(~fine))
 
 
-def _all_held(hierarchy: Hierarchy, nodes: Mapping[str, int | None], said: Mapping[str, Held]) -> dict[str, Held]:
+def _covers_by_text(
+    hierarchy: Hierarchy, nodes: Mapping[str, int | None], said: Mapping[str, Cover]
+) -> dict[str, Cover]:
     """What each published text stands for; anything, if nobody knows."""
     ranks = value_ranks(hierarchy)
     held = {}
     for text, node in nodes.items():
         one = said.get(text)
         if one is None:
-            one = held_of(hierarchy, ranks, ([hierarchy.texts[node or 0]], False, False))
+            one = cover_of(hierarchy, ranks, ([hierarchy.texts[node or 0]], False, False))
             assert one is not None
         held[text] = one
     return held
@@ -91,10 +93,10 @@ def _node(hierarchy: Hierarchy, text: str) -> int | None:
     return 0 if found is None and text == orjson.dumps([hierarchy.root]).decode() else found
 
 
-def _said(before: Column, text: str) -> Held | None:
+def _said(before: Column, text: str) -> Cover | None:
     """What a range or a set stands for, if that is what a text says and the column may have such values."""
     what = parsed(text) if before.role == "quasi" else None
-    return None if what is None else held_of(before.hierarchy, value_ranks(before.hierarchy), what)
+    return None if what is None else cover_of(before.hierarchy, value_ranks(before.hierarchy), what)
 
 
 def _possible(before: Column, after: Column) -> Flags:

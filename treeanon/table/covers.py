@@ -74,7 +74,7 @@ class Covers:
 
 
 @dataclass(frozen=True)
-class Held:
+class Cover:
     """The ranks that a published text stands for, or the first and the last of a range; and perhaps a missing value."""
 
     ranks: tuple[int, ...]
@@ -90,10 +90,10 @@ def reads_back(hierarchy: Hierarchy, covers: Covers) -> bool:
     True
     """
     ranks = value_ranks(hierarchy)
-    said: dict[str, Held] = {}
+    said: dict[str, Cover] = {}
     for text in covers.texts:
         found = None if hierarchy.find(text) is not None else parsed(text)
-        held = held_of(hierarchy, ranks, found or ([text], False, False))
+        held = cover_of(hierarchy, ranks, found or ([text], False, False))
         if held is None or text in said:
             return False
         said[text] = held
@@ -119,10 +119,10 @@ def _listed(covers: Covers) -> Covers:
     return replace(covers, starts=starts, members=members)
 
 
-def covers_of(hierarchy: Hierarchy, said: Mapping[str, Held]) -> Covers:
+def covers_of(hierarchy: Hierarchy, said: Mapping[str, Cover]) -> Covers:
     """The covers with these texts, as they were read.
 
-    >>> covers_of(Hierarchy.flat(["1", "2", "3"]), {"1 … 3": Held((0, 2), True, False)}).counts.tolist()
+    >>> covers_of(Hierarchy.flat(["1", "2", "3"]), {"1 … 3": Cover((0, 2), True, False)}).counts.tolist()
     [3]
     """
     low = np.array([held.ranks[0] if held.ranks else 0 for held in said.values()], np.int32)
@@ -209,11 +209,11 @@ def ranked_texts(hierarchy: Hierarchy) -> list[str]:
     return [texts[node] for node in ranked_nodes(hierarchy).tolist()]
 
 
-def held_of(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, bool]) -> Held | None:
+def cover_of(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, bool]) -> Cover | None:
     """What a published text, as `parsed` has it, stands for: ranks of values. None if the hierarchy does not know it.
 
     >>> hierarchy = Hierarchy.flat(["1", "2", "3"])
-    >>> held_of(hierarchy, value_ranks(hierarchy), (["1", "3"], True, False)).ranks
+    >>> cover_of(hierarchy, value_ranks(hierarchy), (["1", "3"], True, False)).ranks
     (0, 2)
     """
     values, is_range, missing = said
@@ -223,11 +223,11 @@ def held_of(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, bool
     if len(nodes) == 1 and ranks[nodes[0]] < 0:
         start, count = int(hierarchy.leaf_start[nodes[0]]), int(hierarchy.leaf_count[nodes[0]])
         held = np.sort(ranks[hierarchy.leaf_nodes[start : start + count]]).tolist()
-        return Held(tuple(held), False, missing or nodes[0] == 0)
+        return Cover(tuple(held), False, missing or nodes[0] == 0)
     own = [int(ranks[node]) for node in nodes if node is not None]
     if min(own, default=0) < 0 or (is_range and own[0] >= own[1]):
         return None
-    return Held(tuple(own if is_range else sorted(own)), is_range, missing)
+    return Cover(tuple(own if is_range else sorted(own)), is_range, missing)
 
 
 def level_maps(hierarchy: Hierarchy) -> Ints:

@@ -281,21 +281,21 @@ def flatten(forest: Forest, reductions: Mapping[str, str] | None = None) -> Tabl
     >>> [list(flatten(forest, {"ill": how}).rows()) for how in ("count", "mode", "set")]
     [[('2',), ('1',), ('0',)], [('Flu',), ('Flu',), (None,)], [('["Flu","Gout"]',), ('["Flu"]',), (None,)]]
     """
-    wanted = dict(reductions or {})
+    requested = dict(reductions or {})
     found = {name: _occurrences(forest, index) for index, name in enumerate(forest.classes.names)}
-    _check(found, wanted)
+    _check(found, requested)
     columns = []
     for name, occurrences in found.items():
-        if name in wanted:
-            columns.append(REDUCTIONS[wanted[name]].reduce(occurrences))
+        if name in requested:
+            columns.append(REDUCTIONS[requested[name]].reduce(occurrences))
         else:
             codes = np.full(len(forest), MISSING, np.int32)
             codes[occurrences.record] = occurrences.code
             columns.append(Column(occurrences.spec, occurrences.hierarchy, codes))
-    return Table(tuple(map(_of_its_own, columns)), report=forest.report)
+    return Table(tuple(map(_as_own_column, columns)), report=forest.report)
 
 
-def _of_its_own(column: Column) -> Column:
+def _as_own_column(column: Column) -> Column:
     """The column as one that a file of rows has, called as its class, and as that is read."""
     own = replace(column, spec=replace(column.spec, path=FieldPath((Step(column.name),)), under=None))
     return in_one_spelling(own)
@@ -311,17 +311,17 @@ def _occurrences(forest: Forest, index: int) -> Occurrences:
     return Occurrences(spec, classes.hierarchies[index], record, code, len(forest))
 
 
-def _check(found: Mapping[str, Occurrences], wanted: Mapping[str, str]) -> None:
+def _check(found: Mapping[str, Occurrences], requested: Mapping[str, str]) -> None:
     """UsageError for what cannot be reduced so, and for classes that need a reduction and have none."""
-    if unknown := [name for name in wanted if name not in found]:
+    if unknown := [name for name in requested if name not in found]:
         what = ", ".join(map(repr, unknown))
         raise UsageError(f"unknown class {what} to reduce; choose from {', '.join(found)}")
-    for name, how in wanted.items():
+    for name, how in requested.items():
         kind = found[name].spec.type
         if how not in fitting(kind):
             fits = ", ".join(fitting(kind))
             raise UsageError(f"class {name!r}: {how!r} is no reduction of a class of type {kind}; choose from {fits}")
-    several = [o for name, o in found.items() if name not in wanted and o.repeats]
+    several = [o for name, o in found.items() if name not in requested and o.repeats]
     if several:
         lines = [f"{o.spec.name} ({', '.join(fitting(o.spec.type))})" for o in several]
         raise UsageError(

@@ -35,14 +35,14 @@ class Groups:
         self,
         rows: Rows,
         forest: Forest,
-        asked: Guarantee,
+        requested: Guarantee,
         roles: Roles,
         jobs: int,
         progress: Progress | None,
         *,
         joint: bool,
     ) -> None:
-        self.rows, self.forest, self.asked, self.roles = rows, forest, asked, roles
+        self.rows, self.forest, self.requested, self.roles = rows, forest, requested, roles
         self.jobs, self.progress, self.joint = jobs, progress, joint
 
     def failing(self, *, every: bool) -> tuple[int | None, tuple[Diverse, ...], tuple[Failure, ...]]:
@@ -51,17 +51,17 @@ class Groups:
         Without `every` only the largest combinations of each person are looked at: enough to decide, except for the
         frequency of values.
         """
-        rows, asked, forest = self.rows, self.asked, self.forest
-        begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, asked.m)
+        rows, requested, forest = self.rows, self.requested, self.forest
+        begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, requested.m)
         if self.joint:
             node_begin, nodes = nodes_of_items(
                 forest.offsets, forest.label, rows.code, rows.labels, rows.start, rows.item, rows.known, rows.record
             )
         else:
             node_begin, nodes = np.zeros(1, np.int64), np.zeros(0, np.int32)
-        classes = self.roles.sensitive if asked.l > 1 else ()
+        classes = self.roles.sensitive if requested.l > 1 else ()
 
-        def looked_at(firsts: Ints) -> tuple[int, np.ndarray, Longs]:
+        def count_failing(firsts: Ints) -> tuple[int, np.ndarray, Longs]:
             diverse = np.full(len(classes), NOBODY, np.int64)
             least, table = group_kernels.group_failures(
                 rows.start,
@@ -84,18 +84,18 @@ class Groups:
                 forest.parent,
                 rows.group,
                 firsts,
-                asked.m,
-                asked.n,
-                asked.k,
+                requested.m,
+                requested.n,
+                requested.k,
                 self.joint,
-                asked.l,
-                asked.diversity == "frequency",
+                requested.l,
+                requested.diversity == "frequency",
                 every,
                 diverse,
             )
             return least, table[table[:, group_kernels.KEYS] > 0], diverse
 
-        found = in_parts(looked_at, work, self.jobs, self.progress)
+        found = in_parts(count_failing, work, self.jobs, self.progress)
         least = min((part[0] for part in found), default=NOBODY)
         return (
             None if least == NOBODY else least,
@@ -105,10 +105,10 @@ class Groups:
 
     def _diversity(self, parts: list[Longs]) -> tuple[Diverse, ...]:
         out = []
-        for number, sensitive in enumerate(self.roles.sensitive if self.asked.l > 1 else ()):
+        for number, sensitive in enumerate(self.roles.sensitive if self.requested.l > 1 else ()):
             least = min((int(part[number]) for part in parts), default=NOBODY)
             known = None if least == NOBODY else least
-            out.append(Diverse(self.forest.classes.names[sensitive], known is None or known >= self.asked.l, known))
+            out.append(Diverse(self.forest.classes.names[sensitive], known is None or known >= self.requested.l, known))
         return tuple(out)
 
     def _failures(self, tables: list[np.ndarray]) -> tuple[Failure, ...]:
@@ -176,27 +176,27 @@ def verify(
     >>> verdict.holds, verdict.largest_k
     (False, 1)
     """
-    asked = _asked(guarantee, k, m, n, attacker, l, diversity, negative)
+    requested = _requested(guarantee, k, m, n, attacker, l, diversity, negative)
     begun = time.perf_counter()
     jobs = jobs or os.cpu_count() or 1
-    roles = roles_of(forest, asked)
-    joint = asked.attacker == "joint" and asked.m > 2 and asked.n > 1
-    rows = rows_of(forest, asked, roles, apart=joint)
-    least, sets = _least_support(rows, asked.m, asked.n, jobs, progress)
+    roles = roles_of(forest, requested)
+    joint = requested.attacker == "joint" and requested.m > 2 and requested.n > 1
+    rows = rows_of(forest, requested, roles, apart=joint)
+    least, sets = _least_support(rows, requested.m, requested.n, jobs, progress)
     found: tuple[Diverse, ...] = ()
-    if joint or asked.l > 1:
-        groups = Groups(rows, forest, asked, roles, jobs, progress, joint=joint)
-        every = asked.diversity == "frequency" and asked.l > 1
+    if joint or requested.l > 1:
+        groups = Groups(rows, forest, requested, roles, jobs, progress, joint=joint)
+        every = requested.diversity == "frequency" and requested.l > 1
         below, found, _ = groups.failing(every=every)
         least = min(least, below) if least is not None and below is not None else least
-    holds = (least is None or least >= asked.k) and all(result.holds for result in found)
+    holds = (least is None or least >= requested.k) and all(result.holds for result in found)
     failures: tuple[Failure, ...] = ()
     if patterns and not holds:
-        failures = Groups(rows, forest, asked, roles, jobs, progress, joint=joint).failing(every=True)[2]
-    return Verdict(asked, holds, least, len(forest), sets, failures, found, time.perf_counter() - begun)
+        failures = Groups(rows, forest, requested, roles, jobs, progress, joint=joint).failing(every=True)[2]
+    return Verdict(requested, holds, least, len(forest), sets, failures, found, time.perf_counter() - begun)
 
 
-def _asked(
+def _requested(
     guarantee: Guarantee | None,
     k: int | None,
     m: int,

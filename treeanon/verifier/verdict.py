@@ -99,18 +99,20 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """What was found, for people."""
-        asked = self.guarantee
-        name = f"{asked.k}^({asked.m},{asked.n})-anonymity"
+        guarantee = self.guarantee
+        name = f"{guarantee.k}^({guarantee.m},{guarantee.n})-anonymity"
         if self.largest_k is None:
             return f"{name} holds: no person has a label that an attacker could know."
-        words = [f"{name} {'holds' if self.largest_k >= asked.k else 'does not hold'}."]
+        words = [f"{name} {'holds' if self.largest_k >= guarantee.k else 'does not hold'}."]
         words.append(f"The largest k that holds is {self.largest_k:,}.")
         for found in self.diversity:
             if found.largest_l is None:
                 words.append(f"No person has a value of {found.sensitive}.")
             else:
                 holds = "holds" if found.holds else "does not hold"
-                words.append(f"{asked.l}-diversity of {found.sensitive} {holds}: the largest l is {found.largest_l}.")
+                words.append(
+                    f"{guarantee.l}-diversity of {found.sensitive} {holds}: the largest l is {found.largest_l}."
+                )
         return " ".join(words)
 
     def as_dict(self) -> dict[str, Any]:

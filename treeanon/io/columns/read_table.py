@@ -23,7 +23,7 @@ from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.load import SchemaLike, schema_of
-from treeanon.table.covers import Covers, covers_of, held_of, parsed, value_ranks
+from treeanon.table.covers import Covers, cover_of, covers_of, parsed, value_ranks
 from treeanon.table.reductions import flatten
 from treeanon.table.spellings import in_one_spelling
 from treeanon.table.table import Column, Table
@@ -139,7 +139,7 @@ class _Published(_Columns):
         hierarchy = fixed or hierarchy_for(spec, [list(dict.fromkeys([*single, *members]))])
         ranks = value_ranks(hierarchy)
         plain = {text: ([text], False, False) for text in single}
-        held = {text: held_of(hierarchy, ranks, what) for text, what in (said | plain).items()}
+        held = {text: cover_of(hierarchy, ranks, what) for text, what in (said | plain).items()}
         known = {text: one for text, one in held.items() if one is not None}
         if len(known) < len(held):
             # What is strange is told as for any other input, but ranges and sets that are known are not.

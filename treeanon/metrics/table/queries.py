@@ -168,13 +168,13 @@ def permuted_query_loss_of(original: Table, records: Table, groups: Groups, numb
     secret = queries[0][0]
     domains = {c.name: _Domain(c, c if c.name == secret else records.column(c.name)) for c in columns}
     cells = {c.name: _cells(records.column(c.name)) for c in columns if c.name != secret}
-    told = groups.sensitive[0]
-    ranks = np.append(value_ranks(told.hierarchy), -2)[told.values]
+    counted = groups.sensitive[0]
+    ranks = np.append(value_ranks(counted.hierarchy), -2)[counted.values]
     if (ranks == -1).any():
-        raise UsageError(f"column {told.name!r}: queries are about values, and it has groups of values")
-    values = np.where(ranks < 0, len(told.hierarchy.leaf_nodes), ranks)
+        raise UsageError(f"column {counted.name!r}: queries are about values, and it has groups of values")
+    values = np.where(ranks < 0, len(counted.hierarchy.leaf_nodes), ranks)
     gone = len(original) - len(records)
-    found = _Grouped(number, groups.sizes, told.starts, values, told.counts, cells, gone)
+    found = _Grouped(number, groups.sizes, counted.starts, values, counted.counts, cells, gone)
     return QueryLoss(level, {names[1]: _permuted(original, found, domains, names) for names in queries})
 
 

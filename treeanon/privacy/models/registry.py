@@ -24,7 +24,7 @@ from treeanon.privacy.models.t_closeness import DISTANCES, ORDERS, Distance, TCl
 Form = Literal["distinct", "frequency", "entropy", "recursive"]
 FORMS: tuple[Form, ...] = ("distinct", "frequency", "entropy", "recursive")
 
-Asked = Number | Mapping[str, Number]
+PerColumnNumber = Number | Mapping[str, Number]
 """A parameter for every sensitive column, or one for each of those named."""
 
 Kind = Literal["whole", "number", "choice", "text"]
@@ -178,12 +178,12 @@ def model_of_text(text: str) -> Model:
 def models_of(
     k: int | None = None,
     *,
-    l: Asked | None = None,  # noqa: E741 - its name in the literature
+    l: PerColumnNumber | None = None,  # noqa: E741 - its name in the literature
     diversity: Form = "distinct",
     c: Number | None = None,
-    alpha: Asked | None = None,
-    p: Asked | None = None,
-    t: Asked | None = None,
+    alpha: PerColumnNumber | None = None,
+    p: PerColumnNumber | None = None,
+    t: PerColumnNumber | None = None,
     emd: Distance = "equal",
     models: Sequence[Model | str] = (),
 ) -> tuple[Model, ...]:
@@ -217,7 +217,7 @@ def models_of(
     return tuple(found)
 
 
-def _each(asked: Asked, make: Callable[[Number, str | None], Model | None]) -> Iterator[Model]:
+def _each(asked: PerColumnNumber, make: Callable[[Number, str | None], Model | None]) -> Iterator[Model]:
     pairs = asked.items() if isinstance(asked, Mapping) else [(None, asked)]
     for column, value in pairs:
         model = make(value, column)

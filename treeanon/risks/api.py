@@ -16,7 +16,7 @@ from treeanon.table import Table
 
 
 class RiskParameters(TypedDict, total=False):
-    """What can be asked of the risk of anything."""
+    """Parameters of the risk of any data."""
 
     k: int
     m: int
@@ -25,7 +25,7 @@ class RiskParameters(TypedDict, total=False):
 
 
 class TreeRiskParameters(RiskParameters, total=False):
-    """What can be asked of the risk of trees."""
+    """Parameters of the risk of trees."""
 
     n: int
     sample: int | None
@@ -34,19 +34,19 @@ class TreeRiskParameters(RiskParameters, total=False):
 
 
 class RowRiskParameters(RiskParameters, total=False):
-    """What can be asked of the risk of rows."""
+    """Parameters of the risk of rows."""
 
     population: Table | None
 
 
 @overload
-def risk(data: Forest, **asked: Unpack[TreeRiskParameters]) -> Risk: ...
+def risk(data: Forest, **parameters: Unpack[TreeRiskParameters]) -> Risk: ...
 @overload
-def risk(data: Table, **asked: Unpack[RowRiskParameters]) -> Risk: ...
+def risk(data: Table, **parameters: Unpack[RowRiskParameters]) -> Risk: ...
 @overload
-def risk(data: Data, *, schema: SchemaLike, **asked: Unpack[TreeRiskParameters]) -> Risk: ...
+def risk(data: Data, *, schema: SchemaLike, **parameters: Unpack[TreeRiskParameters]) -> Risk: ...
 @overload
-def risk(data: Data, *, schema: SchemaLike, **asked: Unpack[RowRiskParameters]) -> Risk: ...
+def risk(data: Data, *, schema: SchemaLike, **parameters: Unpack[RowRiskParameters]) -> Risk: ...
 def risk(
     data: Any,
     *,
