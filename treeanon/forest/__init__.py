@@ -1,4 +1,4 @@
-"""Forests: person trees held in columns, and what can be done with them."""
+"""Forests: the trees of persons as columns, and operations on them."""
 
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.classes import Classes

@@ -1,4 +1,4 @@
-"""From container tables to a forest: dictionaries, the class tree, merging and canonical order.
+"""Forests built from container tables: dictionaries, the class tree, merging and canonical order.
 
 Keyed pseudonyms: what is published for an identifier that has `pseudonym = true`.
 """
@@ -71,7 +71,7 @@ log = logging.getLogger(__name__)
 
 
 class ForestBuilder:
-    """Collects batches of container tables; `finish` gives the forest in canonical form."""
+    """Builder of a forest from batches of container tables; `finish` returns it in canonical form."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -95,7 +95,7 @@ class ForestBuilder:
         self.batches.append(self._cleaned(batch))
 
     def _cleaned(self, batch: Batch) -> Batch:
-        """The batch with the texts that are published; those that no record of it uses (a skipped one did) are ""."""
+        """Return the batch with the texts that are published; texts that only skipped records used are ""."""
         texts = tuple(self._published(index, batch) for index in range(len(self.layout.classes)))
         apart = None if batch.apart is None else self._cleaned(batch.apart)
         return replace(batch, texts=texts, apart=apart)
@@ -131,7 +131,7 @@ class ForestBuilder:
         return [moved] if container < 0 else [moved, batch.tables[container].codes[index]]
 
     def finish(self, *, show_values: bool = False, jobs: int = 1) -> Forest:
-        """Return the forest of all batches, which are given up on the way.
+        """Return the forest of all batches, which are released meanwhile.
 
         Values that a hierarchy does not know are an error, or become the class root where the schema says so; the
         error counts them, and lists them only with `show_values`.
@@ -162,7 +162,7 @@ class ForestBuilder:
         return {text for part in self._parts() for text in part.texts[index] if text}
 
     def occurrences(self, index: int) -> Counter[str]:
-        """How often the batches so far hold each value text of a class."""
+        """Return the count of each value text of a class in the batches so far."""
         times = Counter[str]()
         for part in self._parts():
             texts = part.texts[index]
@@ -193,7 +193,7 @@ class ForestBuilder:
         return hierarchy, codes
 
     def handle_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
-        """Count values that a class's hierarchy does not know, or refuses them where the schema says so."""
+        """Count values that a class's hierarchy does not know, or refuse them where the schema says so."""
         if spec.on_unknown == "suppress":
             self.report.unknown[spec.name] += unknown.total()
             log.warning("class %r: %d values unknown to its hierarchy became the root", spec.name, len(unknown))
@@ -207,7 +207,7 @@ class ForestBuilder:
 
 
 def _labels(codes: Ints, first: int) -> Ints:
-    """Labels for codes of a class, with -1 at the end for code -1 (absent)."""
+    """Return labels for codes of a class, with -1 at the end for code -1 (absent)."""
     return np.append(np.where(codes < 0, -1, codes + first), -1).astype(np.int32)
 
 

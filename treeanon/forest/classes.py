@@ -19,7 +19,7 @@ STAR = "*"
 """Class and value of the one node above all class roots; its label is 0."""
 
 _MANY = 4
-"""One in so many is enough for all texts to be made at once."""
+"""All texts are made at once when one in this many is requested."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Classes:
 
     @cached_property
     def texts(self) -> Sequence[str]:
-        """The value text of every label; not all at once where a hierarchy makes its own when they are asked for."""
+        """The value text of every label; not all at once where a hierarchy makes its own on request."""
         if any(not isinstance(hierarchy.texts, tuple) for hierarchy in self.hierarchies):
             return _Texts(self)
         return [STAR, *chain.from_iterable(hierarchy.texts for hierarchy in self.hierarchies)]
@@ -95,7 +95,7 @@ class Classes:
             raise UsageError(f"unknown class {name!r}; choose from {known}") from None
 
     def decode(self, label: int) -> tuple[str, str]:
-        """Class and value of a label."""
+        """Return class and value of a label."""
         owner = int(self.class_of[label])
         return (STAR if owner < 0 else self.names[owner]), self.texts[label]
 
@@ -115,7 +115,7 @@ class Classes:
 
 
 class _Texts(Sequence[str]):
-    """The texts of all labels as they are asked for."""
+    """The texts of all labels, made on request."""
 
     def __init__(self, classes: Classes) -> None:
         self.firsts: list[int] = classes.first.tolist()

@@ -1,4 +1,4 @@
-"""Published trees in the terms of the trees that they were made of, and what of them cannot have been made of those."""
+"""Published trees mapped to the classes and hierarchies of their original, and the nodes that cannot stem from it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from treeanon.forest.forest import Forest
 
 
 def in_terms_of(original: Forest, published: Forest) -> tuple[Forest, Mapping[str, int]]:
-    """Return the published trees with the classes and hierarchies of their original; and for classes the strange nodes.
+    """Return the published trees with the original's classes and hierarchies, and the strange nodes by class.
 
     `published` has its values as they stand. A node is strange where its value is neither one of the original's nor
-    above one; one that the hierarchy does not know at all becomes the root. Classes without strange nodes are not told.
+    above one; one that the hierarchy does not know at all becomes the root. Classes without strange nodes are left out.
 
     >>> import treeanon as ta
     >>> text = 'version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "age"\\n'
@@ -45,7 +45,7 @@ def in_terms_of(original: Forest, published: Forest) -> tuple[Forest, Mapping[st
 
 
 def _possible(original: Forest) -> np.ndarray:
-    """Whether each label may stand for one of the original: those that it has, and all above them; `*` always."""
+    """Return whether each label may stand for one of the original: its own, and all above them; `*` always."""
     classes = original.classes
     fine = np.zeros(len(classes), np.bool_)
     fine[original.label] = fine[0] = True

@@ -162,7 +162,7 @@ class Forest:
         return self._with(*canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped), self._rank()))
 
     def cut_map(self, cut: Cut | str) -> Ints:
-        """For every label the label that `project` publishes it as."""
+        """Return for every label the label that `project` publishes it as."""
         if cut == STAR:
             return np.zeros(len(self.classes), np.int32)
         if isinstance(cut, str):
@@ -199,7 +199,7 @@ class Forest:
         return self.disassociate_labels(upper, lower, seen_as=seen_as)
 
     def disassociate_labels(self, upper: Ints, lower: Ints, *, seen_as: Ints | None = None) -> Forest:
-        """`disassociate` for arrays of labels."""
+        """Return the same as `disassociate`, for arrays of labels."""
         label = self.label if seen_as is None else seen_as[self.label]
         order = np.argsort(lower, kind="stable").astype(np.int32)
         starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
@@ -214,7 +214,7 @@ class Forest:
             yield from nested_records(self[start : start + 1000])
 
     def record(self, index: int) -> Tree:
-        """One record as plain nested lists."""
+        """Return one record as plain nested lists."""
         if not -len(self) <= index < len(self):
             raise IndexError("there is no such record")
         index %= len(self)
@@ -244,7 +244,7 @@ class Forest:
         return {name: names[parent] for name, parent in zip(self.classes.names, self.classes.parents, strict=True)}
 
     def _fingerprints(self, code: dict[Label, int]) -> np.ndarray:
-        """Two 64-bit hashes of every record, over labels numbered by `code`, sorted."""
+        """Return two 64-bit hashes of every record, over labels numbered by `code`, sorted."""
         mapping = np.array([code.get(self.classes.decode(i), 0) for i in range(len(self.classes))], np.int32)
         rank = np.arange(len(code), dtype=np.int32)
         trees = canonical(self.offsets, self.parent, mapping[self.label], rank)
@@ -256,11 +256,11 @@ class Forest:
 
         See `treeanon.table.reductions.flatten`.
         """
-        # Views are made by the layer above, which knows forests; this is its name here.
+        # Implemented by the layer above, which knows forests; this method delegates to it.
         return import_module("treeanon.table.reductions").flatten(self, reductions)
 
     def to_networkx(self, index: int) -> nx.DiGraph[int]:
-        """One record as a directed graph from its pseudo-root -1; nodes carry `cls` and `value`."""
+        """Return one record as a directed graph from its pseudo-root -1; nodes carry `cls` and `value`."""
         import networkx as nx
 
         graph: nx.DiGraph[int] = nx.DiGraph()

@@ -1,4 +1,4 @@
-"""Trees as plain nested lists, the form of a trees file: into batches, and out of forests."""
+"""Conversion of plain nested lists, the form of a trees file, to batches and from forests."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ROOT_NAME = "/"
 
 
 class Malformed(Exception):
-    """A nested tree that is not of the documented form; the message says what would be right."""
+    """A malformed nested tree; the message says what is expected."""
 
 
 class NestedReader:
-    """Puts nested lists into container tables, as nodes that stand under the reserved name.
+    """Reader of nested lists into container tables, as nodes under the reserved name.
 
     Classes must be known, and a class may only lie under classes above it in the class tree.
     """

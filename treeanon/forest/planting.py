@@ -1,4 +1,4 @@
-"""From container rows and labels to trees: block by block, each written where it belongs in the forest."""
+"""Trees made from container rows and labels, block by block, each written to its place in the forest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Trees = tuple[Longs, Ints, Ints]
 
 
 class Planter:
-    """Makes the trees of batches, in parallel; the forest's arrays are made once, for all nodes before merging."""
+    """Builder of the trees of batches, in parallel; arrays are allocated once, for all nodes before merging."""
 
     def __init__(self, layout: Layout, labels: int, cells: int, jobs: int) -> None:
         self.layout, self.jobs = layout, jobs

@@ -1,4 +1,4 @@
-"""What reading left out, counted: never a value, and no key that is one of too many to be a name."""
+"""Counts of what reading left out: never a value, nor a key that is one of too many to be a name."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 LONG_KEY = 100
-"""A longer key is no name either."""
+"""Largest length of a key that counts as a name."""
 
 RARE_KEYS = 8
-"""So many keys in one place that occur only once are data too."""
+"""Number of keys that occur only once in one place from which they count as data."""
 
 MANY_KEYS = 50
-"""More unnamed keys than this in one place are counted together: keys that many are data, not names."""
+"""Largest number of unnamed keys in one place that are counted separately: more are data, not names."""
 
 
 class Dropped:
@@ -128,7 +128,7 @@ class ReadReport:
         self.left_out += other.left_out
 
     def strays(self) -> list[str]:
-        """What tables hold beside the persons' trees, and a release must not: a line for each."""
+        """Return what tables hold beside the persons' trees and a release must not, a line each."""
         rows = (
             (self.dangling, "rows refer to a row that is not there, by {}"),
             (self.circles, "rows refer to each other in circles, by {}"),

@@ -53,7 +53,7 @@ class Synopsis:
         return group(self.label, self.labels)
 
     def sidelinks(self, label: int, after: int | None = None) -> Ints:
-        """Return the nodes with this label (or one less than `after`) wherever they are: the item index's way in."""
+        """Return the nodes with this label (or one less than `after`) anywhere: the entry of the item index."""
         starts, nodes = self._sidelinks
         return nodes[starts[label] : starts[label + 1 if after is None else after]]
 
@@ -63,7 +63,7 @@ class Synopsis:
         return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int32)
 
     def project(self, mapping: Ints) -> Synopsis:
-        """The synopsis of the forest with every label x replaced by mapping[x] (`Forest.cut_map` makes mappings).
+        """Return the synopsis with every label x replaced by mapping[x] (`Forest.cut_map` makes mappings).
 
         What gets its parent's label, as for the cut {*}, is merged into the parent.
         """
@@ -77,7 +77,7 @@ class Synopsis:
         return Synopsis(parent, label, starts, records, self.count, self.labels)
 
     def as_dict(self) -> Mapping[tuple[int, ...], list[int]]:
-        """Return the records of every path of labels, for looking at small ones."""
+        """Return the records of every path of labels, for inspection of small ones."""
         paths: list[tuple[int, ...]] = []
         for up, label in zip(self.parent.tolist(), self.label.tolist(), strict=True):
             paths.append((*(paths[up] if up >= 0 else ()), label))

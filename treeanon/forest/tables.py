@@ -30,7 +30,7 @@ class MovedNodes:
 
     @classmethod
     def none(cls) -> MovedNodes:
-        """No nodes at all."""
+        """Return an instance without nodes."""
         return cls(*(np.empty(0, np.int32) for _ in range(5)))
 
 
@@ -89,7 +89,7 @@ class Batch:
             tables = []
             for container, table in zip(layout.containers, self.tables, strict=True):
                 if container.index:
-                    # Of the same type, else all owners would be converted for each search.
+                    # Of one type, or each search would convert all owners.
                     ends = np.array(bounds[container.parent], table.owner.dtype)
                     bounds.append(tuple(np.searchsorted(table.owner, ends).tolist()))
                 a, b = bounds[container.index]

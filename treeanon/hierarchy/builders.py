@@ -41,7 +41,7 @@ class Flat:
 
 
 def parse_flat(spec: Mapping[str, object], value_type: str) -> tuple[Flat | None, list[tuple[str, str]]]:
-    """Return the builder of `{flat = true}`, and all that is wrong with it.
+    """Return the builder of `{flat = true}`, and its problems.
 
     >>> parse_flat({"flat": 1}, "text")
     (None, [('flat', 'must be true')])
@@ -83,7 +83,7 @@ class Prefix:
             starts = [texts[at][:kept] for at in within.tolist()]
             is_first = np.array([True, *map(ne, starts[1:], starts)][: len(starts)], dtype=np.bool_)
             first = within[is_first]
-            # the first text beyond a prefix stands at its label's place, and is added after it
+            # the first text beyond a prefix takes its label's place, and is added after it
             own = nodes.add([f"{start}*" for start in compress(starts, is_first)], first, up[first])
             up[within] = own[np.cumsum(is_first) - 1]
         is_leaf = np.fromiter(map(self._is_leaf, texts), dtype=np.bool_, count=len(texts))
@@ -96,7 +96,7 @@ class Prefix:
 
 
 def parse_prefix(spec: Mapping[str, object], value_type: str) -> tuple[Prefix | None, Problems]:
-    """Return the builder of `{prefix = [3, 2, 1]}`, and all that is wrong with it.
+    """Return the builder of `{prefix = [3, 2, 1]}`, and its problems.
 
     >>> parse_prefix({"prefix": [1, 2]}, "text")
     (None, [('prefix', 'numbers of characters must descend')])
@@ -155,7 +155,7 @@ BUILDERS: Mapping[str, _Kind] = {
 
 
 def parse_builder(spec: Mapping[str, object], value_type: str) -> tuple[Builder | None, Problems]:
-    """Return the builder that an inline table of a schema describes, and all problems as (key, what would be right).
+    """Return the builder that an inline table of a schema describes, and all problems as (key, message).
 
     >>> parse_builder({"groups": 5}, "text")
     (Groups(fanout=5, numeric=False), [])

@@ -115,7 +115,7 @@ def _read(text: str) -> tuple[int, int] | None:
             parts = {name: int(part) for name, part in match.groupdict().items()}
             month = parts.get("month", 3 * parts.get("quarter", 1) - 2)
             start = parts["year"] * 10_000 + month * 100 + 1
-            # there is no month 13, no year 0 and no century of 200 years
+            # refuses month 13, year 0 and a century of 200 years
             real = 1 <= month <= 12 and (parts["year"] or rank > 3) and label(start, rank) == text
             return (start, rank) if real else None
     return None
@@ -126,7 +126,7 @@ Problems = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Dates:
-    """Builder: a date lies in its day, month, quarter, year, decade, century, as far as they are asked for.
+    """Builder: a date lies in its day, month, quarter, year, decade, century, as far as they are requested.
 
     >>> Dates(("month", "year")).build(["2019-03-07", "20190412", "2020"]).texts
     ('*', '2019', '2019-03', '2019-03-07', '2019-04', '20190412', '2020')
@@ -161,12 +161,12 @@ class Dates:
 
 
 def _keys(starts: Days, ranks: int | NDArray[np.int64]) -> Days:
-    """What sorts by the first day, and a longer period before a shorter one."""
+    """Return sort keys: by the first day, and longer periods before shorter ones."""
     return starts * len(LEVELS) * 2 - ranks
 
 
 def parse_dates(spec: Mapping[str, object], value_type: str) -> tuple[Dates | None, Problems]:
-    """Return the builder of `{dates = ["month", "year"]}`, and all that is wrong with it.
+    """Return the builder of `{dates = ["month", "year"]}`, and its problems.
 
     >>> parse_dates({"dates": ["month", "year"]}, "date")
     (Dates(levels=('month', 'year')), [])

@@ -83,7 +83,7 @@ def dump_csv(hierarchy: Hierarchy) -> str:
     """
     _check_writable(hierarchy)
     out = io.StringIO()
-    # all or none: with a quote at every row's start, no other delimiter can be taken for the right one
+    # all or none: with a quote at the start of every row, no other delimiter can be mistaken for the right one
     quoted = any(map(_NEEDS_QUOTES.search, hierarchy.texts))
     writer = csv.writer(out, delimiter=";", quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL, lineterminator="\n")
     for leaf in hierarchy.leaf_nodes.tolist():
@@ -129,7 +129,7 @@ def load_json(text: str) -> Hierarchy:
 
 
 def _entries(text: str) -> Iterator[tuple[int, str, str]]:
-    """Return the line, key and value of each entry; read by hand, since json tells neither lines nor doubles."""
+    """Return the line, key and value of each entry; parsed here, because json reports neither lines nor duplicates."""
     at, line, counted = _expect(text, 0, "{"), 1, 0
     more = not text.startswith("}", at)
     while more:
@@ -224,7 +224,7 @@ def read_hierarchy(path: Path) -> Hierarchy:
 
 
 def write_hierarchy(hierarchy: Hierarchy, target: Path | TextIO, *, form: str | None = None) -> None:
-    """Nothing; the hierarchy is written as `form`, csv or json: if silent, by the ending, or csv to a stream.
+    """Write the hierarchy as `form`, csv or json; by default by the file's ending, or csv to a stream.
 
     >>> import sys
     >>> write_hierarchy(Hierarchy.flat(["a", "b"]), sys.stdout)

@@ -39,7 +39,7 @@ class Groups:
             raise HierarchyError(f"groups: {_fanout_problem(self.fanout)}")
 
     def build(self, values: Iterable[str]) -> Hierarchy:
-        """Return the hierarchy of the values; the labels show as little of the values as tells groups apart.
+        """Return the hierarchy of the values; the labels show no more of the values than distinguishes groups.
 
         >>> Groups(2, numeric=True).build(["1204", "15", "17", "980"]).texts
         ('*', '10…20', '15', '17', '900…2000', '980', '1204')
@@ -47,7 +47,7 @@ class Groups:
         leaves = sorted(set(values) - {"", ROOT})
         label: Labeler = _TextLabels(leaves)
         if self.numeric and (bounds := _all_bounds(leaves)) is not None:
-            # the float is no more than a quick look ahead: exact numbers decide where floats are equal
+            # the float is only a fast first comparison: exact numbers decide where floats are equal
             order = sorted(range(len(leaves)), key=lambda at: (float(bounds[at][0]), *bounds[at], leaves[at]))
             leaves = [leaves[at] for at in order]
             label = _NumberLabels([bounds[at] for at in order])
@@ -58,7 +58,7 @@ class Groups:
         for layer, labels in reversed([*zip(layers, texts, strict=True)]):
             firsts = np.arange(len(labels)) * layer.size
             up = _spread(ids, layer.count, self.fanout)
-            # one left over is no group: what it consists of hangs where a group would
+            # a single one left over forms no group: its members are placed where the group would be
             ids = np.append(nodes.add(labels, firsts, up[: len(labels)]), up[len(labels) :])
         nodes.add(leaves, np.arange(len(leaves)), _spread(ids, len(leaves), self.fanout))
         return Hierarchy(*nodes.tree())
@@ -116,7 +116,7 @@ def _unique_labels(leaves: Sequence[str], layers: Iterable[list[tuple[int, int]]
 
 
 class _TextLabels:
-    """Labels of sorted texts: as much of the outer leaves as tells them from their neighbors."""
+    """Labels of sorted texts: as much of the outer leaves as distinguishes them from their neighbors."""
 
     def __init__(self, leaves: Sequence[str]) -> None:
         self.leaves, self.known = leaves, set(leaves)
@@ -187,7 +187,7 @@ def _all_bounds(texts: Iterable[str]) -> list[tuple[Decimal, Decimal]] | None:
 
 
 def parse_groups(spec: Mapping[str, object], value_type: str) -> tuple[Groups | None, list[tuple[str, str]]]:
-    """Return the builder of `{groups = 5}`, and all that is wrong with it.
+    """Return the builder of `{groups = 5}`, and its problems.
 
     >>> parse_groups({"groups": 5}, "integer")
     (Groups(fanout=5, numeric=True), [])

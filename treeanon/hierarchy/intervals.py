@@ -101,7 +101,7 @@ class Scale:
         return f"[{shortest(start)}, {shortest(stop)}{']' if stop == self.high else ')'}"
 
     def whole_range(self) -> tuple[list[int], range]:
-        """How many intervals of each width, and which integers, are nodes whatever the data: none in long ranges.
+        """Return how many intervals of each width, and which integers, are always nodes: none in long ranges.
 
         >>> Scale((5,), 0, 9, True).whole_range(), Scale((5,), None, 9, True).whole_range()
         (([2], range(0, 10)), ([0], range(0, 0)))
@@ -119,11 +119,11 @@ class Scale:
 Placed = tuple[Grid, list[Keys], list[str], Keys]
 _POWERS = 10 ** np.arange(MOST_DIGITS + 1, dtype=np.int64)
 _FEW = 20
-"""One in so many is few enough to be read one by one."""
+"""Texts are read one by one if they are at most one in this many."""
 
 
 def placed(scale: Scale, values: Iterable[str]) -> Placed:
-    """What makes the tree: the grid, the starts of intervals per level, the sorted leaves and their numbers.
+    """Return the parts of the tree: the grid, the starts of intervals per level, the sorted leaves and their numbers.
 
     >>> grid, cells, leaves, numbers = placed(Scale((5,), None, None, True), ["7", "1", "5-9", "x"])
     >>> [cell.tolist() for cell in cells], leaves, numbers.tolist()
@@ -167,7 +167,7 @@ def placed_numbers(scale: Scale, values: NumberTexts) -> tuple[Grid, list[Keys],
     held = _between(steps, grid.low, grid.high)
     kept = held if values.kept is None else held & values.kept
     cells = _cells(grid, counts, [], np.dtype(np.int64))
-    # Very many numbers are not copied without need.
+    # Avoids a copy of very many numbers.
     return (grid, cells, values, steps) if kept.all() else (grid, cells, values.only(kept), steps[kept])
 
 
@@ -186,7 +186,7 @@ def _between(numbers: Keys, low: int | None, high: int | None) -> NDArray[np.boo
 
 
 def _decimals(scale: Scale, plain: PlainNumbers, wholes: NDArray[np.int64]) -> int:
-    """Enough decimals for widths and bounds, and for the numbers unless a few that are finer do not fit."""
+    """Return enough decimals for widths and bounds, and for the numbers unless a few finer ones do not fit."""
     least = max(map(decimals_of, scale.numbers()))
     most = max(least, int(plain.decimals.max(initial=0)))
     fitting = most
@@ -225,7 +225,7 @@ def _one_by_one(scale: Scale, texts: Iterable[str]) -> tuple[dict[str, Number], 
 def _steps(plain: PlainNumbers, decimals: int, kind: np.dtype[np.generic]) -> Keys:
     if kind == np.int64:
         return plain.digits * _POWERS[decimals - plain.decimals]
-    # beyond 64 bits numpy counts with Python's numbers: slower, and as exact
+    # beyond 64 bits numpy uses Python's numbers: slower, but as exact
     powers = np.array([10**power for power in range(decimals + 1)], dtype=object)
     steps: Keys = plain.digits.astype(object) * powers[decimals - plain.decimals]
     return steps
@@ -304,7 +304,7 @@ class Intervals:
 
 
 def parse_intervals(spec: Mapping[str, object], value_type: str) -> tuple[Intervals | None, Problems]:
-    """Return the builder of `{intervals = [5, 10], min = 0, max = 120}`, and all that is wrong with it.
+    """Return the builder of `{intervals = [5, 10], min = 0, max = 120}`, and its problems.
 
     >>> parse_intervals({"intervals": [5, 12]}, "integer")
     (None, [('intervals', 'each width must be a multiple of the one before')])

@@ -1,4 +1,4 @@
-"""What is checked and derived when a hierarchy is made: texts, preorder, depths, ends of subtrees."""
+"""Checks and derived arrays of a hierarchy: texts, preorder, depths, ends of subtrees."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _indexed_one_by_one(texts: tuple[str, ...]) -> dict[str, int]:
 
 
 def depth_and_end(parents: NDArray[np.integer]) -> tuple[Codes, Codes]:
-    """Each node's depth and the end of its subtree; an error unless the nodes are one tree in preorder.
+    """Return each node's depth and the end of its subtree; an error unless the nodes are one tree in preorder.
 
     >>> depth, end = depth_and_end(np.array([-1, 0, 1, 0]))
     >>> depth.tolist(), end.tolist()

@@ -32,7 +32,7 @@ def places(unit: str, numbers: Iterable[int]) -> str:
 
 @dataclass
 class Links:
-    """Who hangs under whom, while it is gathered: `unit` says what the numbers of places count.
+    """Links from children to parents while they are collected; `unit` says what the numbers of places count.
 
     >>> links = Links("row")
     >>> links.add_path(["flu", "lung", "*"], 1)
@@ -46,7 +46,7 @@ class Links:
     linked: dict[str, int] = field(default_factory=dict)
 
     def add_path(self, path: Sequence[str], number: int) -> None:
-        """Nothing; the path's texts, lowest first, are linked one to the next.
+        """Link the path's texts, lowest first, each to the next.
 
         >>> links = Links("row")
         >>> links.add_path(["a", "b"], 1)
@@ -75,7 +75,7 @@ class Links:
         return tops
 
     def hang(self, tops: Iterable[str], root: str) -> None:
-        """Nothing; every top but the root itself hangs under the root.
+        """Link every top but the root itself to the root.
 
         >>> links = Links("row", seen={"a": 1, "b": 2})
         >>> links.hang(["a", "b"], "*")
@@ -209,7 +209,7 @@ class Nodes:
     def add(self, texts: Sequence[str], keys: ArrayLike, parents: ArrayLike) -> Ids:
         """Return the ids of these nodes; a node's key is no less than its parent's, which was there before.
 
-        Of siblings the one that is to come first has the lesser key, and none of its descendants a greater one
+        Of siblings the one that must come first has the smaller key, and none of its descendants a larger one
         than the other; among equal keys the order of addition counts.
 
         >>> Nodes().add(["a", "b"], [0, 1], [0, 0]).tolist()

@@ -57,7 +57,7 @@ class Hierarchy:
         self._measure(parents)
 
     def _measure(self, parents: NDArray[np.integer]) -> None:
-        """Derives all arrays from the parents."""
+        """Derive all arrays from the parents."""
         depth, end = depth_and_end(parents)
         leaves_before = np.zeros(len(parents) + 1, dtype=np.int32)
         np.cumsum(end == np.arange(1, len(parents) + 1), out=leaves_before[1:])
@@ -245,7 +245,7 @@ class Hierarchy:
         return graph
 
     def _node(self, v: int) -> int:
-        # -1 means "unknown" in encoded data: it must not count from the end, as an index would
+        # -1 means "unknown" in encoded data: it must not index from the end
         if not 0 <= v < len(self):
             raise HierarchyError(f"node {v}: a hierarchy of {len(self)} nodes has codes 0 to {len(self) - 1}")
         return v

@@ -1,4 +1,4 @@
-"""A hierarchy of intervals over very many numbers, whose texts are made when they are asked for, each by itself.
+"""A hierarchy of intervals over very many numbers, whose texts are made on request, each by itself.
 
 The nodes of nested intervals, placed all at once: numbers are whole steps of a decimal grid.
 """
@@ -65,7 +65,7 @@ class Grid:
         return stops if self.high is None else np.minimum(stops, self.high)
 
     def kept(self, starts: Keys, level: int) -> NDArray[np.bool_]:
-        """Which intervals are nodes: those that are more than a number, less than all, and not the one above.
+        """Return which intervals are nodes: those that are more than a number, less than all, and not the one above.
 
         >>> Grid((5, 10), 0, 12, True, 0).kept(np.array([0, 5, 10]), 0).tolist()
         [True, True, False]
@@ -122,7 +122,7 @@ def interval_nodes(grid: Grid, cells: Sequence[Keys], leaves: Sequence[str], num
             up = ids[np.searchsorted(above, grid.starts(starts, level + 1))]
         kept = grid.kept(starts, level)
         own = nodes.add(grid.labels(starts[kept], level), starts[kept], up[kept])
-        # what lies in an interval that is no node hangs where that would hang
+        # the content of an interval that is no node is placed where the interval would be
         up[kept] = own
         above, ids = starts, up
     nodes.add(leaves, numbers, ids[np.searchsorted(above, grid.starts(numbers, 0))])
@@ -160,7 +160,7 @@ class _Kept(Sequence[str]):
 
 
 class _NodeTexts(Sequence[str]):
-    """The texts of all nodes as they are asked for: one is made by itself, all are made once."""
+    """The texts of all nodes, made on request: a single one each time, all of them once."""
 
     def __init__(self, hierarchy: NumberHierarchy) -> None:
         self.hierarchy = hierarchy
@@ -218,7 +218,7 @@ class NumberHierarchy(Hierarchy):
 
     @property
     def decimals(self) -> int:
-        """How many decimals a step of the numbers has."""
+        """The number of decimals of a step of the numbers."""
         return self.grid.decimals
 
     @cached_property

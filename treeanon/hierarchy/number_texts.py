@@ -1,6 +1,6 @@
-"""Texts of many numbers, made only when somebody asks for them: until then the numbers stand for them.
+"""Texts of many numbers, made only on request: until then the numbers represent them.
 
-Texts of decimals in their shortest form, and back, many at a time: -12.5, 0.05, 7, without zeros to spare.
+Texts of decimals in their shortest form, and back, many at a time: -12.5, 0.05, 7, without needless zeros.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from treeanon.hierarchy.numbers import decimal_text
 
 _DIGITS = 19
-"""No number of 64 bits has more."""
+"""Largest number of digits of a 64-bit number."""
 
 _SHORTEST = r"(0|-?[1-9][0-9]*)(\.[0-9]*[1-9])?|-0\.[0-9]*[1-9]"
 _ONE = re.compile(_SHORTEST)
 
 
 def steps_of_text(text: str, decimals: int) -> int | None:
-    """Return the number as steps of 10**-decimals, if the text is the shortest of one that such steps can make up.
+    """Return the number as steps of 10**-decimals, if it is the shortest text of a multiple of such steps.
 
     >>> steps_of_text("-2.5", 2), steps_of_text("2.50", 2), steps_of_text("0.125", 2)
     (-250, None, None)
@@ -94,7 +94,7 @@ _MOST_DECIMALS = 12
 class NumberTexts(Sequence[str]):
     """The shortest texts of different numbers in ascending order, each steps * 10**-decimals; "" for those left out.
 
-    Whoever has a quicker way to make them all may give it as `make`.
+    `make` may be a faster function that makes them all.
 
     >>> texts = NumberTexts(np.array([150, 200]), 2)
     >>> list(texts), list(texts.only(np.array([False, True])))

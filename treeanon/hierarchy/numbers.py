@@ -1,6 +1,6 @@
 """Exact numbers out of texts, and their shortest texts.
 
-Texts of one shape, which differ in their digits only, so that all of them can be read at once.
+Texts of one shape, which differ only in their digits, so that all of them can be read at once.
 
 Plain decimals such as -12.50, read many at a time as whole numbers of decimal steps.
 """
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 Number = int | Fraction
 
-# the lengths are bounded so that a hostile text cannot ask for numbers of millions of digits
+# the lengths are bounded so that a hostile text cannot cause numbers of millions of digits
 INTEGER = r"[+-]?[0-9]{1,400}"
 DECIMAL = r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?"
 _INTEGER, _DECIMAL = re.compile(INTEGER), re.compile(DECIMAL)
@@ -56,7 +56,7 @@ def shortest(number: Number) -> str:
 
 
 def decimals_of(number: Number) -> int:
-    """How many digits after the point the shortest text of the number has.
+    """Return how many digits after the point the shortest text of the number has.
 
     >>> decimals_of(Fraction(5, 2)), decimals_of(7)
     (1, 0)
@@ -81,7 +81,7 @@ def decimal_text(steps: int, decimals: int) -> str:
 
 
 EXACT = 2**63
-"""Floats below it may be told from integers."""
+"""Below it floats and integers can be distinguished."""
 
 
 def number_text(value: int | float) -> str:
@@ -100,17 +100,17 @@ def number_text(value: int | float) -> str:
 
 _SHORTEST = re.compile(r"-?(?:[1-9][0-9]{0,8}(?:\.[0-9]{0,5}[1-9])?|0\.[0-9]{0,3}[1-9])|0")
 is_shortest = _SHORTEST.fullmatch
-"""Tells of a text whether it is surely a number in its shortest form."""
+"""Pattern of texts that are surely numbers in their shortest form."""
 
 
 RARE = 16
 MOST_DIGITS = 18
-"""As many digits as 64 bits hold, whichever they are."""
+"""Number of digits that always fit into 64 bits."""
 _TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 def by_shape(texts: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Each shape, every digit being 0 in it, and the places of its texts.
+    """Return each shape, every digit being 0 in it, with the places of its texts.
 
     >>> [(shape, places.tolist()) for shape, places in by_shape(["7.5", "x", "1.2"])]
     [('0.0', [0, 2]), ('x', [1])]
@@ -127,7 +127,7 @@ def by_shape(texts: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
 
 
 def _shapes(texts: Sequence[str]) -> list[bytes]:
-    """Return the shapes, of all texts in one sweep, unless a text has a line end of its own."""
+    """Return the shapes, of all texts at once unless one contains a line end."""
     if not texts:
         return []
     together = _shape("\n".join(texts)).split(b"\n")

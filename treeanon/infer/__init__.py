@@ -1,4 +1,4 @@
-"""A schema from a sample of the input: what is there, what to do with it, and why."""
+"""A schema proposed from a sample of the input, with the reason for each decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which type values have, and which hierarchy builder fits them."""
+"""The type of the values of a class, and the hierarchy builder that fits them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Built:
 
 
 def type_of(values: Values, name: str) -> ValueType:
-    """The type that all values have; codes made of digits are text.
+    """Return the type that all values have; codes made of digits are text.
 
     >>> values = Values()
     >>> for text in ("34", "7"): values.add(text, 1, quoted=True)
@@ -68,7 +68,7 @@ def type_of(values: Values, name: str) -> ValueType:
 
 
 def _is_code(texts: list[str], values: Values, name: str) -> bool:
-    """Whether digits are signs rather than numbers: by name, by leading zeros, or all of one length as strings."""
+    """Return whether digits are codes, not numbers: by name, by leading zeros, or as strings of one length."""
     if not all(text.isdigit() and text.isascii() for text in texts):
         return False
     if _CODE_WORDS & set(words(name)) or any(text[0] == "0" and len(text) > 1 for text in texts):
@@ -83,12 +83,12 @@ def _are_dates(texts: list[str]) -> bool:
         return False
     if len(read_periods(texts)[0]) != len(texts):
         return False
-    # eight digits may be any number: only as dates of our times they are dates
+    # eight digits may be any number: they are dates only within the last and next decades
     return all(1800 <= int(text[:4]) < 2200 for text in texts if text[:5].isdigit())
 
 
 def builder_for(values: Values, name: str, value_type: ValueType) -> Built:
-    """The builder for values of a type."""
+    """Return the builder for values of a type."""
     if value_type == "date":
         return _dates([text.strip() for text in values.counts])
     if value_type in ("integer", "number"):
@@ -128,7 +128,7 @@ def _numbers(values: Values, *, integer: bool) -> list[int | Fraction]:
 
 
 def nice_widths(span: int | Fraction, *, integer: bool) -> list[int | float]:
-    """Round widths for numbers that spread so far: the smallest is about a twentieth, each a multiple of the last.
+    """Return round interval widths for a range: the smallest about a twentieth of it, each a multiple of the last.
 
     >>> nice_widths(87, integer=True), nice_widths(Fraction(1, 2), integer=False), nice_widths(0, integer=True)
     ([5, 10, 50], [0.05, 0.1], [5])
@@ -148,7 +148,7 @@ def nice_widths(span: int | Fraction, *, integer: bool) -> list[int | float]:
 
 
 def _prefix(texts: Iterable[str], name: str) -> list[int]:
-    """How many characters each level keeps, for codes; nothing if these are none."""
+    """Return how many characters each level keeps, if the texts are codes."""
     found = list(texts)
     lengths = {len(text) for text in found}
     if all(map(_ICD.fullmatch, found)):

@@ -1,4 +1,4 @@
-"""Decides for every leaf: role, type, hierarchy and name; and in every repeated object which class is its head.
+"""Role, type, hierarchy and name of every class, and the head class of every repeated object.
 
 Names for classes: the last step that says something, longer where two would be the same.
 """
@@ -50,7 +50,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
 def class_names(labels: Sequence[tuple[str, ...]], at_record: Sequence[bool]) -> list[str]:
-    """A name for each class, given the names on the way to it; all names differ.
+    """Return a unique name for each class, given the names on the path to it.
 
     >>> class_names([("age",), ("visits", "name"), ("pets", "kind"), ("pets", "age")], [True, False, False, False])
     ['age', 'visits', 'pets', 'pets_age']
@@ -68,7 +68,7 @@ def class_names(labels: Sequence[tuple[str, ...]], at_record: Sequence[bool]) ->
 
 
 def _proposals(labels: tuple[str, ...], at_record: bool) -> list[str]:
-    """Names from short to long; a generic last step borrows from the one before."""
+    """Yield names from short to long; a generic last step is preceded by the step before it."""
     parts = [part for part in (_clean(label) for label in labels) if part] or ["field"]
     telling = [part for part in parts if part.lower() not in _GENERIC] or parts[-1:]
     if len(parts) == 1 or (at_record and len(labels) == 1):
@@ -85,7 +85,7 @@ def _clean(label: str) -> str:
 
 
 def _numbered(names: list[str]) -> list[str]:
-    """The names, with numbers after those that are there already."""
+    """Return the names, numbered where one would occur twice."""
     taken: set[str] = set()
     out: list[str] = []
     reserved = set(names)
@@ -102,9 +102,9 @@ _SUBJECTS = frozenset({"name", "code", "text", "display", "title", "label", "des
 
 
 def decide(leaves: list[Leaf], records: int, *, slashed: bool, rows: bool = False) -> tuple[Finding, ...]:
-    """The classes in the order in which the schema declares them: holders in document order, their heads first.
+    """Return the classes in the order of the schema: holders in document order, their heads first.
 
-    In `rows` numbers refer to nobody: persons are numbered from 1 there, so that any small number is some id.
+    In `rows` numbers are not taken for references: persons are numbered from 1, so any small number is some id.
     """
     names = class_names([leaf.labels for leaf in leaves], [leaf.holder.parent is None for leaf in leaves])
     made = {leaf: _finding(leaf, name, records, slashed=slashed) for leaf, name in zip(leaves, names, strict=True)}
@@ -123,7 +123,7 @@ def decide(leaves: list[Leaf], records: int, *, slashed: bool, rows: bool = Fals
 
 
 def _in_order(made: dict[Leaf, Finding]) -> Iterator[Finding]:
-    """The classes by holder, each holder's head first."""
+    """Return the classes by holder, each holder's head first."""
     own: dict[Holder, list[tuple[Leaf, Finding]]] = {holder: [] for holder in _holders(made)}
     for leaf, found in made.items():
         own[leaf.holder].append((leaf, found))
@@ -135,12 +135,12 @@ def _in_order(made: dict[Leaf, Finding]) -> Iterator[Finding]:
             around = around.parent
         head = next((found for found in ordered if found.published), None)
         for found in ordered:
-            # what describes the person as a whole is no head for what else the person has
+            # a class of the person as a whole is no head for the person's other classes
             yield replace(found, under="/") if found is head and around is not None and around.once else found
 
 
 def _holders(leaves: Iterable[Leaf]) -> list[Holder]:
-    """The holders, each after the ones around it."""
+    """Return the holders, outer ones first."""
     found: dict[Holder, None] = {}
     for leaf in leaves:
         trail = [leaf.holder]
@@ -166,7 +166,7 @@ def _finding(leaf: Leaf, name: str, records: int, *, slashed: bool) -> Finding:
     )
     hidden = withheld(leaf, value_type, records)
     if hidden is not None:
-        # nothing of a class that is not published needs a type
+        # a class that is not published needs no type
         return replace(found, type="text", role=hidden[0], why=hidden[1])
     under = "/" if leaf.holder.once else None
     if values.distinct == 1 and values.occurrences >= ENOUGH:
@@ -177,7 +177,7 @@ def _finding(leaf: Leaf, name: str, records: int, *, slashed: bool) -> Finding:
 
 
 def _with_head(own: list[tuple[Leaf, Finding]], holder: Holder) -> list[Finding]:
-    """The classes of one holder, the head first; in the record or what stands in for it, identifiers come first."""
+    """Return the classes of one holder, the head first; in the record itself, identifiers come first."""
     published = [pair for pair in own if pair[1].published]
     if holder.in_record:
         return [f for _, f in own if not f.published] + [f for _, f in published]
@@ -188,7 +188,7 @@ def _with_head(own: list[tuple[Leaf, Finding]], holder: Holder) -> list[Finding]
 
 
 def _as_head(leaf: Leaf, finding: Finding) -> tuple[bool | int, ...]:
-    """What sorts the best head first: a text that is nearly always there, names what it is about, and repeats."""
+    """Return a sort key that puts the best head first: a repeating text that is nearly always present."""
     values = leaf.values
     instances = leaf.holder.instances
     unique = values.occurrences >= ENOUGH and 2 * values.distinct > values.occurrences
@@ -206,7 +206,7 @@ def _as_head(leaf: Leaf, finding: Finding) -> tuple[bool | int, ...]:
 
 
 def _facts(values: Values, value_type: ValueType) -> str:
-    """Counts and rounded ranges in words; never a value."""
+    """Return counts and rounded ranges in words; never a value."""
     facts = f"{values.distinct:,} distinct value{'s' if values.distinct != 1 else ''}"
     if value_type in ("integer", "number"):
         numbers = sorted(float(text) for text in values.counts)
@@ -218,5 +218,5 @@ def _facts(values: Values, value_type: ValueType) -> str:
 
 
 def _rounded(number: float) -> str:
-    """A whole number; without commas where it may be a year."""
+    """Return a whole number as text; without commas where it may be a year."""
     return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:.0f}"

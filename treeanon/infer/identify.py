@@ -1,4 +1,4 @@
-"""What must not be published: fields that say who it is, and free texts."""
+"""Classes that must not be published: identifying fields and free texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treeanon.infer.stats import Values
 from treeanon.schema.model import Role
 
 ENOUGH = 20
-"""Fewer records than this say nothing about how many values differ."""
+"""Least number of records for conclusions from the number of distinct values."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _TELLING = frozenset(
@@ -107,7 +107,7 @@ _CODE_LIKE = re.compile(r"(?=.*[0-9])\S{8,}")
 
 
 def words(name: str) -> list[str]:
-    """The words of a name, in lower case.
+    """Return the words of a name, in lower case.
 
     >>> words("birthDate"), words("SSN_number"), words("e-mail")
     (['birth', 'date'], ['ssn', 'number'], ['e', 'mail'])
@@ -116,7 +116,7 @@ def words(name: str) -> list[str]:
 
 
 def withheld(leaf: Leaf, value_type: str, records: int) -> tuple[Role, str] | None:
-    """The role that keeps a class from being published, and the reason; None for a class to publish."""
+    """Return the role that withholds a class, and the reason; None for a class to publish."""
     values = leaf.values
     if _is_free_text(values):
         return "drop", "long free text: it may say anything about anyone"
@@ -184,7 +184,7 @@ def _near_unique(values: Values) -> bool:
 
 
 def _is_identifying_kind(values: Values, value_type: str) -> bool:
-    """Whether being unique is no accident: texts, and long integers that never repeat."""
+    """Return whether unique values are identifiers: texts, and long integers that never repeat."""
     if value_type == "integer":
         long = all(len(text.strip().lstrip("+-")) >= 5 for text in values.counts)
         return long and values.distinct == values.occurrences
@@ -192,7 +192,7 @@ def _is_identifying_kind(values: Values, value_type: str) -> bool:
 
 
 def refers_to(values: Values, ids: frozenset[str]) -> bool:
-    """Whether most of the values are ids that other fields withhold, alone or at the end of a path.
+    """Return whether most values are ids that other fields withhold, alone or at the end of a path.
 
     >>> values = Values()
     >>> for number in range(10): values.add(f"Patient/{number}", number, quoted=True)

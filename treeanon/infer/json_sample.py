@@ -1,4 +1,4 @@
-"""Walks parsed JSON records and counts what stands where.
+"""The structure of parsed JSON records, and counts of the values at each place.
 
 The first records of JSON documents and of lines of JSON.
 """
@@ -104,7 +104,7 @@ def _checked(record: Any, source: str, place: str) -> Any:
 
 
 def one_json_record(item: Source) -> Any:
-    """The one record of a file."""
+    """Return the one record of a file."""
     with item.open() as stream:
         data = stream.read()
     refuse_byte_order_mark(data[:4], item.name)
@@ -114,7 +114,7 @@ def one_json_record(item: Source) -> Any:
 
 
 def json_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
-    """The first records of one document: of the array that `path` names, or else of the largest."""
+    """Return the first records of one document: of the array that `path` names, or else of the largest."""
     data = stream.read()
     refuse_byte_order_mark(data[:4], source)
     if not data.strip():
@@ -138,7 +138,7 @@ def json_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: in
 
 
 def _arrays(document: Any) -> list[tuple[tuple[str, ...], int]]:
-    """The paths of arrays of objects, through objects only, with their numbers of items, the longest first."""
+    """Return the paths of arrays of objects, through objects only, with their numbers of items, the longest first."""
     found: list[tuple[tuple[str, ...], int]] = []
     queue: list[tuple[tuple[str, ...], Any]] = [((), document)]
     for names, value in queue:
@@ -177,9 +177,9 @@ _FIELD_DEPTH = 3
 
 
 def walk_json(records: Iterable[Any], *, apart: bool = True) -> tuple[Place, Kinds]:
-    """What stands where in the records, items of mixed arrays apart by kind, and how the kinds are told apart.
+    """Return the places of the records, with items of mixed arrays separated by kind, and what distinguishes the kinds.
 
-    Where all items have the same fields, as rows have, `apart=False` looks for no kinds.
+    With `apart=False` kinds are not separated, as in rows, where all items have the same fields.
 
     >>> root, _ = walk_json([{"age": 3, "visits": [{"ward": "x"}, {"ward": "y"}]}])
     >>> root.fields["visits"].repeated, root.fields["visits"].fields["ward"].values.distinct
@@ -207,7 +207,7 @@ class _Walk:
         return root
 
     def value(self, place: Place, value: Any) -> None:
-        """Counts the value of a key: all items of an array, or one."""
+        """Count the value of a key: all items of an array, or one."""
         if type(value) is not list:
             self.instance(place, value)
             return
@@ -216,7 +216,7 @@ class _Walk:
             self.instance(place, item)
 
     def instance(self, place: Place, value: Any) -> None:
-        """Counts one object, value, or array directly in an array."""
+        """Count one object, value, or array directly in an array."""
         place.enter(self.record)
         if value is None or value == "":
             place.absent += 1
@@ -275,7 +275,7 @@ def _note_kinds(place: Place, value: dict[str, Any]) -> None:
 
 
 def _fields(value: Any, lead: str, depth: int) -> Iterator[str]:
-    """The paths of fields inside an object, so many levels deep, through first items of arrays."""
+    """Yield the paths of fields inside an object to the given depth, through first items of arrays."""
     if type(value) is list:
         value = value[0] if value else None
     if type(value) is dict and depth:

@@ -1,4 +1,4 @@
-"""Names of tables and columns as words: which column may refer to which table, by its name alone."""
+"""Names of tables and columns as words, and which column may refer to which table by its name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ABOVE = frozenset(
     | {"reportsto", "partof", "belongsto", "successor", "head", "lead", "mentor", "sponsor", "referrer", "origin"}
 )
 _SHORT = 3
-"""Letters that an abbreviation has at least."""
+"""Least number of letters of an abbreviation."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ColumnName:
 
 
 def column_name(name: str, mark: str) -> ColumnName:
-    """A column's name, given the mark that the names of its table's columns begin with."""
+    """Return the parts of a column's name, given the prefix shared by its table's columns."""
     found = words(name)
     if mark and found[:1] == [mark]:
         found = found[1:]
@@ -56,7 +56,7 @@ def column_name(name: str, mark: str) -> ColumnName:
 
 
 def table_forms(table: str) -> frozenset[str]:
-    """The words by which a column may call a table: singular and plural, without marks of warehouses.
+    """Return the names by which a column may refer to a table: singular and plural, without warehouse prefixes.
 
     >>> {"customer", "customers"} <= table_forms("dim_customers"), "cities" in table_forms("public.city")
     (True, True)
@@ -68,7 +68,7 @@ def table_forms(table: str) -> frozenset[str]:
 
 
 def _numbers(word: str) -> frozenset[str]:
-    """A word in singular and plural."""
+    """Return a word in singular and plural."""
     forms = {word, word + "s"}
     if word.endswith("ies"):
         forms.add(word[:-3] + "y")
@@ -84,7 +84,7 @@ def _numbers(word: str) -> frozenset[str]:
 
 
 def column_mark(table: str, columns: tuple[str, ...]) -> str:
-    """The word that the names of all columns begin with, if it stands for the table.
+    """Return the prefix of all column names, if it stands for the table.
 
     >>> column_mark("partsupp", ("ps_partkey", "ps_suppkey")), column_mark("visit", ("patient_id", "patient_age"))
     ('ps', '')
@@ -112,11 +112,11 @@ class Names:
         object.__setattr__(self, "columns", parsed)
 
     def called(self, table: str, column: str) -> str:
-        """What a column is called without the mark of its table and of keys; its whole name where nothing is left."""
+        """Return a column's name without the marks of its table and of keys; its whole name where nothing is left."""
         return self.columns[table, column].joined or column.lower()
 
     def calls(self, targets: Mapping[str, Collection[str]]) -> Callable[[str, str], list[str]]:
-        """What tells of a column which tables its name may call, without trying all of them."""
+        """Return a lookup of the tables that a column's name may refer to, so that not all need be tried."""
         by_word: dict[str, list[str]] = {}
         for table, columns in targets.items():
             called = {self.columns[table, column].joined for column in columns} | {c.lower() for c in columns}
@@ -133,23 +133,23 @@ class Names:
         return found
 
     def is_own(self, table: str, column: str) -> bool:
-        """Whether a column is called as the key of its own table is: id, customer_id."""
+        """Return whether a column is named as the key of its own table: id, customer_id."""
         name = self.columns[table, column]
         return name.keyed and (not name.base or name.joined in self.forms[table])
 
     def may_be_target(self, table: str, column: str) -> bool:
-        """Whether a column may be what names the rows of its table."""
+        """Return whether a column may be the key of its table."""
         info, name = self.tables[table], self.columns[table, column]
         if info.primary:
             return info.primary == (column,)
         return self.is_own(table, column) or (name.keyed and (column == info.columns[0] or self.is_short(table, name)))
 
     def is_short(self, table: str, name: ColumnName) -> bool:
-        """Whether a column calls a table by the beginning of its name."""
+        """Return whether a column's name abbreviates that of a table."""
         return len(name.joined) >= _SHORT and any(form.startswith(name.joined) for form in self.forms[table])
 
     def match(self, table: str, column: str, target: str, target_column: str) -> int | None:
-        """How well the name of a column says that it refers to a column of a table (0 is best); None if it does not."""
+        """Return how well a column's name fits a reference to a column of a table (0 is best); None if not at all."""
         name, goal = self.columns[table, column], self.columns[target, target_column]
         if not name.base or name.base[0] in ("is", "has", "was", "can"):
             return None
@@ -169,7 +169,7 @@ class Names:
         return 3 if name.keyed and self.is_short(target, name) else None
 
     def _role(self, name: ColumnName, target: str) -> bool:
-        """Whether the last words call the table, and those before them say what it is to this one: home_airport."""
+        """Return whether the last words name the table and those before them its role: home_airport."""
         if name.base[0] in _NO_KEY and not name.keyed:
             return False
         tails = ("".join(name.base[at:]) for at in range(1, len(name.base)))

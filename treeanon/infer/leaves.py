@@ -1,6 +1,6 @@
-"""From counted places to the paths of possible classes, and what no path can say.
+"""Paths of possible classes from counted places, and the places that no path can name.
 
-Which arrays mix kinds of items, and by which field the kinds are told apart.
+Arrays of mixed kinds of items, and the field that distinguishes the kinds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from treeanon.schema.layout import MOVED
 
 _FEWEST, _MOST = 2, 12
 _ALIKE = 0.6
-"""Kinds that share more of their fields than this, on average, are no kinds."""
+"""Largest mean share of common fields of items of different kinds."""
 _CONSTANT = re.compile(r"[\w][\w .:/+-]{0,60}")
 
 Kinds = Mapping[Names, "Kind"]
@@ -25,14 +25,14 @@ Kinds = Mapping[Names, "Kind"]
 
 @dataclass(frozen=True)
 class Kind:
-    """The field that tells kinds apart: names to go through, and an attribute at the end in XML."""
+    """The field that distinguishes kinds: its path of names, with an attribute at the end in XML."""
 
     names: tuple[str, ...]
     attribute: str | None
 
 
 def find_kinds(root: Place) -> dict[Names, Kind]:
-    """The fields to tell kinds apart by, for every repeated place that needs one."""
+    """Return the field that distinguishes kinds, for every repeated place that needs one."""
     found: dict[Names, Kind] = {}
     stack = [root]
     while stack:
@@ -60,16 +60,16 @@ def _tells_apart(evidence: Evidence, instances: int) -> bool:
 
 
 MOST_FIELDS = 50
-"""Objects with more different keys than this, most of them rare, are maps: their keys are data."""
+"""Objects with more distinct keys than this, most of them rare, are maps: their keys are data."""
 
 _DATA_KEY = re.compile(r"[-+]?\d[\d\-/.:,T ]*|[^@\s]+@[^@\s]+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}")
 
 
 @dataclass(eq=False)
 class Holder:
-    """The record or one repeated object: what a class's container will be.
+    """The record or one repeated object: the future container of classes.
 
-    `most` is how many there are at most in one record, `kind` the constant that tells it apart.
+    `most` is the largest number in one record, `kind` the constant that distinguishes it.
     """
 
     path: FieldPath
@@ -80,7 +80,7 @@ class Holder:
 
     @property
     def once(self) -> bool:
-        """Whether a record has at most one of it, though it could repeat, because it is one kind among others."""
+        """Whether a record has at most one, though it could repeat, because it is one kind among others."""
         return (
             self.parent is not None
             and self.kind is not None
@@ -96,9 +96,9 @@ class Holder:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """One place with values; `labels` are the names on the way to it, for naming the class.
+    """One place with values; `labels` are the names on the path to it, from which the class gets its name.
 
-    `shared` says that it speaks of something that many persons have in common, such as a town, and of no person.
+    `shared` says that it describes something that many persons have in common, such as a town.
     """
 
     path: FieldPath
@@ -111,7 +111,7 @@ class Leaf:
 
 @dataclass
 class Leaves:
-    """Collects leaves from a tree of places. `short` names a key or tag as paths do, or is None for one they cannot."""
+    """Collector of leaves from a tree of places; `short` returns a key or tag as paths write it, or None."""
 
     slashed: bool
     short: Callable[[str], str | None]
@@ -121,7 +121,7 @@ class Leaves:
     fixed: set[FieldPath] = field(default_factory=set)
 
     def gather(self, root: Place) -> Leaves:
-        """The same, with everything below the record's place in it."""
+        """Collect everything below the record's place, and return the collector."""
         record = Holder(FieldPath(()), None, root.instances, 1)
         if root.values.occurrences:
             self.leave("(the record's own text)", "a path cannot name the text of the record's element")
@@ -130,11 +130,11 @@ class Leaves:
         return self
 
     def leave(self, path: str, why: str) -> None:
-        """Notes a place that will not be in the schema."""
+        """Note a place that will not be in the schema."""
         self.left_out.append(LeftOut(path, why))
 
     def inner(self, place: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
-        """Gathers what lies in the objects or elements at a place."""
+        """Collect the content of the objects or elements at a place."""
         for name, at in place.attributes.items():
             self.attribute(name, at, steps, holder, labels)
         path = FieldPath(steps).text(slashed=self.slashed)
@@ -143,7 +143,7 @@ class Leaves:
             self.field(name, place.fields[name], steps, holder, labels)
 
     def proper_fields(self, place: Place, path: str) -> list[str]:
-        """The names of fields, without those that are data."""
+        """Return the names of fields, without those that are data."""
         names = list(place.fields)
         rare = [name for name in names if place.fields[name].records * 2 < place.records]
         if not self.slashed and looks_like_data(names):
@@ -158,7 +158,7 @@ class Leaves:
         return names
 
     def attribute(self, name: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
-        """Gathers one attribute."""
+        """Collect one attribute."""
         short = self.short("@" + name)
         if short is None:
             return self.leave(self.path_text(steps, "@" + name), "speaks of the document, or has a name no path has")
@@ -168,7 +168,7 @@ class Leaves:
             self.leave(self.path_text(steps, "@" + short), "always empty")
 
     def field(self, name: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
-        """Gathers one key or child element."""
+        """Collect one key or child element."""
         short = self.short(name)
         if short is None:
             return self.leave(self.path_text(steps, name), "a path cannot write this name")
@@ -185,15 +185,15 @@ class Leaves:
             self.instances(at, (*steps, self.step(steps, short, repeated=False)), holder, labels)
 
     def step(self, steps: tuple[Step, ...], short: str, *, repeated: bool) -> Step:
-        """The step to a key or child element."""
+        """Return the step to a key or child element."""
         return Step(short, repeated)
 
     def label(self, steps: tuple[Step, ...], short: str) -> str:
-        """What a step to a key or child element adds to the names of classes."""
+        """Return what a step to a key or child element adds to the names of classes."""
         return _local(short) if self.slashed else short
 
     def of_kinds(self, short: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
-        """Gathers each kind of item by itself."""
+        """Collect each kind of item separately."""
         kind = self.kinds[at.path]
         names = tuple(self.short(name) or "" for name in kind.names)
         tail = tuple(Step(name) for name in names)
@@ -205,7 +205,7 @@ class Leaves:
             self.instances(place, own, inner, (*labels, constant))
 
     def instances(self, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
-        """Gathers what the instances of a place are: values, arrays, or objects."""
+        """Collect the instances of a place: values, arrays, or objects."""
         if at.items is not None and at.arrays > at.empty_arrays:
             problem = _problem(at.items, slashed=self.slashed)
             if problem:
@@ -219,7 +219,7 @@ class Leaves:
         self.inner(at, steps, holder, labels)
 
     def path_text(self, steps: tuple[Step, ...], name: str) -> str:
-        """The path of something left out, as a comment can tell it."""
+        """Return the path of something left out, as comments show it."""
         if name == "[]" or not name:
             return FieldPath(steps).text(slashed=self.slashed) + name
         if name.startswith("@") and self.slashed:
@@ -228,7 +228,7 @@ class Leaves:
 
 
 def _problem(at: Place, *, slashed: bool) -> str:
-    """Why what stands at a place has no path by which it could be read; empty if it has one."""
+    """Return why no path can read the values at a place; empty if one can."""
     if slashed:
         return ""
     is_value, is_object = at.values.occurrences > 0, bool(at.fields)
@@ -246,7 +246,7 @@ def _problem(at: Place, *, slashed: bool) -> str:
 
 
 def dotted_name(name: str) -> str | None:
-    """The key as it is, None if a path cannot write it or it is reserved.
+    """Return the key unchanged, or None if a path cannot write it or it is reserved.
 
     >>> dotted_name("a.b"), dotted_name("both ' and " + '"')
     ('a.b', None)
@@ -259,7 +259,7 @@ def _local(name: str) -> str:
 
 
 def looks_like_data(names: Sequence[str]) -> bool:
-    """Whether names are surely values: all of them numbers, dates or addresses.
+    """Return whether names are surely data: all of them numbers, dates or addresses.
 
     >>> looks_like_data(["34", "2020-01-02", "12103"]), looks_like_data(["34", "age", "12103"])
     (True, False)
@@ -268,5 +268,5 @@ def looks_like_data(names: Sequence[str]) -> bool:
 
 
 def bare(path: FieldPath) -> FieldPath:
-    """The path without marks and predicates."""
+    """Return the path without marks and predicates."""
     return FieldPath(tuple(Step(step.name) for step in path.steps), path.attribute)

@@ -1,4 +1,4 @@
-"""What looking at a sample gives: findings as plain data, each with the reason for it.
+"""Findings from a sample as plain data, each with the reason for it.
 
 Prefixes for the namespaces of XML documents, and the names that paths write.
 """
@@ -27,7 +27,7 @@ _NAME = re.compile(r"[^\W\d][\w.·-]*")
 
 
 class Prefixes:
-    """The prefixes of a document's namespaces: its own where they are clear, else made up.
+    """The prefixes of a document's namespaces: its own where they are unique, else invented ones.
 
     >>> root = etree.fromstring('<r xmlns="urn:a" xmlns:b="urn:b" b:x="1"/>')
     >>> prefixes = Prefixes([root])
@@ -53,7 +53,7 @@ class Prefixes:
         self.default = None if plain or self.default in of_attributes else self.default
 
     def short(self, name: str) -> str | None:
-        """The name as a path writes it, of a qualified tag or (after @) attribute; None if a path cannot."""
+        """Return a qualified tag or (after @) attribute as a path writes it; None if a path cannot."""
         is_attribute = name.startswith("@")
         tag = name.removeprefix("@")
         uri, _, local = tag[1:].partition("}") if tag.startswith("{") else ("", "", tag)
@@ -68,7 +68,7 @@ class Prefixes:
         return f"{prefix}:{local}"
 
     def prefix(self, uri: str) -> str:
-        """The prefix of a namespace, declared from now on."""
+        """Return the prefix of a namespace, and declare it."""
         for prefix, known in self.used.items():
             if known == uri and prefix:
                 return prefix
@@ -83,7 +83,7 @@ class Prefixes:
 
 
 def all_elements(roots: Iterable[etree._Element]) -> Iterator[etree._Element]:
-    """Every element under the roots, and what encloses each root."""
+    """Yield every element under the roots, and the elements that enclose each root."""
     for root in roots:
         yield from (element for element in root.iterancestors() if isinstance(element.tag, str))
         yield from (element for element in root.iter() if isinstance(element.tag, str))
@@ -93,7 +93,7 @@ def all_elements(roots: Iterable[etree._Element]) -> Iterator[etree._Element]:
 class ProposedKeys:
     """The foreign keys that the proposed paths follow: those that the input declares and those `found`, with why.
 
-    `places` say of child tables, as sections name them, by which key their rows belong to a person.
+    `places` has, for each child table, the key by which its rows belong to a person, in words.
     """
 
     declared: tuple[ForeignKey, ...] = ()
@@ -120,7 +120,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """What a format's `sample` function is given: the documents, and how many of their first records are wanted.
+    """The parameters of a format's `sample` function: the documents, and how many first records are wanted.
 
     `record` is the record path asked for, if the format has one: of a `collection` of files it says at least whether
     each file is one record. The function returns a `Sample` whose records are objects as parsed from JSON.
@@ -133,7 +133,7 @@ class SampleRequest:
     collection: bool = False
 
     def opened(self) -> Iterator[tuple[str, BinaryIO]]:
-        """Give each document's name and bytes."""
+        """Yield each document's name and bytes."""
         for item in self.items:
             with item.open() as stream:
                 yield item.name, stream
@@ -162,7 +162,7 @@ class SampleRequest:
 
 @dataclass(frozen=True)
 class Finding:
-    """One class that the schema will declare; `facts` tell what was counted, `why` the reason for role and hierarchy.
+    """One class that the schema will declare; `facts` has the counts, `why` the reason for role and hierarchy.
 
     `hierarchy` is a builder, or the name of a file.
 
@@ -206,7 +206,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that the schema is made of: where records are, the classes in order, and what was left out.
+    """The content of a proposed schema: where records are, the classes in order, and what was left out.
 
     `parents` says what each published class lies under, None for the record; `warnings` what the user must know.
     """
@@ -247,11 +247,11 @@ class Findings:
         return f"the first {count:,} records" if count > 1 else "the first record"
 
     def with_parents(self, parents: Mapping[str, str | None]) -> Findings:
-        """The same, knowing which class each class lies under (None: the record)."""
+        """Return the findings with the class that each class lies under (None: the record)."""
         return replace(self, parents=parents)
 
     def as_dict(self) -> dict[str, Any]:
-        """The findings as plain data, for JSON; no value of the data is in them."""
+        """Return the findings as plain data, for JSON; no value of the data is in them."""
         record = self.sample.record
         made = {
             "format": self.sample.format,

@@ -1,6 +1,6 @@
-"""From an input to findings: samples it, counts what is there, decides.
+"""The steps from an input to findings: sample, count, decide.
 
-The classes of a trees file, and which lies under which.
+The classes of a trees file and the class that each lies under.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STAR = "*"
 
 
 class _Seen:
-    """Which classes were seen above each class, and how often."""
+    """Counts of the classes seen above each class."""
 
     def __init__(self) -> None:
         self.above: dict[str, set[str]] = {}
@@ -34,7 +34,7 @@ class _Seen:
         self.records: Counter[str] = Counter()
 
     def record(self, tree: Any, number: int) -> None:
-        """Takes in one record's nodes; DataError if they are none."""
+        """Count one record's nodes; DataError if they are malformed."""
         here: set[str] = set()
         stack: list[tuple[Any, tuple[str, ...]]] = [(tree, ())]
         while stack:
@@ -59,7 +59,7 @@ def _malformed(number: int) -> DataError:
 
 
 def tree_classes(records: list[Any]) -> tuple[Finding, ...]:
-    """The classes, each under the lowest of those that were seen above it.
+    """Return the classes, each under the lowest of those seen above it.
 
     >>> found = tree_classes([{"tree": [["ward", "A", [["illness", "flu", []]]]]}, {"tree": [["illness", "flu", []]]}])
     >>> [(each.name, each.under) for each in found]
@@ -90,7 +90,7 @@ def _finding(name: str, under: str | None, seen: _Seen) -> Finding:
 
 
 def _parents(above: dict[str, set[str]]) -> dict[str, str | None]:
-    """For every class the one it lies under; all that were seen above one class lie on one path."""
+    """Return for every class the one it lies under; all classes seen above one class lie on one path."""
     parents: dict[str, str | None] = {}
     waiting = dict(above)
     while waiting:
@@ -104,19 +104,19 @@ def _parents(above: dict[str, set[str]]) -> dict[str, str | None]:
 
 
 def _lowest(names: set[str], parents: dict[str, str | None]) -> str | None:
-    """The lowest class of one path through all of the names; branches are put one below the other for that."""
+    """Return the lowest class of a path through all of the names; branches are chained to form that path."""
     path: list[str] = []
     for name in sorted(names, key=lambda each: (len(_path(each, parents)), each)):
         below = [each for each in _path(name, parents) if each not in path]
         if below and path:
-            # what lies above the branch lies on the path already
+            # what lies above the branch is on the path already
             parents[below[0]] = path[-1]
         path += below
     return path[-1] if path else None
 
 
 def _path(name: str, parents: dict[str, str | None]) -> list[str]:
-    """The classes from the top down to this one."""
+    """Return the classes from the top down to this one."""
     path: list[str] = []
     at: str | None = name
     while at is not None:
@@ -134,9 +134,9 @@ def propose(
     sample: int = 1000,
     home: str | Path = ".",
 ) -> Findings:
-    """What a schema for this input could be, found in its first records; `home` is the folder where it is to lie.
+    """Return a proposed schema for an input, from its first records; `home` is the schema's folder.
 
-    `delimiter` is that of a CSV file, if its header is not to tell.
+    `delimiter` is that of a CSV file; without it, the header decides.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "people.ndjson")
@@ -161,7 +161,7 @@ def propose(
         raise DataError(problem.message, source=str(source), place=problem.place) from None
     if not findings.classes:
         raise DataError("no field in the sample could become a class", source=str(source))
-    # loading tells what lies under what, and proves that the schema is one
+    # loading yields the parents, and proves that the schema is valid
     layout = Schema.loads(render_schema(findings)).layout
     names = [published.name for published in layout.classes]
     return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
@@ -187,7 +187,7 @@ def _from_documents(taken: Sample) -> Findings:
 
 
 def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str]) -> Findings:
-    """What was decided; a withheld class that differs from a published one by its predicates only is left unnamed."""
+    """Return the findings; a withheld class that differs from a published one only by predicates is left out."""
     found = decide(leaves.found, len(taken.records), slashed=leaves.slashed)
     public = {bare(each.path) for each in found if each.published and each.path is not None}
     unnamed = [each for each in found if each.path and not each.published and bare(each.path) in public]
@@ -197,7 +197,7 @@ def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str]) -> Find
 
 
 def _record_tags(taken: Sample) -> list[str]:
-    """The qualified tags from the root to the records, whose namespaces the schema must declare."""
+    """Return the qualified tags from the root to the records, whose namespaces the schema must declare."""
     if taken.record is None or taken.record.whole_file:
         return []
     first = taken.records[0]

@@ -1,4 +1,4 @@
-"""Foreign keys that an input does not declare, found by the names of columns and by what their values are."""
+"""Foreign keys that an input does not declare, found by column names and values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DANGLING_SHARE = 0.01
-"""Of a hundred values that refer to rows, so many may name a row that is not there."""
+"""Largest percentage of references to missing rows."""
 
 MOST_ROWS = 1_000_000
-"""Rows that are looked at for whether their values name rows of another table."""
+"""Number of rows whose values are tested as references to another table."""
 
 _COMMON = 50
-"""Tables that may have a column called the same for it to be part of a key."""
+"""Largest number of tables that share a column name which is part of a key."""
 
 _FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "y", "n"})
 
@@ -37,7 +37,7 @@ _FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "y", "n"})
 class FoundKey:
     """A key that was found: `values` rows have one, and of these `matched` name a row of the other table.
 
-    Where the table goes on behind the rows that were looked at, `first` says how many these were.
+    `first` is the number of rows examined, where the table has more.
 
     >>> from treeanon.schema.keys import parse_key
     >>> FoundKey(parse_key("visit.patient_id -> patient.id"), 5, 5).why
@@ -61,9 +61,9 @@ class FoundKey:
 
 
 def find_keys(source: TableSource, declared: Sequence[ForeignKey]) -> list[FoundKey]:
-    """The keys that the input does not declare, as far as names and values tell; each column in one key at most.
+    """Return the undeclared keys that names and values suggest; each column in one key at most.
 
-    A key of several columns is looked for where a table has such a primary key, or where its columns are keys.
+    Keys of several columns are considered where a table has such a primary key, or where its columns are keys.
     """
     return _Search(source, declared).all()
 
@@ -90,7 +90,7 @@ class _Search:
         return sorted([*single, *joint], key=lambda found: (places[found.key.table], len(found.key.columns)))
 
     def best(self, candidates: list[_Candidate]) -> list[FoundKey]:
-        """Those of the candidates that the values speak for; the best for each set of columns."""
+        """Return the candidates that the values support; the best for each set of columns."""
         held: dict[tuple[str, tuple[str, ...]], tuple[int, FoundKey]] = {}
         by_target = sorted(candidates, key=lambda c: (c.key.target, c.key.target_columns))
         for _, group in groupby(by_target, key=lambda c: (c.key.target, c.key.target_columns)):
@@ -101,7 +101,7 @@ class _Search:
         return _one_way(list(held.values()))
 
     def tested(self, candidates: list[_Candidate]) -> Iterator[tuple[_Candidate, FoundKey]]:
-        """The candidates for one target that its values speak for; the target is read once."""
+        """Return the candidates for one target that its values support; the target is read once."""
         target = self.read(candidates[0].key.target, candidates[0].key.target_columns)
         for candidate in candidates if target is not None else ():
             key = candidate.key
@@ -122,21 +122,21 @@ class _Search:
                 yield candidate, FoundKey(key, filled, matched, MOST_ROWS if cut else 0)
 
     def is_flag(self, key: ForeignKey, column: pa.ChunkedArray) -> bool:
-        """Whether a column that is not even called a key says yes or no."""
+        """Return whether a column that is not named as a key holds yes and no."""
         return not self.names.columns[key.table, key.columns[0]].keyed and _is_flag(column)
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> list[pa.ChunkedArray] | None:
-        """Columns that may be a key's; None where one of them cannot."""
+        """Return columns that may form a key; None where one of them cannot."""
         try:
             read = self.source.read(table, columns, most)
         except DataError:
-            self.source.read(table, [])  # what is wrong with the whole table is an error
+            self.source.read(table, [])  # raises if the whole table is unreadable
             return None
         found = [read.column(name) for name in columns]
         return found if all(map(_may_be_key, found)) else None
 
     def single(self) -> list[_Candidate]:
-        """Pairs of columns whose names fit."""
+        """Yield pairs of columns whose names fit."""
         targets: dict[str, list[str]] = {}
         for table, info in self.tables.items():
             targets[table] = [column for column in info.columns if self.names.may_be_target(table, column)]
@@ -153,7 +153,7 @@ class _Search:
         return found
 
     def joint(self, known: Sequence[ForeignKey]) -> list[_Candidate]:
-        """Pairs of tables with several columns whose names are the same in both, and name rows of one of them."""
+        """Yield pairs of tables that share several columns, which identify rows of one of them."""
         refers = {(key.table, key.columns[0]): key.target for key in known if len(key.columns) == 1}
         found = []
         for table, target in self.pairs():
@@ -167,7 +167,7 @@ class _Search:
         return found
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Pairs of tables with several columns that are called the same, where keys of several columns may be."""
+        """Yield pairs of tables that share column names, where keys of several columns are possible."""
         own = {t: {self.names.called(t, c): c for c in info.columns} for t, info in self.tables.items()}
         holders: dict[str, list[str]] = {}
         for table, columns in own.items():
@@ -178,13 +178,13 @@ class _Search:
                 continue
             times: Counter[str] = Counter()
             for column in info.primary or info.columns:
-                # what very many tables have, such as the time of a change, is part of no key
+                # a column of very many tables, such as the time of a change, is part of no key
                 tables = holders[self.names.called(target, column)]
                 times.update(tables if info.primary or len(tables) <= _COMMON else ())
             yield from ((table, target) for table, count in times.items() if count > 1 and table != target)
 
     def shared(self, table: str, target: str, refers: dict[tuple[str, str], str]) -> list[tuple[str, str]]:
-        """Columns of both tables that are called the same and look like parts of a key."""
+        """Return columns of both tables that have one name and look like parts of a key."""
         primary = self.tables[target].primary
         own = {self.names.called(table, column): column for column in self.tables[table].columns}
         pairs = []
@@ -199,7 +199,7 @@ class _Search:
         return pairs
 
     def known(self, key: ForeignKey) -> bool:
-        """Whether a declared key has these columns, or more."""
+        """Return whether a declared key has these columns, or more."""
         return any(
             other.table == key.table and (set(other.columns) >= set(key.columns) or other.target == key.target)
             for other in self.declared
@@ -207,7 +207,7 @@ class _Search:
 
 
 def _one_way(ranked: Collection[tuple[int, FoundKey]]) -> list[FoundKey]:
-    """The keys without those that only turn another one round, where two tables have one row for each of the other."""
+    """Return the keys without those that reverse another, where two tables correspond one to one."""
     kept: dict[tuple[str, tuple[str, ...], str, tuple[str, ...]], FoundKey] = {}
     order = sorted(ranked, key=lambda each: (each[0], -each[1].matched, len(each[1].key.target), each[1].key.target))
     for _, found in order:
@@ -218,7 +218,7 @@ def _one_way(ranked: Collection[tuple[int, FoundKey]]) -> list[FoundKey]:
 
 
 def _may_be_key(column: pa.ChunkedArray) -> bool:
-    """Whether values are of a kind that keys have: whole numbers or texts."""
+    """Return whether values are of a type that keys have: whole numbers or texts."""
     import pyarrow.compute as pc
     import pyarrow.types as of
 
@@ -230,7 +230,7 @@ def _may_be_key(column: pa.ChunkedArray) -> bool:
 
 
 def _is_flag(column: pa.ChunkedArray) -> bool:
-    """Whether all values are yes or no."""
+    """Return whether all values are yes or no."""
     head = column.slice(0, 10_000).unique()
     if len(head) > len(_FLAGS) + 1:
         return False

@@ -1,6 +1,6 @@
-"""The schema as TOML with comments, from findings; no value of the data is in it but constants of predicates.
+"""The schema as commented TOML, from findings; of the data it shows only constants of predicates.
 
-What a proposed schema says of foreign keys: those that its paths follow, and why it gives those that it gives.
+Comments on foreign keys: those that the paths follow, and the reasons for those found.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ keys lead to a table, the step names the columns of the one that is meant: visit
 
 
 def key_comment(keys: ProposedKeys) -> str:
-    """Which declared keys the paths follow, as the words of a comment."""
+    """Return the comment on the declared keys that the paths follow."""
     if not keys.declared:
         return ""
     listed = "\n".join(f"  {key}" for key in keys.declared)
@@ -32,23 +32,23 @@ def key_comment(keys: ProposedKeys) -> str:
 
 
 def key_lines(keys: ProposedKeys) -> Iterator[tuple[str, str]]:
-    """The lines of `key = […]`, each with the comment that goes before it."""
+    """Yield the lines of `key = […]`, each with the comment before it."""
     for key, why in keys.found:
         yield f"FOUND, NOT DECLARED: {why}.", f"  {_quoted(str(key))},"
 
 
 def warning_lines(findings: Findings) -> str:
-    """What the user must know before all else."""
+    """Return the warnings, a line each."""
     return "".join(f"NOTE: {warning}.\n" for warning in findings.warnings)
 
 
 def without_keys(left_out: Sequence[LeftOut]) -> tuple[list[LeftOut], list[str]]:
-    """What was left out for other reasons, and the columns that are keys."""
+    """Return what was left out for other reasons, and the columns that are keys."""
     return [left for left in left_out if left.why != KEY], [left.path for left in left_out if left.why == KEY]
 
 
 def _quoted(text: str) -> str:
-    """The text as TOML has it."""
+    """Return the text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -66,7 +66,7 @@ Read on and correct it: a proposal knows the form of the data, not what it means
 
 
 def render_schema(findings: Findings) -> str:
-    """The commented TOML text of a schema that declares the findings."""
+    """Return the commented TOML text of a schema that declares the findings."""
     keys = tuple(key for key, _ in findings.sample.keys.found) if findings.sample.keys else ()
     schema = Schema(
         InputSpec(findings.sample.format, findings.sample.record, findings.namespaces, keys),
@@ -109,7 +109,7 @@ def _spec(found: Finding) -> ClassSpec:
 
 
 def _head(head: str, findings: Findings) -> str:
-    """The version and the input, with what else the record could be."""
+    """Return the version and the input, with other possible record paths."""
     comment = ""
     sample = findings.sample
     if sample.record is not None:
@@ -123,7 +123,7 @@ def _head(head: str, findings: Findings) -> str:
 
 
 def _relational_head(head: str, comment: str, keys: ProposedKeys) -> str:
-    """The same for tables: each key of the schema on a line of its own, with the reason for it."""
+    """Return the same for tables: each key of the schema on its own line, with the reason for it."""
     plain = head.partition("\nkey = ")[0].rstrip() + "\n"
     plain = plain.replace("\nrecord = ", "\n" + _comment(comment) + "record = ", 1) + _comment(key_comment(keys))
     if not keys.found:
@@ -133,7 +133,7 @@ def _relational_head(head: str, comment: str, keys: ProposedKeys) -> str:
 
 
 def _section(found: Finding, findings: Findings) -> str:
-    """What is said once before the classes of a repeated object."""
+    """Return the comment before the classes of a repeated object."""
     published = [f for f in findings.classes if f.place == found.place and f.published]
     if not published:
         return _comment(f"--- In {found.place}: nothing that would be published.")
@@ -150,7 +150,7 @@ def _section(found: Finding, findings: Findings) -> str:
 
 
 def _class_comment(found: Finding, findings: Findings) -> str:
-    """What was counted and why it is so, for one class."""
+    """Return the comment on one class: its counts, and the reason for the decision."""
     total = len(findings.sample.records)
     here = f"In {found.records:,} of {findings.extent}" if found.records != total else f"In {findings.extent}"
     times = f", {found.occurrences:,} times" if found.occurrences != found.records else ""
@@ -182,5 +182,5 @@ def _comment(text: str, indent: str = "") -> str:
 
 def _wrapped(text: str) -> Iterator[str]:
     for line in text.removesuffix("\n").split("\n") if text else ():
-        # a key may hold what must not be in a comment, or would end it
+        # a key may hold characters that are invalid in a comment, or would end it
         yield from textwrap.wrap(printable(line), 110, break_long_words=False) or [""]

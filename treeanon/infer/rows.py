@@ -1,6 +1,6 @@
-"""From a file of rows, each of which is one person, to findings: every column is a class, or left out.
+"""Findings from a file of rows, one per person: every column is a class, or left out.
 
-Files of hierarchies that lie beside an input, and what of them fits its columns.
+Hierarchy files beside an input, and the columns that they fit.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 class NearHierarchies:
-    """The files beside an input that are called after one of its columns: `*_hierarchy_COLUMN.csv`, as ARX calls them,
+    """The files beside an input that are named after one of its columns: `*_hierarchy_COLUMN.csv`, as in ARX,
     or `hierarchies/COLUMN.csv`; each may also end in .json.
     """
 
@@ -61,7 +61,7 @@ class NearHierarchies:
             self.files.setdefault(_plain(path.stem), []).append(path)
 
     def fitting(self, column: str, texts: Collection[str]) -> tuple[Path | None, list[str]]:
-        """The first file for a column that knows all of these values; and of those before it, why they do not fit."""
+        """Return the first file for a column that knows all of its values, and why the files before it do not fit."""
         refused = []
         for path in self.files.get(_plain(column), ()):
             try:
@@ -80,7 +80,7 @@ class NearHierarchies:
 
 
 def _listed(folder: Path) -> Iterator[Path]:
-    """The files of a folder that may be hierarchies; none if it cannot be read."""
+    """Return the files of a folder that may be hierarchies; none if it cannot be read."""
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208
     except (OSError, ValueError):
@@ -91,18 +91,18 @@ def _listed(folder: Path) -> Iterator[Path]:
 
 
 def _plain(name: str) -> str:
-    """A name without what names of files may lack: `Marital status` and `marital-status` are one."""
+    """Return a name in normal form: `Marital status` and `marital-status` are equal."""
     return _BETWEEN_WORDS.sub(" ", name.casefold()).strip() or name
 
 
 _AT_ONCE = 8
-"""Columns read together to their end, so that no big file is in memory whole."""
+"""Number of columns read together to their end, so that no large file is in memory as a whole."""
 
 
 def propose_rows(
     source: str | Path, *, format: str, delimiter: str = "", record: str | None, sample: int, home: Path
 ) -> Findings:
-    """What a schema for one file of rows could be, if it is to lie in the folder `home`.
+    """Return a proposed schema for one file of rows; `home` is the schema's folder.
 
     Roles and builders are chosen by the first rows, as those of documents. Types and hierarchies are tried on all rows,
     so that the schema reads the whole file; a hierarchy beside the file is taken if it knows every value.
@@ -123,7 +123,7 @@ def propose_rows(
 
 @dataclass
 class _Proposal:
-    """One file on its way to findings."""
+    """The proposal for one file of rows."""
 
     file: RowFiles
     format: str
@@ -152,22 +152,22 @@ class _Proposal:
         classes = tuple(self.tried(found))
         left = list(dict.fromkeys([*leaves.left_out, *notes.left_out(root), *left]))
         findings = Findings(taken, classes, tuple(left), warnings=tuple(self.warnings))
-        # Loading proves that the schema is one.
+        # Loading proves that the schema is valid.
         Schema.loads(render_schema(findings), folder=self.home)
         return findings.with_parents({each.name: None for each in classes if each.published})
 
     def refuse_empty(self) -> None:
-        """DataError if there is no row, or one near the beginning is broken."""
+        """Check that there is a row, and none near the beginning is broken (DataError)."""
         try:
             rows = self.file.read(self.file.table, [], 1).num_rows
         except DataError:
-            # Read to its end, the file can say which row that is.
+            # Only reading to the end reveals which row that is.
             rows = self.file.read(self.file.table, []).num_rows
         if not rows:
             raise DataError("holds no row", source=self.file.name)
 
     def tried(self, found: Sequence[Finding]) -> Iterator[Finding]:
-        """The same, but that what is published has a type and a hierarchy that suit all rows."""
+        """Return the findings with types and hierarchies of published classes that suit all rows."""
         published = [each for each in found if each.published]
         made: dict[str, Finding] = {}
         try:
@@ -185,7 +185,7 @@ class _Proposal:
             yield made.get(each.name, each)
 
     def suited(self, found: Finding, counts: Counter[str]) -> Finding:
-        """The finding for a column with these values."""
+        """Return the finding for a column with these values."""
         if self.near is not None:
             path, refused = self.near.fitting(_column(found), counts)
             self.warnings += refused
@@ -202,7 +202,7 @@ class _Proposal:
         return replace(found, type=kind, hierarchy=built.spec, why=why)
 
     def with_file(self, found: Finding, path: Path) -> Finding:
-        """The finding with a file as its hierarchy; a type that the file cannot have becomes text."""
+        """Return the finding with a file as its hierarchy; a type that the file cannot have becomes text."""
         name = Path(os.path.relpath(path, self.home)).as_posix()
         why = f"the file {path.name} lies beside the input, and knows all of its values"
         made = replace(found, hierarchy=name, why=why)
@@ -215,10 +215,10 @@ class _Proposal:
 
 
 class _Columns(Leaves):
-    """Leaves of rows: every column is one, however rarely it has a value."""
+    """Leaves of rows: every column is one, however rarely filled."""
 
     def proper_fields(self, place: Place, path: str) -> list[str]:
-        """The names of all columns, unless each looks like a value of a file without a header."""
+        """Return the names of all columns, unless each looks like a value of a file without a header."""
         names = list(place.fields)
         if looks_like_data(names):
             self.leave("", "the names of its columns look like data: is there a header?")
@@ -243,7 +243,7 @@ def _path_text(name: str) -> str:
 
 
 def _counted(column: pa.ChunkedArray) -> Counter[str]:
-    """How often each text occurs in a column; empty ones are missing."""
+    """Return the count of each text in a column; empty texts are missing."""
     codes, texts = coded(column)
     times = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
     return Counter({text: count for text, count in zip(texts, times, strict=True) if text and count})

@@ -1,4 +1,4 @@
-"""The first records of an input, whatever its format, and where in the documents they stand."""
+"""The first records of an input in any format, and their place in the documents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAGIC = 16
 
 
 class _PeekedStream:
-    """A stream whose first bytes were looked at, and are read again."""
+    """A stream whose first bytes were read ahead, and are read again."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self.head, self.rest = head, rest
@@ -37,11 +37,11 @@ class _PeekedStream:
 
 
 class _PeekedSource(Source):
-    """A source whose first bytes were looked at; they are given again when it is opened."""
+    """A source whose first bytes were read ahead; opening it starts with them again."""
 
     @contextmanager
     def open(self, advance: Callable[[int], None] | None = None) -> Iterator[BinaryIO]:
-        """Give the bytes, which are decompressed already."""
+        """Return the stream, which is decompressed already."""
         yield self.raw()
 
 
@@ -81,7 +81,7 @@ def relational_format(given: str | Path, format: str | None) -> str | None:
             if head[:2] == b"PK":
                 return _tables_in(path)
     except OSError:
-        # Reading says what is wrong.
+        # Reading will report what is wrong.
         return by_name
     if found is not None and found.in_folder and path.name not in found.endings:
         return None
@@ -114,7 +114,7 @@ def _tables_in(path: Path) -> str | None:
 
 
 def _holds_tables(path: Path) -> bool:
-    """Whether a folder or zip holds a datapackage.json or, mostly, files of tables."""
+    """Return whether a folder or zip holds a datapackage.json or, mostly, files of tables."""
     shelf = open_shelf(path)
     if shelf.find(PACKAGE) is not None:
         return True
@@ -145,7 +145,7 @@ def _taken(request: SampleRequest) -> Sample:
 
 
 def format_of_content(head: bytes) -> str | None:
-    """Return the format that the first bytes of a file speak of.
+    """Return the format that the first bytes of a file suggest.
 
     >>> [format_of_content(head) for head in (b" <a/>", b'{"a": 1}', b'{"a": 1}\\n{"a": 2}', b"a,b")]
     ['xml', 'json', 'ndjson', None]
@@ -157,7 +157,7 @@ def format_of_content(head: bytes) -> str | None:
 def _of_content(head: bytes) -> Format | None:
     text = _start(head)
     able = [form for form in FORMATS.values() if form.recognizes and form.function("recognizes")(text)]
-    # Lines of trees are lines of JSON too: what stands later in the table is more special.
+    # Lines of trees are lines of JSON too: later formats in the table are more specific.
     return able[-1] if able else None
 
 
@@ -180,7 +180,7 @@ def _most_common(sources: Sources) -> Format:
 
 
 def _record_path(text: str | None, requested: str | None, form: Format) -> RecordPath | None:
-    """Return the record path that a text means; UsageError if one is asked for of a format that has none."""
+    """Return the record path that a text means; UsageError if the format has none."""
     if not form.has_record_path:
         if requested is not None:
             raise UsageError(f"--record is not for {form.name}, where {form.no_record}")

@@ -1,4 +1,4 @@
-"""What stands at the places of documents, counted: objects, values, repetitions.
+"""Counts of objects, values and repetitions at the places of documents.
 
 The values of one class: those in an input, whatever the hierarchies of the schema know, or those of a list.
 """
@@ -17,7 +17,7 @@ from treeanon.io.sources import find_sources
 from treeanon.schema import ClassSpec, Schema
 
 MOST_KEYS = 2_000
-"""So many different keys in one place are surely data; further ones are not looked at."""
+"""Number of distinct keys in one place from which they are surely data; further ones are ignored."""
 
 Names = tuple[str | None, ...]
 
@@ -40,7 +40,7 @@ class Values:
     last: int = 0
 
     def add(self, text: str, record: int, *, quoted: bool) -> None:
-        """Counts a value in a record; records are numbered from 1, and come in order."""
+        """Count a value in a record; records are numbered from 1, and come in order."""
         self.counts[text] += 1
         self.occurrences += 1
         self.quoted += quoted
@@ -50,13 +50,13 @@ class Values:
 
     @property
     def distinct(self) -> int:
-        """How many different values there are."""
+        """The number of distinct values."""
         return len(self.counts)
 
 
 @dataclass
 class Evidence:
-    """For one field that may tell kinds of items apart: each constant and the fields seen beside it."""
+    """For one field that may distinguish kinds of items: each constant and the fields seen beside it."""
 
     kinds: dict[str, set[str]] = field(default_factory=dict)
     items: int = 0
@@ -67,7 +67,7 @@ class Place:
     """One place of the documents, and everything seen there.
 
     `fields` are keys or child elements, `items` what stands in arrays directly in an array here; `kinds` holds the
-    instances apart, by a constant in them, if they were told to be.
+    instances separated by a constant in them, if that was requested.
     """
 
     name: str | None
@@ -92,7 +92,7 @@ class Place:
     here: int = 0
 
     def enter(self, record: int) -> None:
-        """Counts an instance in a record."""
+        """Count an instance in a record."""
         self.instances += 1
         if self.last != record:
             self.last, self.here = record, 0
@@ -101,7 +101,7 @@ class Place:
         self.most = max(self.most, self.here)
 
     def field_named(self, name: str) -> Place | None:
-        """The place of a key or child element; None for a new one where there are far too many."""
+        """Return the place of a key or child element; None for a new one where there are far too many."""
         found = self.fields.get(name)
         if found is None:
             if len(self.fields) >= MOST_KEYS:
@@ -111,30 +111,30 @@ class Place:
         return found
 
     def attribute_named(self, name: str) -> Place:
-        """The place of an attribute."""
+        """Return the place of an attribute."""
         return self.attributes.setdefault(name, Place(name, (*self.path, "@" + name)))
 
     def inner_items(self) -> Place:
-        """The place of what stands in arrays directly in the array here."""
+        """Return the place of the items of arrays directly in the array here."""
         if self.items is None:
             self.items = Place(None, (*self.path, None), repeated=True)
         return self.items
 
     def kind(self, constant: str) -> Place:
-        """The place of the instances with this constant."""
+        """Return the place of the instances with this constant."""
         return self.kinds.setdefault(constant, Place(self.name, self.path, repeated=True))
 
     def saw(self, candidate: tuple[str, ...], constant: str, fields: set[str]) -> None:
-        """Notes that an instance has a constant in a field that may tell kinds apart, and these fields."""
+        """Record an instance with a constant in a field that may distinguish kinds, and these fields."""
         evidence = self.evidence.setdefault(candidate, Evidence())
         evidence.items += 1
-        # one more than can be kinds is enough to know that these are none
+        # one more than the limit suffices to know that these are no kinds
         if constant in evidence.kinds or len(evidence.kinds) <= 12:
             evidence.kinds.setdefault(constant, set()).update(fields)
 
 
 def class_values(source: str, schema: str, class_name: str) -> tuple[ClassSpec, dict[str, int]]:
-    """The class, and how often each of its values occurs, where equal siblings count once.
+    """Return the class, and the count of each of its values, where equal siblings count once.
 
     >>> import tempfile, pathlib
     >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -161,7 +161,7 @@ def class_values(source: str, schema: str, class_name: str) -> tuple[ClassSpec, 
 
 
 def listed_values(name: str) -> list[str]:
-    """The lines of a file of values, without blanks around them; empty ones are left out."""
+    """Return the nonempty lines of a file of values, stripped."""
     item = find_sources(name, ()).items[0]
     with item.open() as stream:
         data = stream.read()

@@ -1,4 +1,4 @@
-"""The ways from the record table to others, by foreign keys: down to what refers to a row, up to what a row names."""
+"""The paths from the record table to others, by foreign keys: down to referring rows, up to referenced rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from treeanon.schema.model import Link
 from treeanon.schema.paths import FieldPath, PathError, Step, parse_path
 
 DEEPEST = 6
-"""Steps that a proposed path has at most, the column left out."""
+"""Largest number of steps of a proposed path, the column not counted."""
 
 MOST_WAYS = 300
 
 
 @dataclass(eq=False)
 class TablePath:
-    """One table reached from the record table (by no link: that itself), and the rows of it that the sample has.
+    """A path from the record table to one table (without a link: itself), and that table's rows in the sample.
 
     `owner` has for each row of a child table its row among those of `above`; `at`, for looked-up rows, for each of
     `above` its row here, or -1. `columns` are those that may become classes, `keys` those that
@@ -43,12 +43,12 @@ class TablePath:
 
     @property
     def down(self) -> bool:
-        """Whether its rows are the person, or repeat in one: the record's, or those of child tables."""
+        """Whether its rows are the persons' own or repeat in them: those of the record or of child tables."""
         return self.link is None or self.link.down
 
     @property
     def depth(self) -> int:
-        """How many steps lead here."""
+        """The number of steps that lead here."""
         return 0 if self.above is None else self.above.depth + 1
 
     @property
@@ -69,7 +69,7 @@ class TablePath:
         return FieldPath(self.steps).text(slashed=False)
 
     def walk(self) -> Iterator[TablePath]:
-        """This way and those that go on from it, the shorter ones first."""
+        """Yield this path and its continuations, the shorter ones first."""
         waiting = deque([self])
         while waiting:
             path = waiting.popleft()
@@ -77,23 +77,23 @@ class TablePath:
             waiting.extend(path.below)
 
     def leave(self) -> None:
-        """Takes this way, with all that go on from it, out of those above."""
+        """Remove this path, with its continuations, from the one above."""
         if self.above is not None:
             self.above.below.remove(self)
 
 
 @dataclass
 class Notes:
-    """What is left out, and why: whole ways, or columns on them. Told in the end, when all steps have their names."""
+    """What is left out, and why: whole paths, or columns on them. Reported last, when all steps have names."""
 
     found: dict[tuple[TablePath, str], str] = field(default_factory=dict)
 
     def leave(self, path: TablePath, why: str, column: str = "") -> None:
-        """Notes a way or a column of it."""
+        """Note a path or a column on it."""
         self.found.setdefault((path, column), why)
 
     def left_out(self, root: TablePath) -> list[LeftOut]:
-        """The notes as plain data; none of what goes on from ways that are gone themselves."""
+        """Return the notes as plain data, without those on continuations of removed paths."""
         made, kept = [], set(root.walk())
         for (path, column), why in self.found.items():
             if (path if column else path.above) not in kept:
@@ -104,10 +104,10 @@ class Notes:
 
 
 def find_table_paths(root: str, keys: Sequence[ForeignKey], notes: Notes) -> TablePath:
-    """The record table with all ways that go on from it; what is not gone is noted.
+    """Return the record table with all paths from it; paths not followed are noted.
 
-    No way goes through a table twice, but for one look-up in the same table; from a looked-up table none goes down
-    again, for what refers to its row belongs to other persons too.
+    No path goes through a table twice, but for one look-up in the same table; from a looked-up table none goes down
+    again, because rows that refer to its row belong to other persons too.
     """
     start = TablePath(root, None, None)
     waiting, count = deque([start]), 0
@@ -128,7 +128,7 @@ def find_table_paths(root: str, keys: Sequence[ForeignKey], notes: Notes) -> Tab
 
 
 def _links(path: TablePath, keys: Sequence[ForeignKey]) -> list[Link]:
-    """The links that go on from a way: up first, for they say more of the row itself."""
+    """Return the links that continue a path: up first, as these describe the row itself."""
     up = [Link(key, False) for key in keys if key.table == path.table]
     if _is_parent(path):
         return []
@@ -146,7 +146,7 @@ def _is_parent(path: TablePath) -> bool:
 
 
 def _refused(on: TablePath, keys: Sequence[ForeignKey]) -> str | None:
-    """Why a way is not gone, "" where that goes without saying; None where it is."""
+    """Return why a path is not followed, "" where no reason is needed; None where it is followed."""
     assert on.link is not None and on.above is not None
     key, came = on.link.key, on.above.link
     if came is not None and came.key == key:
@@ -162,12 +162,12 @@ def _refused(on: TablePath, keys: Sequence[ForeignKey]) -> str | None:
 
 
 def _same_row(first: ForeignKey, second: ForeignKey, keys: Collection[ForeignKey]) -> bool:
-    """Whether a key of the table where both begin names what the two, one after the other, name."""
+    """Return whether one key of the first table refers to the row that the two links in sequence lead to."""
     return _joined(first, second) in keys
 
 
 def _joined(first: ForeignKey, second: ForeignKey) -> ForeignKey | None:
-    """The key that leads where `second` leads after `first`, where its columns are among those of `first`."""
+    """Return the key that leads where `second` leads after `first`, if its columns are among those of `first`."""
     own = dict(zip(first.target_columns, first.columns, strict=True))
     if not set(second.columns) <= own.keys():
         return None
@@ -181,18 +181,18 @@ def _from(first: ForeignKey, second: ForeignKey) -> str:
 
 
 def keep_once(root: TablePath, notes: Notes) -> None:
-    """Takes out ways to child tables whose rows, in the sample, all lie on another way too: the deeper one is kept."""
+    """Remove paths to child tables whose sampled rows all lie on another path too; the deeper one is kept."""
     paths = [path for path in root.walk() if path.down and path.link is not None and len(path.rows)]
     by_table: dict[str, list[TablePath]] = {}
     for path in paths:
         by_table.setdefault(path.table, []).append(path)
-    gone: set[TablePath] = set()
+    removed: set[TablePath] = set()
     for group in (group for group in by_table.values() if len(group) > 1):
         places = {path: _places(path) for path in group}
         for path in sorted(group, key=lambda each: each.depth):
-            better = next((o for o in group if o not in gone and _is_better(o, path, places, group)), None)
-            if better is not None and not any(above in gone for above in _all_above(path)):
-                gone |= set(path.walk())
+            better = next((o for o in group if o not in removed and _is_better(o, path, places, group)), None)
+            if better is not None and not any(above in removed for above in _all_above(path)):
+                removed |= set(path.walk())
                 notes.leave(path, f"all of its rows lie under {'.'.join(better.tables[1:])} too")
                 path.leave()
 
@@ -213,7 +213,7 @@ def _all_above(path: TablePath) -> Iterator[TablePath]:
 
 
 def _places(path: TablePath) -> set[tuple[int, int]]:
-    """The person, and the row, of each row on a way."""
+    """Return the person and the row number of each row on a path."""
     owners, at = path.owner, path.above
     while at is not None and at.above is not None:
         owners, at = at.owner[owners], at.above
@@ -223,7 +223,7 @@ def _places(path: TablePath) -> set[tuple[int, int]]:
 def name_steps(
     root: TablePath, found: Sequence[ForeignKey], declared: Sequence[ForeignKey], notes: Notes
 ) -> tuple[ForeignKey, ...]:
-    """Gives every way its step, which names its key where several are there; the found keys that are followed.
+    """Set every path's step, naming the key where there are several, and return the found keys that are followed.
 
     These are what the schema must write.
     """
@@ -253,7 +253,7 @@ def _between(key: ForeignKey) -> frozenset[str]:
 
 
 def _is_writable(path: TablePath) -> bool:
-    """Whether a path through this way is read as it is written."""
+    """Return whether a schema path along this one is read as it is written."""
     written = FieldPath((*path.steps, Step("x")))
     try:
         return parse_path(written.text(slashed=False), slashed=False, keyed=True) == written

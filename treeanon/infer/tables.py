@@ -1,6 +1,6 @@
-"""From tables tied by foreign keys to findings: the record table, the ways from it, and what lies on them.
+"""Findings from tables tied by foreign keys: the record table, the paths from it, and their columns.
 
-The table of which each row is one person: the one asked for, or the one that looks most like it.
+The choice of the record table, whose rows are persons: as requested, or the most likely one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Rated:
 def choose_root(
     tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey], requested: str | None, has_rows: Callable[[str], bool]
 ) -> Root:
-    """The record table; one without rows is no guess.
+    """Return the record table; a table without rows is never guessed.
 
     >>> tables = {"visit": TableInfo(("id", "day")), "patient": TableInfo(("id", "sex"))}
     >>> choose_root(tables, [ForeignKey("visit", ("patient",), "patient", ("id",))], None, bool).why
@@ -92,13 +92,13 @@ def choose_root(
 
 
 def looks_like_persons(table: str, info: TableInfo) -> bool:
-    """Whether the rows of a table are persons of any kind, by its name and its columns."""
+    """Return whether the rows of a table are persons, by its name and its columns."""
     named = table_forms(table) & (_SUBJECTS | _STAFF | _OTHERS)
     return bool(named) or _columns(table, info)[0] >= 2 * _LOOKS_LIKE_PERSONS
 
 
 def _requested_table(tables: Mapping[str, TableInfo], requested: str) -> str:
-    """The table that --record names, in quotes or not."""
+    """Return the table that --record names, in quotes or not."""
     if requested in tables:
         return requested
     try:
@@ -139,12 +139,12 @@ def _named(table: str) -> tuple[float, list[str]]:
             return score, ["its name"]
     last = words(table)[-1:]
     parts = {form for word in last for form in table_forms(word)}
-    # "hospital_patients" may be persons, "customer_address" is none
+    # "hospital_patients" may be persons, "customer_address" is not
     return (3.0, ["its name"]) if parts & _SUBJECTS else (0.0, [])
 
 
 def _columns(table: str, info: TableInfo) -> tuple[float, list[str]]:
-    """How much the columns speak of persons, and the names of those that do so most."""
+    """Return a score of how typical the columns are of persons, and the most typical ones."""
     found: dict[str, float] = {}
     seen: set[str] = set()
     for column in info.columns:
@@ -158,7 +158,7 @@ def _columns(table: str, info: TableInfo) -> tuple[float, list[str]]:
 
 
 def _below(table: str, keys: Sequence[ForeignKey]) -> int:
-    """How many tables hang on a table, at any distance."""
+    """Return how many tables refer to a table, directly or through others."""
     reached, waiting = {table}, [table]
     while waiting:
         at = waiting.pop()
@@ -170,8 +170,8 @@ def _below(table: str, keys: Sequence[ForeignKey]) -> int:
 
 def _why(best: _Rated, likely: bool) -> str:
     *most, last = best.reasons or ("it is the first",)
-    told = f"{', '.join(most)}{',' if len(most) > 1 else ''} and {last}" if most else last
-    return f"it looks like persons: {told}" if likely else f"a guess, for no table looks like persons: {told}"
+    words = f"{', '.join(most)}{',' if len(most) > 1 else ''} and {last}" if most else last
+    return f"it looks like persons: {words}" if likely else f"a guess, for no table looks like persons: {words}"
 
 
 def _described(others: Sequence[_Rated]) -> tuple[str, ...]:
@@ -179,20 +179,20 @@ def _described(others: Sequence[_Rated]) -> tuple[str, ...]:
 
 
 MOST_CLASSES = 200
-"""Columns that a proposal looks at; more than that nobody reads."""
+"""Largest number of columns of a proposal, which a person should read."""
 
 NO_KEYS = "no foreign key, declared or found, leads on from the record table: the schema is of this table alone"
 
 
 def propose_tables(source: str | Path, *, format: str, record: str | None, sample: int) -> Findings:
-    """What a schema for a relational input could be."""
+    """Return a proposed schema for a relational input."""
     with closing(open_tables(source, format)) as tables:
         return _Proposal(tables, format, record, sample).findings()
 
 
 @dataclass
 class _Proposal:
-    """One input on its way to findings."""
+    """The proposal for one relational input."""
 
     source: TableSource
     format: str
@@ -223,7 +223,7 @@ class _Proposal:
         return self.decided(root, sample, chosen, _keys(root, declared, written, found))
 
     def choose_columns(self, root: TablePath, tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey]) -> None:
-        """Gives every way the columns that may become classes: all but those of keys."""
+        """Set the columns of every path that may become classes: all but those of keys."""
         taken = {(key.table, column) for key in keys for column in key.columns}
         taken |= {(key.target, column) for key in keys for column in key.target_columns}
         taken |= {(table, column) for table, info in tables.items() for column in info.primary}
@@ -233,7 +233,7 @@ class _Proposal:
             path.keys = [column for column in own if (path.table, column) in taken]
 
     def prune(self, root: TablePath) -> None:
-        """Takes out ways that lead to no column; where a looked-up table is but a list of values, its key is one."""
+        """Remove paths that lead to no column; of a looked-up table that only lists values, keep the key."""
         gone = self.gone
         for path in reversed(list(root.walk())):
             if not path.columns and not path.below and path is not root:
@@ -256,8 +256,8 @@ class _Proposal:
                     path.above.columns.append(column)
 
     def bound(self, root: TablePath) -> None:
-        """Takes out columns that paths cannot name, and those beyond a number that a reader can bear."""
-        count, told = 0, set[str]()
+        """Remove columns that paths cannot name, and those beyond the limit of a readable schema."""
+        count, noted = 0, set[str]()
         for path in root.walk():
             steps = {on.steps[-1].label for on in path.below}
             for column in [column for column in path.columns if column in steps]:
@@ -268,12 +268,12 @@ class _Proposal:
                 self.notes.leave(path, f"there are {MOST_CLASSES} columns nearer to the record", column)
             path.columns = path.columns[:room]
             count += len(path.columns)
-            for column in path.keys if path.table not in told else ():
+            for column in path.keys if path.table not in noted else ():
                 self.notes.leave(path, KEY, column)
-            told.add(path.table)
+            noted.add(path.table)
 
     def note_unreached(self, root: TablePath, tables: Mapping[str, TableInfo]) -> None:
-        """Notes tables to which no key leads."""
+        """Note tables to which no key leads."""
         reached = {path.table for path in (*root.walk(), *self.gone, *(path for path, _ in self.notes.found))}
         why = "a table to which no key leads"
         self.unreached = [LeftOut(name_text(table), why) for table in tables if table not in reached]
@@ -296,17 +296,17 @@ class _Proposal:
         return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
 
     def warnings(self, root: TablePath, keys: ProposedKeys) -> tuple[str, ...]:
-        told = []
+        lines = []
         if len(keys.found):
             many = f"{len(keys.found)} foreign keys were" if len(keys.found) > 1 else "1 foreign key was"
-            told.append(f"{many} FOUND, NOT DECLARED, and stand in the schema: check them (key, in [input])")
+            lines.append(f"{many} FOUND, NOT DECLARED, and stand in the schema: check them (key, in [input])")
         if not root.below and len(self.source.tables()) > 1:
-            told.append(NO_KEYS)
-        return (*told, *map(str, getattr(self.source, "left_out", ())))
+            lines.append(NO_KEYS)
+        return (*lines, *map(str, getattr(self.source, "left_out", ())))
 
 
 def _is_writable(key: ForeignKey) -> bool:
-    """Whether the key is read as it is written."""
+    """Return whether the key is read as it is written."""
     try:
         return parse_key(str(key)) == key
     except KeyFormError:
@@ -323,17 +323,17 @@ def _by_labels(root: TablePath) -> dict[tuple[str, ...], TablePath]:
 
 @dataclass
 class _TableLeaves(Leaves):
-    """Leaves of nested rows: steps to other tables know their keys, and classes are named after what a key says."""
+    """Leaves of nested rows: steps to other tables carry their keys, which also give names to classes."""
 
     paths: Mapping[tuple[str, ...], TablePath] = field(default_factory=dict)
 
     def step(self, steps: tuple[Step, ...], short: str, *, repeated: bool) -> Step:
-        """The step to a table, or to a column."""
+        """Return the step to a table, or to a column."""
         path = self.path(steps, short)
         return path.steps[-1] if path is not None else Step(short)
 
     def label(self, steps: tuple[Step, ...], short: str) -> str:
-        """The table or, where several keys lead there, what the key's columns call its row; or the column."""
+        """Return the name of a column or table; where several keys lead there, the role in the key's column names."""
         path = self.path(steps, short)
         if path is None or not path.steps[-1].key:
             return short if path is None else path.table
@@ -350,16 +350,16 @@ class _TableLeaves(Leaves):
 def _keys(
     root: TablePath, declared: Sequence[ForeignKey], written: Sequence[ForeignKey], found: Sequence[FoundKey]
 ) -> ProposedKeys:
-    """The keys that the paths follow."""
+    """Return the keys that the paths follow."""
     evidence = {each.key: each.why for each in found}
     followed = dict.fromkeys(path.link.key for path in root.walk() if path.link is not None)
     places = {}
     for path in root.walk():
         if path.link is not None and path.down:
             key = path.link.key
-            told = f"rows that refer to {name_text(key.target)}"
-            told += f" by {', '.join(map(name_text, key.columns))}"
-            places[path.text] = told if path.whole else f"{told}; the first {MOST_ROWS:,} were looked at"
+            place = f"rows that refer to {name_text(key.target)}"
+            place += f" by {', '.join(map(name_text, key.columns))}"
+            places[path.text] = place if path.whole else f"{place}; the first {MOST_ROWS:,} were looked at"
     return ProposedKeys(
         tuple(key for key in followed if key in declared),
         tuple((key, evidence[key]) for key in written if key in followed),

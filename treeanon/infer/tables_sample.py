@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS = 20_000
-"""Rows of one child table that are looked at."""
+"""Number of rows of a child table in the sample."""
 
 _AT_ONCE = 8
-"""Columns read together from what is stored by rows, so that no big table is in memory whole."""
+"""Number of columns read together from row storage, so that no large table is in memory as a whole."""
 
 
 @dataclass
 class TablesSample:
-    """Reads the tables of a source as far as the ways from its first `most` persons need them."""
+    """Reader of the rows of a source that the paths from its first `most` persons reach."""
 
     source: TableSource
     notes: Notes
     whole: bool = True
 
     def join(self, root: TablePath, most: int) -> None:
-        """Finds the rows of every way, reading nothing but key columns; ways whose keys cannot be compared are left."""
-        # how many rows a Parquet file has stands in it
+        """Find the rows of every path, reading only key columns; paths whose keys cannot be compared are left out."""
+        # a Parquet file knows its number of rows
         count = self.source.read(root.table, [], None if self.source.by_column else most + 1).num_rows
         if not count:
             why = f"table {root.table!r}, of which each row is one person, holds no row"
@@ -47,7 +47,7 @@ class TablesSample:
             self.join_below(path)
 
     def join_below(self, path: TablePath) -> None:
-        """Finds the rows of the ways that go on from one."""
+        """Find the rows of the paths that continue one."""
         links = {on: on.link for on in path.below if on.link is not None}
         sides = {on: link.key.target_columns if link.down else link.key.columns for on, link in links.items()}
         own = self.columns(path, dict.fromkeys(name for side in sides.values() for name in side))
@@ -62,7 +62,7 @@ class TablesSample:
                 on.leave()
 
     def joined(self, on: TablePath, own: list[pa.ChunkedArray], *, down: bool) -> str:
-        """Finds the rows of one way, given the key columns above it; what is wrong if they cannot be found."""
+        """Find the rows of one path, given the key columns above it, and return why not if that fails."""
         assert on.link is not None
         key = on.link.key
         names = key.columns if down else key.target_columns
@@ -71,7 +71,7 @@ class TablesSample:
             other = [read.column(name) for name in names]
             targets = find_targets(other, own) if down else find_targets(own, other)
         except DataError as problem:
-            self.source.read(on.table, [])  # what is wrong with the whole table is an error
+            self.source.read(on.table, [])  # raises if the whole table is unreadable
             return f"its key cannot be read: {problem.message}"
         except KeyClash as clash:
             return f"{key}: one side of the key holds {clash.own}, the other {clash.target}"
@@ -91,7 +91,7 @@ class TablesSample:
         return ""
 
     def in_circles(self, path: TablePath) -> int:
-        """How many rows of a table lie on circles of its key to itself."""
+        """Return how many rows of a table lie on cycles of its key to itself."""
         assert path.link is not None
         key = path.link.key
         read = self.source.read(path.table, list(dict.fromkeys([*key.columns, *key.target_columns])))
@@ -99,7 +99,7 @@ class TablesSample:
         return len(in_circles(find_targets(own, target)))
 
     def columns(self, path: TablePath, names: Sequence[str] | dict[str, None]) -> dict[str, pa.ChunkedArray]:
-        """Columns of a way's rows; those that cannot be read are left out, with the reason."""
+        """Return columns of a path's rows; those that cannot be read are left out, with the reason."""
         found: dict[str, pa.ChunkedArray] = {}
         names = list(names)
         size = 1 if self.source.by_column else _AT_ONCE
@@ -108,7 +108,7 @@ class TablesSample:
         return found
 
     def some_columns(self, path: TablePath, names: list[str]) -> dict[str, pa.ChunkedArray]:
-        """A few columns of a way's rows, by one reading if nothing is wrong."""
+        """Return a few columns of a path's rows, read at once if nothing is wrong."""
         most = int(path.rows.max()) + 1 if len(path.rows) else 0
         try:
             read = self.source.read(path.table, names, most).take(path.rows)
@@ -121,11 +121,11 @@ class TablesSample:
         return {name: read.column(name) for name in names}
 
     def records(self, root: TablePath) -> list[Any]:
-        """The persons, as records of documents are."""
+        """Return the persons as nested records, as those of documents."""
         return self.objects(root)
 
     def objects(self, path: TablePath) -> list[dict[str, Any]]:
-        """A nested object for every row of a way."""
+        """Return a nested object for every row of a path."""
         made: list[dict[str, Any]] = [{} for _ in path.rows]
         for name, column in self.columns(path, path.columns).items():
             found = self.scalars(path, name, column)
@@ -146,7 +146,7 @@ class TablesSample:
         return made
 
     def scalars(self, path: TablePath, name: str, column: pa.ChunkedArray) -> list[Any] | None:
-        """The values as JSON has them; None, with the reason noted, for what no class can have."""
+        """Return the values as JSON has them; None, with the reason noted, for values that no class can have."""
         import pyarrow.types as of
 
         try:
@@ -165,7 +165,7 @@ class TablesSample:
 
 
 def _number(text: str) -> int | float | None:
-    """The number that a text writes, whole if it is."""
+    """Return the number that a text writes, as an integer if it is whole."""
     if not text:
         return None
     return int(text) if text.lstrip("-").isdigit() else float(text)

@@ -1,4 +1,4 @@
-"""Walks XML elements and counts what stands where.
+"""The structure of XML elements, and counts of the values at each place.
 
 The first records of XML documents, read no further than they need to be.
 """
@@ -24,7 +24,7 @@ from treeanon.schema import RecordPath
 
 _BLOCK = 1 << 18
 _LOOK = 4 << 20
-"""So much is looked at before a repeated element is taken for the records."""
+"""Number of bytes read before a repeated element is chosen as the record."""
 _MOST = 32 << 20
 Tags = tuple[str, ...]
 
@@ -44,13 +44,13 @@ def sample_xml(request: SampleRequest) -> Sample:
 
 
 def one_xml_record(item: Source) -> etree._Element:
-    """The root element of a file that is one record."""
+    """Return the root element of a file that is one record."""
     with item.open() as stream:
         return _Reading(stream, item.name, 1 << 60).read(None)
 
 
 def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
-    """The first elements at the path or, without one, of the repeated element that is nearest to the root."""
+    """Return the first elements at the path or, without one, of the repeated element nearest to the root."""
     reading = _Reading(stream, source, most)
     root = reading.read(path)
     prefixes = Prefixes(all_elements([root]))
@@ -71,7 +71,7 @@ def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int
 
 
 class _Reading:
-    """Parses a stream until enough records are there; the elements that are still open are known."""
+    """An incremental parse of a stream until it has enough records; it knows the elements still open."""
 
     def __init__(self, stream: BinaryIO, source: str, most: int) -> None:
         self.stream, self.source, self.most = stream, source, most
@@ -82,7 +82,7 @@ class _Reading:
         self.ended = False
 
     def read(self, path: RecordPath | None) -> etree._Element:
-        """The root element, with what was read of it."""
+        """Return the root element, with what was read of it."""
         try:
             self.blocks(path)
         except etree.XMLSyntaxError as problem:
@@ -123,7 +123,7 @@ class _Reading:
         self.stack.pop()
 
     def enough(self, size: int, path: RecordPath | None) -> bool:
-        """Whether enough records are there, or more than is worth reading for a sample."""
+        """Return whether there are enough records, or the sample has become too large."""
         if self.root is None or (path is not None and path.whole_file):
             return False
         if path is not None:
@@ -137,7 +137,7 @@ class _Reading:
         return count >= self.most or (size > _MOST and count > 1)
 
     def open_elements(self) -> set[int]:
-        """The ids of elements whose end was not read."""
+        """Return the ids of elements whose end was not read."""
         return set() if self.ended else {id(element) for element in self.stack}
 
 
@@ -146,7 +146,7 @@ def _local(tag: str) -> str:
 
 
 def _ranked(times: Counter[Tags], root: str) -> list[Tags]:
-    """The paths of repeated elements that lie in no other repeated element, the most frequent first."""
+    """Return the paths of outermost repeated elements, the most frequent first."""
     found: list[Tags] = []
     for tags in sorted((t for t in times if len(t) > 1 and t[0] == root), key=len):
         inside = any(tags[: len(outer)] == outer for outer in found)
@@ -156,7 +156,7 @@ def _ranked(times: Counter[Tags], root: str) -> list[Tags]:
 
 
 def _is_plural(outer: str, inner: str) -> bool:
-    """Whether the root's name says that it is a list of these: patients/patient."""
+    """Return whether the root's name is the plural of the element's: patients/patient."""
     outer, inner = _local(outer).lower(), _local(inner).lower()
     return outer in (inner + "s", inner + "es", inner + "list", inner.removesuffix("y") + "ies") and outer != inner
 
@@ -171,7 +171,7 @@ def _choose(root: etree._Element, times: Counter[Tags], prefixes: Prefixes) -> t
 
 
 def _tags_of(root: etree._Element, path: RecordPath) -> Tags:
-    """The qualified tags of a path given in short names, as the document has them."""
+    """Return the qualified tags of a path given in short names, as the document has them."""
     if path.whole_file:
         return (str(root.tag),)
     level: list[Any] = [root]
@@ -196,7 +196,7 @@ _FIELD_DEPTH = 3
 
 
 def walk_xml(records: Sequence[etree._Element]) -> tuple[Place, Kinds]:
-    """What stands where in the records, items of mixed kinds apart, and how the kinds are told apart.
+    """Return the places of the records, with elements of mixed kinds separated, and what distinguishes the kinds.
 
     >>> root, _ = walk_xml([etree.fromstring('<p><v w="1"/><v w="2"/><n>x</n></p>')])
     >>> root.fields["v"].repeated, root.fields["v"].attributes["w"].values.distinct, root.fields["n"].repeated
@@ -218,7 +218,7 @@ class _Walk:
         return root
 
     def element(self, place: Place, element: etree._Element) -> None:
-        """Counts one element with all that is in it."""
+        """Count one element and everything in it."""
         place.enter(self.record)
         place.objects += 1
         kind = self.kinds.get(place.path)
@@ -276,7 +276,7 @@ def _note_kinds(place: Place, element: etree._Element) -> None:
 
 
 def _codes(children: Iterable[etree._Element]) -> list[str]:
-    """The tag of the first child that is named code, if there is one."""
+    """Return the tag of the first child that is named code, if there is one."""
     return [child.tag for child in children if str(child.tag).rpartition("}")[2] == "code"][:1]
 
 

@@ -1,4 +1,4 @@
-"""The schema for another format: the same classes, found where that format has them."""
+"""Schemas derived for another format: the same classes, at the paths of that format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def derive(schema: Schema, name: str) -> Schema:
-    """The schema by which another format is read; trees files need none of their own.
+    """Return the schema by which another format is read; trees files need none of their own.
 
     Attributes and texts of XML become fields of JSON, fields become elements; arrays directly in arrays get an
     element `item`. Names that the other format does not allow are changed; all stay apart.
@@ -81,7 +81,7 @@ def _record(record: RecordPath | None, source: Format, wanted: Format) -> Record
 
 
 def xml_name(text: str) -> str:
-    """A name that XML allows, as near as may be.
+    """Return the nearest name that XML allows.
 
     >>> xml_name("zip code"), xml_name("1st")
     ('zip_code', '_1st')
@@ -94,14 +94,14 @@ Scope = tuple[str, ...]
 
 
 class _Names:
-    """New names for old ones, one for each within a scope (the old names on the way there)."""
+    """New names for old ones, unique within a scope (the old names on the path there)."""
 
     def __init__(self) -> None:
         self.new: dict[tuple[Scope, str], str] = {}
         self.taken: set[tuple[Scope, str]] = set()
 
     def give(self, scope: Scope, old: str, wanted: Sequence[str]) -> str:
-        """The new name of an old one: the first wanted that is free, or one with a number."""
+        """Return the new name of an old one: the first of `wanted` that is free, or one with a number."""
         if (scope, old) not in self.new:
             numbered = (f"{wanted[-1]}{number}" for number in count(2))
             name = next(name for name in chain(wanted, numbered) if (scope, name) not in self.taken)
@@ -111,7 +111,7 @@ class _Names:
 
 
 class _Renamer:
-    """Renames paths step by step; how a name may look in the other format is told by `wanted`."""
+    """Renaming of paths step by step; `wanted` yields the possible names in the other format."""
 
     def __init__(self, wanted: Callable[[str], list[str]], mixed: frozenset[str], filled: frozenset[Scope]) -> None:
         self.names, self.wanted, self.mixed, self.filled = _Names(), wanted, mixed, filled
@@ -132,7 +132,7 @@ class _Renamer:
         return Predicate(self.names_of(scope, olds), None, old.value)
 
     def path(self, spec: ClassSpec) -> ClassSpec:
-        """The class with its path renamed."""
+        """Return the class with its path renamed."""
         if spec.path is None:
             return spec
         scope: Scope = ()
@@ -174,7 +174,7 @@ def _local(name: str) -> str:
 
 
 def _mixed_classes(schema: Schema, filled: frozenset[Scope]) -> frozenset[str]:
-    """The classes that are texts of elements with attributes or children, whatever predicates choose them."""
+    """Return the classes that are texts of elements with attributes or children, predicates aside."""
     return frozenset(
         spec.name
         for spec in schema.classes
@@ -185,7 +185,7 @@ def _mixed_classes(schema: Schema, filled: frozenset[Scope]) -> frozenset[str]:
 
 
 def _filled(schema: Schema) -> frozenset[Scope]:
-    """The names that lead to elements with attributes or children of their own."""
+    """Return the names that lead to elements with attributes or children of their own."""
     found: set[Scope] = set()
     for spec in schema.classes:
         if spec.path is None:
@@ -204,7 +204,7 @@ def _filled(schema: Schema) -> frozenset[Scope]:
 
 
 def _with_paths(schema: Schema, *, slashed: bool) -> Schema:
-    """Paths for classes that have none: each repeats inside the class it lies under."""
+    """Return the schema with paths for classes that have none: each repeats inside the class it lies under."""
     layout = schema.layout
     inner = {published.parent for published in layout.classes}
     steps: list[tuple[Step, ...]] = []
@@ -231,7 +231,7 @@ def _with_paths(schema: Schema, *, slashed: bool) -> Schema:
 
 
 def as_released(schema: Schema) -> Schema:
-    """The schema by which a release is read again: pseudonyms are values that are there, of which no key is needed.
+    """Return the schema by which a release is read again: pseudonyms are plain values, which need no key.
 
     >>> from treeanon.schema import Schema
     >>> text = 'version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "id"\\npath = "id"\\nrole = "identifier"\\n'

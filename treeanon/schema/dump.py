@@ -1,4 +1,4 @@
-"""The TOML text of a schema, so that a converted document comes with a schema that reads it."""
+"""Schemas written as TOML, so that a converted document comes with a schema that reads it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NAMED_ESCAPES = {
 
 
 def dump_schema(schema: Schema) -> str:
-    r"""The TOML text from which the loader makes an equal schema.
+    r"""Return the TOML text from which the loader makes an equal schema.
 
     A hierarchy is written as its source names it; one without a source (made in Python) is left out.
 
@@ -48,7 +48,7 @@ def dump_schema(schema: Schema) -> str:
 
 
 def record_text(record: RecordPath, slashed: bool) -> str:
-    """The record path as the schema writes it.
+    """Return the record path as the schema writes it.
 
     >>> record_text(RecordPath(("data", "patients"), True), slashed=False)
     'data.patients[]'

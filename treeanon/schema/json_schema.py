@@ -1,4 +1,4 @@
-"""The JSON Schema of schemas, for editors: what it says of formats comes from the table of formats.
+"""The JSON Schema of schemas, for editors; its list of formats comes from the table of formats.
 
 After a change of that table, `python -m treeanon.schema.json_schema schemas/treeanon.schema.json` writes the file anew;
 with plugins installed it gives a JSON Schema that knows their formats too.
@@ -18,7 +18,7 @@ Rules = dict[str, Any]
 
 
 def with_formats(rules: Rules) -> Rules:
-    """Return the JSON Schema with the formats that there are."""
+    """Return the JSON Schema with the registered formats."""
     made: Rules = json.loads(json.dumps(rules))
     spec = made["$defs"]["input"]
     descriptions = (f"{form.name}: {form.about}." for form in FORMATS.values())
@@ -38,7 +38,7 @@ def with_formats(rules: Rules) -> Rules:
 
 
 def _of_input(rule: Rules) -> Rules:
-    """Return what the condition of a rule of the whole schema says of the format."""
+    """Return what the condition of a rule of the whole schema requires of the format."""
     found: Rules = rule["if"]["properties"]["input"]["properties"]["format"]
     return found
 

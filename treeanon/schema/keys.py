@@ -1,4 +1,4 @@
-"""Foreign keys between tables: how the schema writes them, and what a path may say of one."""
+"""Foreign keys between tables, as the schema and its paths write them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BARE = re.compile(r"[^\s.,()\[\]='\"<>-]+")
 
 
 class KeyFormError(ValueError):
-    """A key that cannot be read; the message says what would be right."""
+    """A malformed key; the message says what is expected."""
 
 
 @dataclass(frozen=True, order=True)
@@ -39,7 +39,7 @@ class ForeignKey:
 
 
 def name_text(name: str) -> str:
-    """A table's or column's name as keys write it: in quotes where it holds more than a plain name does.
+    """Return a table's or column's name as keys write it: in quotes unless it is a plain name.
 
     >>> name_text("custkey"), name_text("order no")
     ('custkey', "'order no'")
@@ -50,7 +50,7 @@ def name_text(name: str) -> str:
 
 
 def columns_text(table: str, columns: Iterable[str]) -> str:
-    """Columns of a table as keys write them.
+    """Return columns of a table as keys write them.
 
     >>> columns_text("orders", ["no"]), columns_text("orders", ["no", "year"])
     ('orders.no', 'orders.(no, year)')
@@ -60,7 +60,7 @@ def columns_text(table: str, columns: Iterable[str]) -> str:
 
 
 class _Reader:
-    """Reads a key from left to right."""
+    """A reader of a key from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -109,7 +109,7 @@ class _Reader:
 
 
 def parse_key(text: str) -> ForeignKey:
-    """The foreign key that `text` writes; KeyFormError says what is wrong with it."""
+    """Return the foreign key that `text` writes; KeyFormError says what is wrong with it."""
     reader = _Reader(text)
     try:
         table, columns = reader.side()

@@ -1,4 +1,4 @@
-"""Where the classes of a schema lie: containers, their shapes, and the class tree.
+"""The layout of a schema: containers, their shapes, and the class tree.
 
 A *container* is the record itself or one repeated object in it (array item, repeated element, child row); its
 *head* is the first class declared in it. Readers and writers of every format work on this one description.
@@ -62,7 +62,7 @@ class Shape:
         return not (self.attributes or self.wrappers or self.containers)
 
     def walk(self) -> Iterator[Shape]:
-        """This shape and all wrappers in it."""
+        """Yield this shape and all wrappers in it."""
         yield self
         for wrapper in self.wrappers:
             yield from wrapper.walk()
@@ -94,14 +94,14 @@ class Layout:
     containers: tuple[Container, ...]
 
     def class_index(self, name: str) -> int:
-        """The index of the class of that name, or KeyError."""
+        """Return the index of the class of that name, or raise KeyError."""
         for index, published in enumerate(self.classes):
             if published.name == name:
                 return index
         raise KeyError(name)
 
     def is_below(self, descendant: int, ancestor: int) -> bool:
-        """Whether one class lies, at any distance, under the other (every class lies under ROOT)."""
+        """Return whether one class lies, at any distance, under the other (every class lies under ROOT)."""
         while descendant != ancestor and descendant != ROOT:
             descendant = self.classes[descendant].parent
         return descendant == ancestor
@@ -138,7 +138,7 @@ class _DraftContainer:
 
 
 class _Compiler:
-    """Turns declared classes into containers and a class tree; collects every problem on its way."""
+    """The compilation of declared classes into containers and a class tree; it collects every problem."""
 
     def __init__(self, schema: Schema) -> None:
         self.slashed = schema.input.slashed
@@ -206,7 +206,7 @@ class _Compiler:
             shape.constant = predicate.value
 
     def check_shapes(self, container: _DraftContainer) -> None:
-        """One name must not be marked as repeating in one path and not in another; JSON has no mixed content."""
+        """Check that a name repeats in all paths or in none, and that JSON has no mixed content."""
         drafts = [container.shape]
         while drafts:
             shape = drafts.pop()
@@ -227,7 +227,7 @@ class _Compiler:
         self.problems.append(Problem(place, message))
 
     def check_overlaps(self) -> None:
-        """Two paths that can read the same value would publish it twice, and not read back as written."""
+        """Check that no two paths can read the same value, which would be published twice."""
         for i, first in enumerate(self.published):
             for second in self.published[:i]:
                 if first.path and second.path and first.path != second.path:
@@ -241,7 +241,7 @@ class _Compiler:
                 self.problem(spec, "path", "reads the field that a predicate holds fixed; leave the class out")
 
     def check_pair(self, first: ClassSpec, second: ClassSpec, a: FieldPath, b: FieldPath) -> None:
-        """Two paths that differ in predicates may go through one item: it must look the same to both."""
+        """Check that two paths which may go through one item, as they differ in predicates, agree on its shape."""
         if _may_read_one(a, b):
             self.problem(first, "path", f"may read the same values as class {second.name!r}")
         elif any(p.predicate != q.predicate for p, q in zip(a.steps, b.steps, strict=False)):
@@ -251,7 +251,7 @@ class _Compiler:
                 self.problem(first, "path", what + " (one value, an object, or marked [])")
 
     def reads_a_constant(self, path: FieldPath) -> bool:
-        """Whether a path goes where a predicate, of an item that both may meet, holds a constant."""
+        """Return whether a path reads the constant of a predicate of an item that both may reach."""
         for other in self.published:
             steps = other.path.steps if other.path else ()
             for at, step in enumerate(steps):
@@ -370,20 +370,20 @@ def _bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
 
 
 def _apart(first: Step, second: Step) -> bool:
-    """Whether no item can meet the predicates of both steps."""
+    """Return whether no item can satisfy the predicates of both steps."""
     p, q = first.predicate, second.predicate
     return bool(p and q and (p.names, p.attribute) == (q.names, q.attribute) and p.value != q.value)
 
 
 def _may_read_one(first: FieldPath, second: FieldPath) -> bool:
-    """Whether two paths are of the same names and no predicates keep them apart."""
+    """Return whether two paths have the same names and no predicates that exclude each other."""
     if _bare(first) != _bare(second):
         return False
     return not any(_apart(a, b) for a, b in zip(first.steps, second.steps, strict=True))
 
 
 def _disagreement(first: FieldPath, second: FieldPath, *, slashed: bool) -> str | None:
-    """The name that two paths, which may go through one item, take for different things."""
+    """Return the name that two paths, which may go through one item, use in contradicting ways."""
     ends = len(first.steps) - 1, len(second.steps) - 1
     for at, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
         if a.label != b.label or _apart(a, b):
@@ -394,5 +394,5 @@ def _disagreement(first: FieldPath, second: FieldPath, *, slashed: bool) -> str 
 
 
 def compile_layout(schema: Schema) -> Layout:
-    """The layout of a schema's published classes; SchemaError lists every contradiction in it."""
+    """Return the layout of a schema's published classes; SchemaError lists every contradiction in it."""
     return _Compiler(schema).compile()

@@ -1,4 +1,4 @@
-"""From the TOML of a schema to a `Schema`, or to everything that is wrong with it, each with its line."""
+"""The loader of schemas from TOML; it reports all problems at once, each with its line."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def schema_of(schema: SchemaLike | None) -> Schema:
 
 
 def load_schema(path: Path) -> Schema:
-    """The schema in a TOML file; SchemaError lists everything that is wrong with it.
+    """Return the schema in a TOML file; SchemaError lists everything that is wrong with it.
 
     >>> load_schema(Path("nowhere/schema.toml"))
     Traceback (most recent call last):
@@ -86,7 +86,7 @@ def load_schema(path: Path) -> Schema:
 
 
 def parse_schema(text: str, *, folder: Path, source: str) -> Schema:
-    """The schema in a TOML text; SchemaError lists everything that is wrong with it.
+    """Return the schema in a TOML text; SchemaError lists everything that is wrong with it.
 
     >>> text = '''
     ... version = 1
@@ -111,7 +111,7 @@ def parse_schema(text: str, *, folder: Path, source: str) -> Schema:
 
 
 def _all_names(path: FieldPath) -> list[str]:
-    """The names of elements and attributes that a path goes through, those of its predicates too."""
+    """Return the names of elements and attributes on a path, those of its predicates too."""
     names: list[str | None] = []
     for step in path.steps:
         names.append(step.name)
@@ -127,7 +127,7 @@ def _path_example(form: Format | None) -> str:
 
 
 class _Loader:
-    """Goes through one document; whatever is wrong is noted and replaced by something harmless."""
+    """The reading of one document; problems are noted, and wrong values replaced by harmless ones."""
 
     def __init__(self, document: dict[str, Any], text: str, folder: Path, source: str) -> None:
         declared = document.get("class")
@@ -236,7 +236,7 @@ class _Loader:
         return record
 
     def check_names(self, names: Collection[str], *where: str | int) -> None:
-        """Note names that are ours or, in XML, that are none or lack the declaration of their prefix."""
+        """Note reserved names and, in XML, names that are malformed or whose prefix is not declared."""
         wrong = [f"{MOVED!r} is reserved for what treeanon writes"] if MOVED in names else []
         for name in names if self.form is not None and self.form.slashed and not wrong else ():
             prefix = name.partition(":")[0] if ":" in name else ""
@@ -302,7 +302,7 @@ class _Loader:
             self.problems.add(f"is the name of class {first + 1} too; every class needs its own", *where)
 
     def one_of(self, table: Mapping[str, Any], known: tuple[T, ...], *where: str | int) -> T | None:
-        """The chosen name, by default the first of those known; None where it is not among them."""
+        """Return the chosen name, by default the first of those known; None where it is unknown."""
         value = table.get(str(where[-1]), known[0])
         if value in known:
             return known[known.index(value)]
@@ -317,7 +317,7 @@ class _Loader:
             wrong = "is missing" if text is None else "must be a string"
             self.problems.add(f'{wrong}; for example path = "{_path_example(form)}"', *where)
             return None
-        # Without a format nobody knows whether paths have dots or slashes.
+        # Without a format it is unknown whether paths have dots or slashes.
         if form is None:
             return None
         try:
@@ -343,7 +343,7 @@ class _Loader:
             self.problems.add('must be a file, "hierarchies/city.csv", or a builder, { groups = 5 }', *where)
         if not isinstance(source, dict):
             return Flat()
-        # Where the type is wrong, only what is wrong for every type is told of the builder.
+        # With an invalid type, only the builder's problems that hold for every type are reported.
         made = [parse_builder(source, each) for each in ([kind] if kind else TYPES)]
         for key, message in made[0][1]:
             if all((key, message) in wrong for _, wrong in made):
@@ -351,7 +351,7 @@ class _Loader:
         return made[0][0] or Flat()
 
     def check_layout(self, schema: Schema) -> None:
-        """Note what contradicts in the layout, leaving out what may only follow from another problem."""
+        """Note contradictions in the layout, except those that may only follow from another problem."""
         if self.problems:
             schema = replace(schema, classes=tuple(self.sure_classes(schema.classes)))
         try:
@@ -364,7 +364,7 @@ class _Loader:
                 self.problems.add_problem(problem)
 
     def sure_classes(self, classes: tuple[ClassSpec, ...]) -> Iterator[ClassSpec]:
-        """The classes without what is in doubt: defaults of `under`, names that a nameless class may have."""
+        """Return the classes without what is in doubt: defaults of `under`, names that a nameless class may have."""
         for number, spec in enumerate(classes):
             if not spec.name or self.names.index(spec.name) != number:
                 continue

@@ -1,4 +1,4 @@
-"""What the user declares: the classes of a person's tree, where they lie, and how they generalize."""
+"""The declarations of a schema: the classes of a person's tree, their paths, and their hierarchies."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ClassSpec:
 
 @dataclass(frozen=True)
 class Link:
-    """How a path goes on from one table to the next: by which key, down to rows that refer to it or up to one it names.
+    """The link of a path from one table to the next by a key: down to rows that refer to it, or up to the row it names.
 
     >>> from treeanon.schema.keys import parse_key
     >>> Link(parse_key("orders.custkey -> customer.custkey"), down=True).table
@@ -68,7 +68,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Relations:
-    """What the paths of a schema come to in a relational input: the link of each step, by the labels that lead there.
+    """The resolved paths of a schema in a relational input: the link of each step, by the labels that lead there.
 
     `primary` has the primary keys of the tables that the paths go through, `files` the kind of files they are in.
     """
@@ -154,26 +154,26 @@ class Schema:
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
-        """The schema in a TOML file; SchemaError lists everything that is wrong with it."""
+        """Return the schema in a TOML file; SchemaError lists everything that is wrong with it."""
         from treeanon.schema.load import load_schema
 
         return load_schema(Path(path))
 
     @classmethod
     def loads(cls, text: str, *, folder: str | Path = ".", source: str = "schema") -> Schema:
-        """The schema in a TOML text; hierarchy files are looked up from `folder`."""
+        """Return the schema in a TOML text; hierarchy files are looked up from `folder`."""
         from treeanon.schema.load import parse_schema
 
         return parse_schema(text, folder=Path(folder), source=source)
 
     def for_format(self, name: str) -> Schema:
-        """The schema by which this one's classes are read from another format; itself where nothing changes."""
+        """Return the schema by which this one's classes are read from another format; itself where nothing changes."""
         from treeanon.schema.derive import derive
 
         return derive(self, name)
 
     def spec(self, name: str) -> ClassSpec:
-        """The class of that name."""
+        """Return the class of that name."""
         for spec in self.classes:
             if spec.name == name:
                 return spec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 class PathError(ValueError):
-    """A path that cannot be read; the message says what would be right."""
+    """A malformed path; the message says what is expected."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Step:
 
     @property
     def label(self) -> str | None:
-        """What the step is called where one name must say it all."""
+        """The name of the step where only one name can be shown."""
         if not self.key:
             return self.name
         columns = ", ".join(_name_text(column, slashed=False) for column in self.key)
@@ -62,7 +62,7 @@ class FieldPath:
     attribute: str | None = None
 
     def text(self, *, slashed: bool) -> str:
-        """The path as the schema writes it."""
+        """Return the path as the schema writes it."""
         parts: list[str] = []
         for step in self.steps:
             mark = "[]" if step.repeated and step.predicate is None else ""
@@ -114,7 +114,7 @@ _SLASHED_NAME = re.compile(r"[^/@\[\]='\"\s]+")
 
 
 class _Scanner:
-    """Reads a path from left to right."""
+    """A scanner of a path from left to right."""
 
     def __init__(self, text: str, *, slashed: bool, keyed: bool = False) -> None:
         self.text, self.at, self.slashed, self.keyed = text, 0, slashed, keyed
@@ -157,7 +157,7 @@ class _Scanner:
                 return tuple(names), None
 
     def key(self) -> tuple[str, ...]:
-        """The columns in the parentheses that follow, if any do."""
+        """Return the columns in the parentheses that follow, if any do."""
         if not (self.keyed and self.take("(")):
             return ()
         columns: list[str] = []
@@ -174,7 +174,7 @@ class _Scanner:
         return tuple(columns)
 
     def mark(self) -> tuple[bool, Predicate | None]:
-        """Whether `[]` or `[field=constant]` follows, and the predicate if there is one."""
+        """Return whether `[]` or `[field=constant]` follows, and the predicate if there is one."""
         if not self.take("["):
             return False, None
         if self.take("]"):
@@ -205,7 +205,7 @@ def _step(scan: _Scanner) -> list[Step]:
 
 
 def parse_path(text: str, *, slashed: bool, keyed: bool = False) -> FieldPath:
-    """The path that `text` writes; PathError says what is wrong with it.
+    """Return the path that `text` writes; PathError says what is wrong with it.
 
     `keyed` paths, those of tables, may name the columns of a key in parentheses after a step.
     """
@@ -246,7 +246,7 @@ class RecordPath:
 
 
 def parse_record(text: str, *, slashed: bool) -> RecordPath:
-    """The record path that `text` writes; PathError says what is wrong with it."""
+    """Return the record path that `text` writes; PathError says what is wrong with it."""
     if text == ".":
         return RecordPath((), False)
     if slashed:
@@ -264,7 +264,7 @@ def parse_record(text: str, *, slashed: bool) -> RecordPath:
 
 
 def parse_root(text: str) -> RecordPath:
-    """The table of which every row is one person; PathError says what is wrong with it.
+    """Return the record path of a table whose rows are persons; PathError says what is wrong with it.
 
     >>> parse_root("'the customers'").names
     ('the customers',)
@@ -276,7 +276,7 @@ def parse_root(text: str) -> RecordPath:
 
 
 def parse_column(text: str) -> FieldPath:
-    """The path that is the name of one column; PathError says what is wrong with it.
+    """Return the path that is the name of one column; PathError says what is wrong with it.
 
     >>> parse_column("'zip.code'").steps[0].name
     'zip.code'

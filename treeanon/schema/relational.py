@@ -1,4 +1,4 @@
-"""Paths through tables: which foreign key each step follows, and whether what it leads to repeats.
+"""Paths through tables: the foreign key that each step follows, and whether its target repeats.
 
 A resolved schema has the paths of a nested document: tables that refer to the one a path has come to repeat (they are
 containers, as objects in an array are), tables that it refers to do not. Layouts, readers and writers build on that.
@@ -28,7 +28,7 @@ def resolve(
     *,
     header_is_sure: bool = True,
 ) -> Schema:
-    """The schema with the key of every step known; SchemaError lists the paths for which none is, or several are.
+    """Return the schema with the key of every step; SchemaError lists the paths that have none or several.
 
     Keys that the schema gives come before those that the input has `declared`. With `columns`, what is in the input,
     names are checked against it. Where no `header_is_sure`, what looks like names of columns may be data.
@@ -56,7 +56,7 @@ def resolve(
 
 
 def check_relational(schema: Schema) -> None:
-    """SchemaError for what is wrong whatever keys the input declares."""
+    """Raise SchemaError for problems that no keys of the input can solve."""
     resolver = _Resolver(schema, (), None)
     resolver.resolve()
     if resolver.problems:
@@ -66,7 +66,7 @@ def check_relational(schema: Schema) -> None:
 
 
 def is_settled(schema: Schema) -> bool:
-    """Whether the layout is known before the input is: not where keys that the input declares decide it."""
+    """Return whether the layout is known before the input: not if keys that the input declares decide it."""
     if not schema.input.is_relational or schema.input.relations is not None:
         return True
     resolver = _Resolver(schema, (), None)
@@ -75,7 +75,7 @@ def is_settled(schema: Schema) -> bool:
 
 
 def nested(schema: Schema) -> Schema:
-    """The resolved schema with the paths that nested documents have: no step of them knows a key."""
+    """Return the resolved schema with the paths of nested documents, whose steps have no keys."""
 
     def plain(spec: ClassSpec) -> ClassSpec:
         if spec.path is None:
@@ -89,7 +89,7 @@ def nested(schema: Schema) -> Schema:
 
 
 class _Resolver:
-    """Follows the paths of a schema; `open` has the problems that keys of the input may solve."""
+    """The resolution of a schema's paths; `open` has the problems that keys of the input may solve."""
 
     def __init__(
         self, schema: Schema, declared: Sequence[ForeignKey], columns: Columns | None, header_is_sure: bool = True
@@ -117,9 +117,9 @@ class _Resolver:
         return replace(self.schema, classes=classes)
 
     def check_keys(self) -> None:
-        """Notes keys of the schema that name what the input does not have.
+        """Note keys of the schema that name unknown tables or columns.
 
-        A release lacks what no path follows: that is told only where something else is wrong too.
+        A release lacks keys that no path follows: these are reported only if something else is wrong too.
         """
         followed = {link.key for link in self.links.values()}
         found: list[tuple[bool, Problem]] = []
@@ -131,7 +131,7 @@ class _Resolver:
             self.problems += [problem for _, problem in found]
 
     def missing(self, table: str, names: Sequence[str]) -> str:
-        """What is said where a table, or a column of it, is not in the input; "" where all are."""
+        """Return the message on a table, or columns of it, that the input lacks; "" where it lacks none."""
         if self.columns is None:
             return ""
         if table not in self.columns:
@@ -140,7 +140,7 @@ class _Resolver:
         if not lost:
             return ""
         if not self.header_is_sure and self.mentioned.isdisjoint(self.columns[table]):
-            # A file without a line of names begins with data, which must not be shown.
+            # A file without a header begins with data, which must not be shown.
             return (
                 f"table {table!r} has none of the columns that the schema names; does its file begin with their names?"
             )
@@ -151,13 +151,13 @@ class _Resolver:
         chosen.append(Problem(f"{self.schema.source}, class {spec.name!r}: path", message))
 
     def follow_unpublished(self, spec: ClassSpec) -> ClassSpec:
-        """A class that is not published, resolved where that can be: a release has no column for it any more."""
+        """Return an unpublished class, resolved where possible: a release no longer has a column for it."""
         other = _Resolver(self.schema, self.declared, self.columns, self.header_is_sure)
         found = other.follow(spec)
         return spec if other.problems or other.open else found
 
     def follow(self, spec: ClassSpec) -> ClassSpec:
-        """The class with its path resolved; unchanged where that cannot be."""
+        """Return the class with its path resolved; unchanged where that fails."""
         if spec.path is None:
             return spec
         table, been, steps = self.root, [self.root], list[Step]()
@@ -191,13 +191,13 @@ class _Resolver:
         return replace(spec, path=FieldPath((*steps, last)))
 
     def choose(self, spec: ClassSpec, table: str, step: Step) -> tuple[Link, bool] | None:
-        """The link of a step from a table, and whether it is the only one to the table that the step names."""
+        """Return the link of a step from a table, and whether it is the only one to the table that the step names."""
         every = [link for link in _links(self.keys, table) if link.table == step.name]
         for keys in (self.own, self.keys):
             links = [link for link in _links(keys, table) if link.table == step.name]
             fitting = [link for link in links if _fits(link, step)]
             if len(fitting) == 2 and fitting[0].key == fitting[1].key and step.key and not step.repeated:
-                # A key to its own table, named without the mark of what repeats: the row that this row names.
+                # A key to its own table, without the mark of repetition: the row that this row refers to.
                 fitting = [link for link in fitting if not link.down]
             if len(fitting) == 1:
                 return fitting[0], len(every) == 1
@@ -222,7 +222,7 @@ class _Resolver:
         self.problem(spec, f"{what}; {example}", is_open=True)
 
     def check_columns(self, classes: Sequence[ClassSpec]) -> None:
-        """Notes published classes, and predicates, on columns of keys that are followed: keys are made anew."""
+        """Note published classes, and predicates, on columns of keys that are followed: keys are made anew."""
         taken = {(link.key.table, name) for link in self.links.values() for name in link.key.columns}
         taken |= {(link.key.target, name) for link in self.links.values() for name in link.key.target_columns}
         for spec in classes:
@@ -246,7 +246,7 @@ class _Resolver:
 
 
 def _links(keys: Sequence[ForeignKey], table: str) -> list[Link]:
-    """The links from a table, each key once in each direction."""
+    """Return the links from a table, each key once in each direction."""
     pairs = [(key.table, key.target, frozenset(zip(key.columns, key.target_columns, strict=True))) for key in keys]
     keys = list(dict(zip(reversed(pairs), reversed(keys), strict=True)).values())[::-1]
     down = [Link(key, True) for key in keys if key.target == table]
@@ -260,7 +260,7 @@ def _fits(link: Link, step: Step) -> bool:
 
 
 def _step_text(link: Link) -> str:
-    """A step that says which link it means."""
+    """Return the text of a step that names its link."""
     mark = "[]" if link.down and link.key.of_itself else ""
     return f"{Step(link.table, key=link.key.columns).label}{mark}"
 

@@ -1,4 +1,4 @@
-"""A TOML text with its lines: where each table and key stands, and what is wrong there."""
+"""The lines of tables and keys in a TOML text, and the problems found there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Places:
     lines: dict[Path, int]
 
     def line(self, *path: str | int) -> int | None:
-        """The line of that key or, where it is not written, of the innermost table around it."""
+        """Return the line of that key or, where it is not written, of the innermost table around it."""
         for end in range(len(path), 0, -1):
             if path[:end] in self.lines:
                 return self.lines[path[:end]]
@@ -58,7 +58,7 @@ class Places:
 
 
 class _Scan:
-    """Goes once over a text that tomllib has accepted, so it need not recognize mistakes."""
+    """One pass over a text that tomllib has accepted, which therefore need not detect mistakes."""
 
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
@@ -82,7 +82,7 @@ class _Scan:
         return found
 
     def note(self, prefix: Path, parts: tuple[str, ...], line: int) -> Path:
-        """The path of a dotted key; its first mention is the line of every table that it opens."""
+        """Record the line of a dotted key and of every table that it opens first, and return its path."""
         for part in parts:
             prefix = (*prefix, part)
             self.lines.setdefault(prefix, line)
@@ -167,7 +167,7 @@ class _Scan:
 
 
 def find_places(text: str) -> Places:
-    r"""The lines of all tables and keys of a valid TOML text.
+    r"""Return the lines of all tables and keys of a valid TOML text.
 
     >>> places = find_places('version = 1\n[[class]]\nname = "a"\n[[class]]\nunder = "a"')
     >>> places.line("class", 1), places.line("class", 1, "under"), places.line("input")
@@ -179,7 +179,7 @@ def find_places(text: str) -> Places:
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
-    """The values in a TOML text; SchemaError says where it is not TOML, without quoting it."""
+    """Return the values in a TOML text; SchemaError says where it is not TOML, without quoting it."""
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -193,7 +193,7 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
 
 
 class SchemaProblems:
-    r"""The problems of one file, collected with their places and told in the order of its lines.
+    r"""The problems of one file, collected with their places and listed in the order of its lines.
 
     >>> problems = SchemaProblems("s.toml", find_places('[[class]]\nname = "age"'), ("age",))
     >>> problems.add("must be text", "class", 0, "type")
@@ -237,11 +237,11 @@ class SchemaProblems:
         self._found.append((sys.maxsize, problem))
 
     def in_order(self) -> list[Problem]:
-        """What was noted, in the order of the file; what has no line of its own comes first or last."""
+        """Return the problems in the order of the file; those without a line come first or last."""
         return [problem for _, problem in sorted(self._found, key=lambda found: found[0])]
 
     def _words(self, path: Path) -> tuple[str, str]:
-        """How a path is told: whose key it is, and the key."""
+        """Return a path in words: whose key it is, and the key."""
         owner, keys = "", path
         if path[:1] == ("input",) and len(path) > 1:
             owner, keys = "[input]", path[1:]
@@ -252,7 +252,7 @@ class SchemaProblems:
 
 
 def _choices(name: str, known: Collection[str]) -> str:
-    """The names known, and first the one that may be meant."""
+    """Return the list of known names for a message, after the one that may be meant."""
     near = get_close_matches(name, known, 1)
     guess = f"did you mean {near[0]!r}? " if near else ""
     return f"{guess}choose from {', '.join(known)}"
