@@ -81,7 +81,7 @@ def test_result_as_json(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "1 malformed record skipped" in told and "1 record with duplicate JSON keys" in told
     assert "--schema-out FILE writes a schema" in told
     assert convert("in.ndjson -s s.toml -o q.json --strict", monkeypatch) == 3
-    assert "line 101: an object holds one key twice" in capsys.readouterr().err
+    assert "line 101: an object has the same key twice" in capsys.readouterr().err
 
 
 def test_seeds(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,7 +259,7 @@ def test_every_proposal_reads_its_file(tmp_path_factory: pytest.TempPathFactory,
         ("34,12,2020\n1,2,3\n", "is there a header"),
         ("a,b\n1,2\n3\n", "line 3"),
         ("a,b\n,\n", "no column in the sample could become a class"),
-        ("a,a\n1,2\n", "have one name in the header"),
+        ("a,a\n1,2\n", "have the same name in the header"),
     ],
 )
 def test_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -151,7 +151,7 @@ CASES: dict[str, Case] = {
     "empty file": ({"ward.csv": ""}, {}, "", 3, "in/ward.csv: is empty"),
     "nobody": ({"person.csv": "id,age\n"}, {}, "", 3, "holds no row in its table 'person'"),
     "no tables": (dict.fromkeys(GOOD), {}, "", 2, "in: holds no table"),
-    "package": ({"datapackage.json": f'{{"a": "{WORD}"'}, {}, "", 3, "in/datapackage.json, line 1: is no JSON"),
+    "package": ({"datapackage.json": f'{{"a": "{WORD}"'}, {}, "", 3, "in/datapackage.json, line 1: is not valid JSON"),
     "package's file": ({"datapackage.json": package(), "ward.csv": None}, {}, "", 3, "there is no file 'ward.csv'"),
 }
 

@@ -74,7 +74,7 @@ def test_parts_of_parquet(tmp_path: Path, whole: ta.Table) -> None:
         ages, towns = zip(*rows, strict=True)
         pq.write_table(pa.table({"town": towns, "age": ages}), folder / f"{number}.parquet")
     assert sorted(map(repr, read_table(folder, schema_of("parquet")).rows())) == sorted(map(repr, whole.rows()))
-    with pytest.raises(UsageError, match="holds parquet files; what is asked for is csv"):
+    with pytest.raises(UsageError, match="holds parquet files; csv is expected"):
         read_table(folder, schema_of())
 
 

@@ -1,4 +1,4 @@
-"""Data as the public functions take them: of whatever kind they are, read by a schema, and given back as that kind."""
+"""Data as the public functions take them: of any supported kind, read by a schema, and returned as the same kind."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def kind_of(data: object) -> Kind:
     if isinstance(data, Mapping):
         if data and all(isinstance(name, str) for name in data) and all(map(_is_table, data.values())):
             return "tables"
-        raise UsageError(f"data must be {TAKEN}; this is a dict of other things, or of nothing")
+        raise UsageError(f"data must be {TAKEN}; this is a dict of something else, or an empty one")
     if _is_frame(data):
         return "frame"
     if isinstance(data, Sequence) and not isinstance(data, bytes | bytearray):
         if all(isinstance(record, Mapping) for record in data):
             return "records"
-        raise UsageError(f"data must be {TAKEN}; this is a list of other things than dicts")
+        raise UsageError(f"data must be {TAKEN}; this is a list of something else")
     raise UsageError(f"data must be {TAKEN}; not {_type_name(data)}")
 
 
@@ -111,7 +111,7 @@ class Given:
             return read_table(self.data, self.schema, jobs=self.jobs, published=self.released)
         if not self.is_rows:
             if self.kind == "tables":
-                raise UsageError("several frames hold persons in tables tied by keys, not one row for each person")
+                raise UsageError("several frames are tables tied by keys, not one row for each person")
             return flatten(self.forest())
         source = DictSource(self.data) if self.kind == "records" else FrameSource(self.data)
         return table_of_rows(source, as_rows(self.schema), ReadOptions(), published=self.released)

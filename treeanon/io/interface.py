@@ -1,4 +1,4 @@
-"""What the functions of formats take and give, and the formats that names of files mean.
+"""Protocols of the readers and writers of formats, and the formats that file names stand for.
 
 A new format implements `Reader` and `DocumentWriter`; the table of formats is `treeanon.formats`.
 """
@@ -20,7 +20,7 @@ from treeanon.schema import Schema
 
 
 class Reader(Protocol):
-    """Reads documents of a format."""
+    """Reader of documents of a format."""
 
     def __call__(
         self, sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport, /
@@ -32,7 +32,7 @@ class Reader(Protocol):
 
 
 class RecordTexts(Protocol):
-    """Gives the texts of records."""
+    """Maker of the texts of records."""
 
     def records(self, forest: Forest) -> list[str]:
         """Return the texts of the records of a part of the forest."""
@@ -54,7 +54,7 @@ class Document:
 
 @dataclass(frozen=True)
 class DocumentWriter:
-    """Writes documents of a format: the texts of a forest's records, and the document that they become."""
+    """Writer of documents of a format: the texts of a forest's records, and the document that they become."""
 
     texts: Callable[[Forest, Schema], RecordTexts]
     document: Callable[[Schema], Document]

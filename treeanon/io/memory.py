@@ -1,4 +1,4 @@
-"""Data in memory that hold trees: lists of dicts, frames with nested columns, and frames that are tied tables."""
+"""Data in memory that hold trees: lists of dicts, frames with nested columns, and frames tied by keys."""
 
 from __future__ import annotations
 
@@ -237,25 +237,25 @@ class TablesSource:
         self._keys = [key for table in made for key in table.foreign]
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """All tables by name."""
+        """Return all tables by name."""
         return self._infos
 
     def keys(self) -> Sequence[ForeignKey]:
-        """The keys between tables of a release; frames declare none."""
+        """Return the keys between tables of a release; frames declare none."""
         return self._keys
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of a table; see `TableSource`."""
+        """Return these columns of a table; see `TableSource`."""
         check_asked(self._infos, table, columns, self.name)
         source = self._sources[table]
         return source.read(source.table, columns, most)
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row of a table is."""
+        """Return where a row of a table is."""
         return Place(f"table {table}", f"row {row + 1}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def _table_source(frame: Any, table: str, columns: Sequence[str]) -> FrameSource | DictSource:

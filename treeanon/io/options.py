@@ -1,4 +1,4 @@
-"""What the caller may ask of a reader or writer, the same for every format."""
+"""Options of readers and writers, the same for every format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ReadOptions:
     """How to read: what to do with a broken record, and whether repeated JSON keys are errors.
 
     In a collection a file that is no document at all is a broken record too. `delimiter` is that of a CSV file (empty:
-    its header tells).
+    its header decides).
     """
 
     on_error: Literal["error", "skip"] = "error"
@@ -38,7 +38,7 @@ class ReadOptions:
 
 @contextmanager
 def broken_files(options: ReadOptions, report: ReadReport) -> Iterator[None]:
-    """Counts a file of a collection that cannot be read as skipped, where broken records are to be skipped."""
+    """Count a file of a collection that cannot be read as skipped, where broken records are to be skipped."""
     try:
         yield
     except DataError:

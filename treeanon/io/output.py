@@ -1,4 +1,4 @@
-"""Output that appears whole or not at all: written aside, then given its name."""
+"""Output that appears whole or not at all: written to a temporary place, then renamed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Check = Callable[[Written], None]
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Turns failures to write into errors that name the target."""
+    """Add the name of the target to failures to write."""
     try:
         yield
     except FileExistsError:
@@ -41,7 +41,7 @@ def naming(name: str) -> Iterator[None]:
 
 
 def refuse_existing(target: str | Path, *, force: bool) -> None:
-    """Refuses to replace a file or a folder with something in it, unless forced."""
+    """Check that a target is no file and no folder with something in it, unless `force`."""
     path = Path(target)
     with naming(str(target)):
         if str(target) == STDOUT or force or not (path.is_file() or path.is_dir()):
@@ -53,7 +53,8 @@ def refuse_existing(target: str | Path, *, force: bool) -> None:
 
 @contextmanager
 def open_output(target: str | Path, *, force: bool = False, check: Check | None = None) -> Iterator[BinaryIO]:
-    """A stream whose bytes become the file `target` when the block ends without an error; `-` is standard output.
+    """Return a stream whose bytes become the file `target` when the block ends without an error; `-` is standard
+    output.
 
     The endings `.gz` and `.zst` compress. Without `force` an existing file is left alone. `check` has the last word.
     """
@@ -94,7 +95,7 @@ def _spooled(name: str, goal: BinaryIO, check: Check | None) -> Iterator[BinaryI
 def _compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
     with naming(name):
         if name.lower().endswith(".gz"):
-            # No name and no time: both would tell where the file comes from.
+            # No name and no time: both would reveal where the file comes from.
             with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
                 yield cast(BinaryIO, stream)
         elif name.lower().endswith(".zst"):
@@ -128,7 +129,7 @@ def _new_file(path: Path, name: str, *, force: bool, check: Check | None) -> Ite
         with naming(name):
             _publish(handle, aside, goal, force=force)
     finally:
-        # Closing writes what is left, which fails again where writing failed: the first error is told.
+        # Closing writes what is left, which fails again where writing failed: the first error is reported.
         with suppress(OSError):
             stream.close()
         if aside is not None:
@@ -140,12 +141,12 @@ def _aside(goal: Path) -> Path:
 
 
 def _open_file(handle: int) -> Path:
-    """A path to an open file without a name, for other processes of ours too."""
+    """Return a path to an open file without a name, for our other processes too."""
     return Path(f"/proc/{os.getpid()}/fd/{handle}")
 
 
 def _publish(handle: int, aside: Path | None, goal: Path, *, force: bool) -> None:
-    """Gives the written file its name; an old file is replaced in one step or stays."""
+    """Give the written file its name; an old file is replaced in one step or stays."""
     if force and goal.exists():
         os.fchmod(handle, stat.S_IMODE(goal.stat().st_mode))
         named = aside or _aside(goal)
@@ -165,7 +166,7 @@ def _publish(handle: int, aside: Path | None, goal: Path, *, force: bool) -> Non
 
 
 def _link(handle: int, goal: Path) -> None:
-    """Gives a file without a name this one."""
+    """Give a file without a name this one."""
     handles = os.open("/proc/self/fd", os.O_RDONLY)
     try:
         # Python follows the link to the open file only if it is named relative to a folder.
@@ -181,7 +182,7 @@ class Folder:
         self.path, self.archive = path, archive
 
     def add(self, name: str, data: bytes) -> None:
-        """Puts one file in."""
+        """Add one file."""
         if self.archive is not None:
             self.archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
         elif self.path is not None:
@@ -189,7 +190,7 @@ class Folder:
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        """A stream whose bytes become one file."""
+        """Return a stream whose bytes become one file."""
         if self.archive is not None:
             entry = zipfile.ZipInfo(name)
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -201,12 +202,12 @@ class Folder:
 
 
 def holds_parts(folder: Path) -> bool:
-    """Whether a folder holds nothing but files of records, as treeanon names them."""
+    """Return whether a folder holds nothing but files of records, as treeanon names them."""
     return all(is_part(path.name) for path in folder.iterdir())
 
 
 def is_part(name: str) -> bool:
-    """Whether a file is named as treeanon names those of a folder."""
+    """Return whether a file is named as treeanon names those of a folder."""
     return _OURS.fullmatch(name) is not None
 
 
@@ -218,7 +219,7 @@ def open_folder(
     check: Check | None = None,
     is_ours: Callable[[Path], bool] = holds_parts,
 ) -> Iterator[Folder]:
-    """A folder that appears as `target` when the block ends without an error; a name in `.zip` makes a zip.
+    """Return a folder that appears as `target` when the block ends without an error; a name in `.zip` makes a zip.
 
     With `force` a folder is replaced only if it `is_ours`: holds nothing but files that treeanon names so. `check`
     has the last word.

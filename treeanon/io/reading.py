@@ -30,7 +30,7 @@ _FILES_AT_ONCE = 250
 
 
 def input_format(source: str | Path, schema: Schema, format: str | None = None) -> Format:
-    """The format of an input: the one asked for, a trees file by its name, or what the schema says."""
+    """Return the format of an input: the requested one, that of a trees file's name, or the schema's."""
     if format is not None:
         return FORMATS.named(format)
     by_name, own = format_of_name(source), schema.input.form
@@ -52,12 +52,13 @@ def read(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Forest:
-    """The forest of a file, folder, glob, zip, database (its URL) or standard input (`-`), read by a schema.
+    """Return the forest of a file, folder, glob, zip, database (its URL) or standard input (`-`), read by a schema.
 
-    `format` overrides the schema's; `delimiter` is that of a CSV file, if its header is not to tell. With
+    `format` overrides the schema's; `delimiter` is that of a CSV file, if its header is not to decide. With
     `on_error="skip"` broken records are counted and left out; `strict` makes repeated JSON keys errors. `jobs` is the
     number of cores to use: many files are read in several processes, so a script that asks for it needs the usual
-    `if __name__ == "__main__"`. `progress(done, size)` is told the bytes read. What was left out is in `forest.report`.
+    `if __name__ == "__main__"`. `progress(done, size)` is called with the bytes read. `forest.report` counts what was
+    left out.
 
     >>> import tempfile, pathlib, treeanon as ta
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.ndjson"
@@ -81,7 +82,9 @@ def read(
 
 
 def read_back(written: Written, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:
-    """The forest of what was written as a format, and is to be called `name` if that is as it should be."""
+    """Return the forest of a written output, by its format; `name` stands for it in messages and decides its
+    compression.
+    """
     from treeanon.io.columns.write_rows import delimiter_for
 
     form = FORMATS.named(format)
@@ -176,7 +179,7 @@ def _advance(found: Sources, progress: Progress | None) -> Callable[[int], None]
 def _read_in_processes(
     found: Sources, form: Format, schema: Schema, options: ReadOptions, builder: ForestBuilder
 ) -> None:
-    """Reads many files, some at a time in each process; the order of records is that of the files."""
+    """Read many files, some at a time in each process; the order of records is that of the files."""
     groups = [found.items[i : i + _FILES_AT_ONCE] for i in range(0, len(found.items), _FILES_AT_ONCE)]
     advance, alone = options.advance, replace(options, jobs=1, advance=None)
     with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
@@ -201,7 +204,7 @@ def _read_group(
 
 
 def nothing_found(schema: Schema, form: str) -> str:
-    """What to say of an input of some format that holds no record."""
+    """Return the message for an input of a format that holds no record."""
     record = schema.input.record
     if schema.input.is_relational:
         return f"holds no row in its table {record.names[0] if record else ''!r}, of which each row is one person"

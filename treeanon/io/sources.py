@@ -1,4 +1,4 @@
-"""What is read: a file, standard input, a folder, a glob or a zip of files, plain or compressed."""
+"""Sources of documents: a file, standard input, a folder, a glob or a zip of files, plain or compressed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _ZSTD_PIECE = 4096
 
 @dataclass(frozen=True)
 class Source:
-    """One document to read. `open` gives its bytes, decompressed; errors of compression are DataErrors.
+    """One document to read; `open` gives its decompressed bytes.
 
-    `advance` of `open` is told how many bytes were read of the `size` stored, for progress.
+    `advance` of `open` is called with the number of bytes read of the `size` stored, for progress; errors of
+    compression are DataErrors.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Source:
 
     @contextmanager
     def open(self, advance: Callable[[int], None] | None = None) -> Iterator[BinaryIO]:
-        """The decompressed bytes, to be read in blocks."""
+        """Return the decompressed bytes, to be read in blocks."""
         with _naming(self.name):
             stream = self.raw()
         try:
@@ -60,7 +61,7 @@ class Sources:
 
 
 class _Counting:
-    """A stream that tells how many bytes were read of it."""
+    """A stream that reports the number of bytes read."""
 
     def __init__(self, stream: BinaryIO, advance: Callable[[int], None]) -> None:
         self.stream, self.advance = stream, advance
@@ -72,7 +73,7 @@ class _Counting:
 
 
 class _Checked:
-    """A stream whose failures name the source, and nothing that was read."""
+    """A stream whose errors name the source, and nothing of its content."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         self.stream, self.name = stream, name
@@ -84,7 +85,7 @@ class _Checked:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Turns failures to read into errors that name the source; decompressors have many kinds of their own."""
+    """Translate failures to read into errors that name the source; decompressors have many kinds of their own."""
     try:
         yield
     except (TreeanonError, MemoryError, SystemError):
@@ -100,7 +101,7 @@ def _naming(name: str) -> Iterator[None]:
 
 
 class _Zstd:
-    """Decompresses zstd frames; a frame that ends too early is an error (the library's reader is silent on it)."""
+    """Decompressor of zstd frames; a frame that ends too early is an error (the library ignores it)."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         import zstandard
@@ -128,7 +129,7 @@ class _Zstd:
         return b"".join(parts)
 
     def _more(self) -> bytes:
-        """The next decompressed bytes, empty at the end."""
+        """Return the next decompressed bytes, empty at the end."""
         frame = self.frame
         try:
             while True:
@@ -158,7 +159,7 @@ def _decompressed(stream: BinaryIO, name: str) -> BinaryIO:
 
 
 def plain_name(name: str) -> str:
-    """A file name without the ending of its compression, in lower case.
+    """Return a file name without the ending of its compression, in lower case.
 
     >>> plain_name("Patients.XML.gz")
     'patients.xml'
@@ -208,12 +209,14 @@ class _Member:
 
 @lru_cache(maxsize=2)
 def _archive(path: Path, changed: int, size: int) -> zipfile.ZipFile:
-    """The archive, kept open: reading the list of a large one anew for every member would take forever."""
+    """Return the open archive from a cache: reading the list of a large one anew for every member would take too
+    long.
+    """
     return zipfile.ZipFile(path)
 
 
 def forget_archives() -> None:
-    """Closes the archives that were kept open."""
+    """Close the cached archives."""
     _archive.cache_clear()
 
 
@@ -222,9 +225,9 @@ def _files_below(folder: Path) -> list[Path]:
 
 
 def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | None = None) -> Sources:
-    """The documents that an input names; in collections those whose names have one of the endings.
+    """Return the documents that an input names; in collections those whose names have one of the endings.
 
-    `called` is the name that tells how it is packed, where that is not yet its own.
+    `called` is a name whose ending says how the input is compressed, if that of the input does not yet.
     """
     if str(given) == STDIN:
         if sys.stdin is None:
@@ -247,7 +250,7 @@ def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | N
         try:
             found = sorted(p for p in base.glob(pattern) if p.is_file())
         except (ValueError, NotImplementedError):
-            raise UsageError(f"{name}: is no pattern that file names can match") from None
+            raise UsageError(f"{name}: is not a valid pattern for file names") from None
         return _collection(name, found, endings)
     raise FileError(f"{name}: there is no such file or folder")
 

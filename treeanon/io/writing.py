@@ -24,7 +24,7 @@ _PART_RECORDS = 100_000
 
 
 def output_format(target: str | Path, schema: Schema, format: str | None = None) -> Format:
-    """The format of an output: the one asked for, what its name means, or the input's."""
+    """Return the format of an output: the requested one, that of its name, or the input's."""
     refuse_other_urls(str(target))
     if format is not None:
         return FORMATS.named(format)
@@ -44,7 +44,9 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
 
 
 def _relational_format(target: str | Path, schema: Schema) -> Format | None:
-    """What a target means where tables were read: a folder or zip of tables, a file like the input, a database."""
+    """Return the format of a target where tables were read: a folder or zip of tables, a file like the input, a
+    database.
+    """
     named = format_of_name(target)
     if named is not None and named.is_rows:
         raise UsageError(
@@ -72,7 +74,7 @@ def write(
     progress: Progress | None = None,
     check: Check | None = None,
 ) -> None:
-    """Writes the records in random order, as the format that the name of `target` means (or `format`).
+    """Write the records in random order, in the format of the target's name (or `format`).
 
     Reading the result by the same schema (by `schema.for_format(…)` when the format changes) gives the same forest.
     Where the schema has one record per file the target is a folder or a `.zip`; so is one that ends in `/`. The
@@ -137,7 +139,7 @@ def _lines(texts: RecordTexts, document: Document, forest: Forest, chosen: Longs
     found = texts.records(forest.take(chosen))
     longest = max(map(len, found), default=0)
     if longest > MAX_RECORD_BYTES // 4 and max(len(text.encode()) for text in found) > MAX_RECORD_BYTES:
-        raise DataError(f"a record is longer than {MAX_RECORD_BYTES >> 20} MB, which no reader would take")
+        raise DataError(f"a record is longer than {MAX_RECORD_BYTES >> 20} MB, the limit of the readers")
     return [document.line(number, text) for number, text in enumerate(found, start=start + 1)]
 
 
@@ -159,7 +161,7 @@ def _write_files(
     force: bool,
     check: Check | None,
 ) -> None:
-    """One file for each record; the numbers in their names follow the random order."""
+    """Write one file for each record; the numbers in their names follow the random order."""
     number = 0
     with open_folder(target, force=force, check=check) as folder:
         for lines in chunks:
@@ -177,7 +179,7 @@ def _write_parts(
     force: bool,
     check: Check | None,
 ) -> None:
-    """Files of many records each."""
+    """Write files of many records each."""
     with open_folder(target, force=force, check=check) as folder:
         held: list[list[str]] = []
         number = 0

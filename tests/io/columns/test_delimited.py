@@ -100,7 +100,7 @@ def test_marks_of_bytes() -> None:
     [
         ("", "t.csv: is empty; a header is expected"),
         ("\n\n", "t.csv: is empty; a header is expected"),
-        ("a,b,a\n", "t.csv, line 1: columns 1 and 3 have one name in the header (or there is no header)"),
+        ("a,b,a\n", "t.csv, line 1: columns 1 and 3 have the same name in the header (or there is no header)"),
         ("a,,b\n", "t.csv, line 1: column 2 has no name in the header"),
         (b"a,\xff\n1,2\n", "t.csv, line 1: the header is not UTF-8"),
         ("a,b\0\n1,2\n", "t.csv, line 1: the header holds a NUL character"),

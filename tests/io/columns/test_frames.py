@@ -124,7 +124,7 @@ def test_hostile_frames() -> None:
     assert "town: values of the kind duration" in said({"town": pa.array([1, 2], pa.duration("s"))})
     assert "has no column 'lost'" in said({}, schema_of("lost"))
     assert "does not know" in said({"age": [SECRET, "2"]}, schema_of("age", extra="hierarchy = { intervals = [5] }\n"))
-    with pytest.raises(DataError, match="names columns twice"):
+    with pytest.raises(DataError, match="has columns without a name or with the same name"):
         table_of(pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["age", "age"]), schema_of("age"))
     with pytest.raises(DataError, match="holds no row"):
         table_of(pa.table({"age": pa.array([], pa.int64())}), schema_of("age"))

@@ -96,7 +96,7 @@ def test_rows_are_counted_over_groups(tmp_path: Path) -> None:
 
 def test_columns_named_twice(tmp_path: Path) -> None:
     table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    assert "names columns twice or not at all: 'a'" in refused(lambda: a_file(tmp_path, table))
+    assert "has columns without a name or with the same name: 'a'" in refused(lambda: a_file(tmp_path, table))
 
 
 def test_columns_that_are_declared_and_missing(tmp_path: Path) -> None:

@@ -120,14 +120,14 @@ def test_broken_item_of_an_array(case: str, tmp_path: Path) -> None:
         ("p.json", f'{{"patients":"{WORD}"}}'.encode(), "an array of records is expected"),
         ("p.json", b'{"patients":[]}', "holds no record at patients"),
         ("p.json", b'{"patients":null}', "an array of records is expected"),
-        ("p.json", f'["{WORD}"]'.encode(), "an object is expected on the way to the records"),
+        ("p.json", f'["{WORD}"]'.encode(), "an object is expected on the path to the records"),
         ("p.json", f'{{"patients":[{{"age":1}}]}} "{WORD}"'.encode(), "around the records: is not valid JSON"),
         ("p.json", f'{{"patients":[{{"age":1}}],}}{WORD}'.encode(), "around the records: is not valid JSON"),
         ("p.json", f'{{"z":"{WORD}\xff","patients":[{{"age":1}}]}}'.encode("latin-1"), "is not UTF-8"),
         ("p.json", b'{"patients":[{"age":1},]}', "not valid JSON in the array"),
         ("p.json", f'{{"patients":[{{"age":1}} /* {WORD} */]}}'.encode(), "not valid JSON in the array"),
         ("p.json", f'{{"patients":[{{"age":1}} {{"age":"{WORD}"}}]}}'.encode(), "not valid JSON in the array"),
-        ("p.json", f'{{"patients":[{{"age":1}}],"patients":{{"{WORD}":2}}}}'.encode(), "stands there twice"),
+        ("p.json", f'{{"patients":[{{"age":1}}],"patients":{{"{WORD}":2}}}}'.encode(), "occurs twice"),
         ("p.json", f'{{"patients":[{{"age":1}}],"z":{DEEP}}}'.encode(), "around the records: is not valid JSON"),
     ],
 )
@@ -188,11 +188,11 @@ def test_repeated_keys(case: str, tmp_path: Path) -> None:
     forest = ta.read(path, NDJSON)
     assert forest.report is not None and forest.report.duplicate_keys == 1
     assert list(forest.records())[1] == [["age", value, []]]
-    assert "line 2: an object holds one key twice" in refused(path, NDJSON, strict=True)
+    assert "line 2: an object has the same key twice" in refused(path, NDJSON, strict=True)
     path = put(tmp_path / "p.json", f'{{"patients":[{{"age":5}},{text}]}}')
-    assert "record 2: an object holds one key twice" in refused(path, JSON, strict=True)
+    assert "record 2: an object has the same key twice" in refused(path, JSON, strict=True)
     path = put(tmp_path / "q.json", f'{{"z":{text},"patients":[{{"age":5}}]}}')
-    assert "around the records holds one key twice" in refused(path, JSON, strict=True)
+    assert "around the records has the same key twice" in refused(path, JSON, strict=True)
 
 
 def test_repeated_key_beside_deep_nesting(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_trees_extras_and_repeats(tmp_path: Path) -> None:
     assert forest.report is not None and forest.report.dropped.paths() == {"note": 1}
     assert forest.report.duplicate_keys == 1
     assert list(forest.records()) == [[["age", "1", []]]]
-    assert "line 1: an object holds one key twice" in refused(path, TREES, strict=True)
+    assert "line 1: an object has the same key twice" in refused(path, TREES, strict=True)
 
 
 def test_trees_truncated_anywhere(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_keys_of_different_types_clash() -> None:
     schema = schema_of("person", VISITS, why="visit.why")
     assert refused(people([77123], [SECRET]), schema) == (
         "memory: visit.of holds texts, but person.id, which it refers to, integers;"
-        " a key and what it refers to must be of one type"
+        " a key and its target must have the same type"
     )
     clash = "visit.of holds values of type bool, but person.id, which it refers to, texts"
     assert clash in refused(people([SECRET], [True]), schema)

@@ -90,7 +90,7 @@ def test_a_bare_folder(tmp_path: Path) -> None:
         ({"a/1.csv": "x\n", "a/2.tsv": "x\n"}, "folder 'a' mixes 'csv', 'tsv' files", DataError),
         ({"a/1.csv": "x,y\n", "a/2.csv": "x,z\n"}, "first part of table 'a': 'y', 'z'", DataError),
         ({"a.csv": ""}, "a.csv: is empty; a header is expected", DataError),
-        ({"a.parquet": WORD}, "a.parquet: is damaged, ends too early, or is no Parquet file", DataError),
+        ({"a.parquet": WORD}, "a.parquet: is damaged, ends too early, or is not a Parquet file", DataError),
     ],
 )
 def test_folders_that_are_wrong(
@@ -223,7 +223,7 @@ def test_a_package(by_file: bool, tmp_path: Path) -> None:
         ({"schema": {}}, "resources[0].schema.fields: a list of the columns"),
         (
             {"schema": {"fields": [{"name": "a"}, {"name": "a"}]}},
-            "resources[0].schema.fields[1].name: 'a' is the name of",
+            "resources[0].schema.fields[1].name: 'a' is already the name of",
         ),
         (
             {"schema": {"fields": [{"name": "a"}, {"name": "z"}]}},
@@ -262,7 +262,11 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
     folder = a_package(tmp_path, a_resource(), a_resource("u", encoding="?"), a_resource("t"), 7)
     message = refused(lambda: opened(folder))
     assert message.splitlines()[0].endswith(" 5 problems:")
-    for part in ("resources[1].encoding", "resources[2].name: 't' is the name of another", "resources[3]: an object"):
+    for part in (
+        "resources[1].encoding",
+        "resources[2].name: 't' is already the name of another",
+        "resources[3]: an object",
+    ):
         assert part in message
     assert refused(lambda: opened(a_package(tmp_path, *[{}] * 30))).splitlines()[-1] == "  and 40 more"
 
@@ -270,14 +274,14 @@ def test_all_problems_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"{", "is no JSON"),
-        (b'{"a": 1, "a": 2}', "holds one key twice"),
-        (b"[" * 5000, "is no JSON"),
+        (b"{", "is not valid JSON"),
+        (b'{"a": 1, "a": 2}', "has the same key twice"),
+        (b"[" * 5000, "is not valid JSON"),
         (b'{"a": ' + b"[" * 900 + b"]" * 900 + b"}", "resources"),
         (b"[]", "resources: a list of the tables is expected"),
         (b'{"resources": []}', "resources: a list of the tables is expected"),
         (b'{"a": ' + b"9" * 5000 + b"}", "JSON"),
-        (b"\xff", "is no JSON"),
+        (b"\xff", "is not valid JSON"),
     ],
 )
 def test_packages_that_are_no_json(data: bytes, words: str, tmp_path: Path) -> None:

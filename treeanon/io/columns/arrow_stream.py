@@ -76,7 +76,7 @@ def _each(name: str, column: pa.ChunkedArray, check: Callable[[str, pa.Array, in
 
 
 def _texts(name: str, column: pa.ChunkedArray, wrong: Wrong) -> pa.ChunkedArray:
-    # Neither Parquet nor a stream promises that what is called texts are texts; bytes are looked at as texts.
+    # Neither Parquet nor a stream guarantees that string columns are UTF-8; bytes are checked as texts.
     bytes_kind = pa.dictionary(pa.int32(), pa.binary()) if of.is_dictionary(column.type) else pa.binary()
     wanted = DICTIONARY if of.is_dictionary(column.type) else pa.string()
     chunks, start = [], 0
@@ -149,11 +149,11 @@ class FrameSource(OneTable):
             raise DataError("cannot be read", source=self.name, path=name) from None
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is."""
+        """Return where a row is."""
         return Place(self.name, f"row {row + 1}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class DictSource(OneTable):
@@ -190,8 +190,8 @@ class DictSource(OneTable):
         return column.finish()
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is."""
+        """Return where a row is."""
         return Place(self.name, f"row {row + 1}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""

@@ -1,4 +1,4 @@
-"""What holds for every column that is read: it exists, its texts are texts, its numbers are numbers."""
+"""Checks of every column that is read: it exists, its texts are valid, its numbers are finite or null."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTED = 40
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names for a message, in quotes; of very many only the first.
+    """Return names in quotes for a message; of very many only the first.
 
     >>> listed(["a", "b c"]), listed([])
     ("'a', 'b c'", 'none')
@@ -34,7 +34,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def check_asked(tables: Mapping[str, TableInfo], table: str, columns: Sequence[str], source: str) -> None:
-    """Refuses a table or columns that there are not, and lists those that there are."""
+    """Check that a table and columns exist; the error lists those that do."""
     if table not in tables:
         raise DataError(f"unknown table {table!r}; choose from {listed(tables)}", source=source)
     known = tables[table].columns
@@ -45,14 +45,17 @@ def check_asked(tables: Mapping[str, TableInfo], table: str, columns: Sequence[s
 
 
 def check_names(names: Sequence[str], source: str) -> None:
-    """Refuses columns without a name, or with one name."""
+    """Check that every column has a name, and no two have the same."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice or "" in names:
-        raise DataError(f"names columns twice or not at all: {listed(sorted(twice) or [''])}", source=source)
+        raise DataError(
+            f"has columns without a name or with the same name: {listed(sorted(twice) or [''])}", source=source
+        )
 
 
 def wrong_row(source: str, table: str = "", start: int = 0) -> Wrong:
-    """Errors that name a row by its number (from 1), or none (-1: the column); and its table, where there are more.
+    """Return a function that makes errors which name a row by its number (from 1), or no row for -1, and the table if
+    there are several.
 
     `start` rows are before those that are looked at.
     """
@@ -65,7 +68,7 @@ def wrong_row(source: str, table: str = "", start: int = 0) -> Wrong:
 
 
 def check_texts(column: str, array: pa.Array, start: int, wrong: Wrong) -> None:
-    """Refuses texts (or a dictionary of texts) that are not UTF-8, or hold a NUL, which no other format could hold."""
+    """Check that texts (or a dictionary of texts) are UTF-8 without NUL, which no other format could hold."""
     texts = array.dictionary if pa.types.is_dictionary(array.type) else array
     try:
         texts.validate(full=True)
@@ -82,13 +85,13 @@ def check_texts(column: str, array: pa.Array, start: int, wrong: Wrong) -> None:
 
 
 def _may_hold_nul(texts: pa.Array) -> bool:
-    """Whether the bytes under an array of texts hold a NUL; those of a slice also hold what lies outside it."""
+    """Return whether the bytes under an array of texts hold a NUL; those of a slice also hold what lies outside it."""
     content = texts.buffers()[2] if len(texts) else None
     return content is not None and not bool(np.frombuffer(content, np.uint8).all())
 
 
 def _first_broken(array: pa.Array) -> int:
-    """The first row whose text is not UTF-8 (0 if it is the array that is broken)."""
+    """Return the first row whose text is not UTF-8 (0 if it is the array that is broken)."""
     if pa.types.is_dictionary(array.type):
         broken = _first_broken(array.dictionary)
         found: int = array.indices.index(pa.scalar(broken, array.indices.type)).as_py()
@@ -103,7 +106,7 @@ def _first_broken(array: pa.Array) -> int:
 
 
 def check_numbers(column: str, array: pa.Array, start: int, wrong: Wrong) -> None:
-    """Refuses floating-point numbers that are none."""
+    """Check that no floating-point number is NaN or infinite."""
     bad = pc.fill_null(pc.invert(pc.is_finite(array)), False)
     found = bad.index(True).as_py()
     if found >= 0:
@@ -111,7 +114,9 @@ def check_numbers(column: str, array: pa.Array, start: int, wrong: Wrong) -> Non
 
 
 def same_types(tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """Parts of one table with one type a column: dictionaries become texts, and integers, where others are texts."""
+    """Return parts of one table with the same type for each column: where others are texts, dictionaries and
+    integers become texts.
+    """
     wanted = []
     for field in tables[0].schema:
         types = {part.schema.field(field.name).type for part in tables}

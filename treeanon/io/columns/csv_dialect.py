@@ -1,6 +1,6 @@
-"""How a file of delimited values is written: delimiter, quotes, header, encoding.
+"""The dialect of delimited values (delimiter, quotes, header, encoding), and the bytes that the fast reader is given.
 
-The bytes of a file of delimited values on their way to the fast reader: UTF-8, and watched for what it misreads.
+These are decoded to UTF-8, and watched for input that the fast reader misreads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ODD = {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "un
 
 
 def known_encoding(name: str) -> str | None:
-    """The normal name of a character encoding, or None if there is no such encoding.
+    """Return the canonical name of a character encoding, or None if there is no such encoding.
 
     >>> known_encoding("UTF8"), known_encoding("Windows-1252"), known_encoding("rot13"), known_encoding("?")
     ('utf-8', 'cp1252', None, None)
@@ -41,7 +41,7 @@ _QUOTED = re.compile(rb'(?<![^,;\t|\r\n])"(?:[^"]|"")*+"?')
 
 
 def header_delimiter(start: bytes) -> str:
-    """The delimiter of a file that begins so: the one that its header has most often outside quotes.
+    """Return the delimiter of a file that begins so: the one that occurs most often outside quotes in its header.
 
     Only the header is looked at; where two occur as often, a comma comes first, then a semicolon, a tab, a bar.
 
@@ -55,9 +55,9 @@ def header_delimiter(start: bytes) -> str:
 
 
 def given_delimiter(text: str, format: str) -> str:
-    r"""The delimiter that somebody asks for, of an input of that format: one character, or `tab`.
+    r"""Return the delimiter requested for an input of a format: one character, or `tab`.
 
-    UsageError if it cannot be one, or the format has none that could be told.
+    UsageError if the text cannot be a delimiter, or the format has none.
 
     >>> given_delimiter("|", "csv"), given_delimiter("tab", "csv"), given_delimiter("", "xml")
     ('|', '\t', '')
@@ -66,13 +66,13 @@ def given_delimiter(text: str, format: str) -> str:
     if text and (form is None or not form.delimited):
         in_folder = form is not None and form.in_folder
         where = "; of tables in a folder, datapackage.json says how they are written" if in_folder else ""
-        raise UsageError(f"a delimiter is of a CSV file, not of format {format}{where}")
+        raise UsageError(f"a delimiter applies to CSV files, not to format {format}{where}")
     if text in ("tab", r"\t"):
         return "\t"
     if text and (len(text) > 1 or not text.isascii() or text.isalnum() or text in '"+-.\r\n\0'):
         raise UsageError(
-            "a delimiter is one ASCII character, and none that stands in numbers, a letter, a quote or a line end;"
-            " tab is a tab"
+            "a delimiter is one ASCII character, not a letter, a quote, a line end or one that numbers contain;"
+            " write tab for a tab"
         )
     return text
 
@@ -102,7 +102,7 @@ _BLOCK = 1 << 20
 
 
 class Utf8Bytes:
-    """Gives a stream's bytes as UTF-8, without a byte order mark."""
+    """A stream decoded to UTF-8, without a byte order mark."""
 
     def __init__(self, stream: BinaryIO, name: str, encoding: str) -> None:
         self.stream, self.name, self.encoding = stream, name, encoding
@@ -122,7 +122,7 @@ class Utf8Bytes:
         return start.removeprefix(codecs.BOM_UTF8)
 
     def read(self, size: int) -> bytes:
-        """That many bytes; fewer only at the end."""
+        """Return `size` bytes; fewer only at the end."""
         parts: list[bytes] = []
         have = 0
         while have < size and (piece := self.left or self._piece(size - have)):
@@ -132,12 +132,12 @@ class Utf8Bytes:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def skip(self, size: int) -> None:
-        """Leaves out that many bytes."""
+        """Skip `size` bytes."""
         while size and (skipped := len(self.read(min(size, _BLOCK)))):
             size -= skipped
 
     def _piece(self, size: int) -> bytes:
-        """Some further bytes, empty at the end."""
+        """Return some further bytes, empty at the end."""
         if self.decoder is None:
             return self.stream.read(size)
         while block := self.stream.read(_BLOCK):
@@ -158,11 +158,11 @@ class Utf8Bytes:
 
 
 class WatchedBytes(io.RawIOBase):
-    """Bytes from the first row on; `doubtful` says afterwards whether the fast reader may have misread them.
-    `hexadecimal` says whether they may hold numbers of that form, which it takes for integers.
+    """The bytes from the first row on; `doubtful` says afterwards whether the fast reader may have misread them.
+    `hexadecimal` says whether they may hold hexadecimal numbers, which it reads as integers.
 
-    It takes text behind a closing quote for a part of the value. Where each quote that opens stands behind a
-    delimiter and each that closes before one, there is no such text, and that is quickly seen.
+    It takes text after a closing quote as part of the value. If each opening quote follows a delimiter and each
+    closing one precedes one, there is no such text, which is quick to check.
     """
 
     def __init__(self, stream: Utf8Bytes, dialect: Dialect, start: int) -> None:
@@ -180,11 +180,11 @@ class WatchedBytes(io.RawIOBase):
         stream.skip(start)
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; a problem is kept, since the reader may wrap it."""
+        """Return the next bytes; a problem is kept, since the reader may wrap it."""
         try:
             block = self.stream.read(size if size >= 0 else 1 << 62)
         except TreeanonError as problem:
@@ -210,7 +210,7 @@ class WatchedBytes(io.RawIOBase):
         self.last = block[-1:] or self.last
 
     def _clear(self, block: bytes) -> bool:
-        """Whether all quotes stand at the bounds of values."""
+        """Return whether every quote stands at the start or end of a value."""
         # The byte before the block, whose own neighbor is known only now; the last one waits for the next block.
         around = np.frombuffer(self.last + block + b"\n", np.uint8)
         at = np.flatnonzero(around[:-1] == self.quote[0])

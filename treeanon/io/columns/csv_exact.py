@@ -1,7 +1,7 @@
-"""The exact and slow reader of delimited values: it knows the line of every row, and what is wrong where.
+"""The exact, slow reader of delimited values: it knows the line of every row, and what is wrong where.
 
-The fast reader neither tells lines nor refuses text behind a closing quote, and its messages show rows: this one is
-asked for headers, for lines, and whenever the fast one fails or sees bytes that it may understand wrongly.
+The fast reader neither reports lines nor refuses text after a closing quote, and its messages show rows: this one is
+used for headers, for lines, and whenever the fast one fails or meets bytes that it may misread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONG = f"a row is longer than {LONGEST_ROW:,} bytes; is a quote opened that is 
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the line it begins in, its bytes without the line's end, and where the next row begins."""
+    """One row: its first line, its bytes without the line end, and where the next row begins."""
 
     line: int
     text: bytes
@@ -32,7 +32,7 @@ class Row:
 
 
 class RowForm:
-    """The form of rows in a dialect, as regular expressions that never go back."""
+    """The syntax of rows in a dialect, as regular expressions without backtracking."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.delimiter, self.quote, self.escape = dialect.marks
@@ -51,7 +51,7 @@ class RowForm:
         self.double = dialect.double
 
     def fields(self, row: bytes) -> list[bytes]:
-        """The values of a row, without their quotes."""
+        """Return the values of a row, without their quotes."""
         if not (self.quote and self.quote in row) and not (self.escape and self.escape in row):
             return row.split(self.delimiter)
         values, at = [], 0
@@ -71,21 +71,21 @@ class RowForm:
         return self.special.sub(lambda m: m.group(1) or self.quote, text) if self.special else text
 
     def width(self, row: bytes) -> int:
-        """The number of values of a row."""
+        """Return the number of values of a row."""
         if not (self.quote and self.quote in row) and not (self.escape and self.escape in row):
             return row.count(self.delimiter) + 1
         return len(self.fields(row))
 
 
 def exact_rows(read: Callable[[int], bytes], form: RowForm, name: str, line: int = 1) -> Iterator[Row]:
-    """The rows of a stream of UTF-8, without empty ones; DataError names the line of what is no row."""
+    """Yield the rows of a stream of UTF-8, without empty ones; DataError names the line where a row is malformed."""
     buffer, done, base, at = b"", False, 0, 0
     while True:
         found = form.row.match(buffer, at)
         if not done and (found is None or found.end() == len(buffer)):
             if len(buffer) - at > LONGEST_ROW:
                 raise _trouble(buffer[at:], form, name, line)
-            # Each time as much again as is there: a long row is not looked at over and over.
+            # The buffer doubles each time, so that a long row is not scanned again and again.
             block = read(max(_BLOCK, len(buffer) - at))
             buffer, base, at, done = buffer[at:] + block, base + at, 0, not block
             continue
@@ -108,12 +108,12 @@ def _without_end(text: bytes) -> bytes:
 
 
 def _lines(text: bytes) -> int:
-    """The line ends in a text."""
+    """Return the line ends in a text."""
     return text.count(b"\n") + (text.count(b"\r") - text.count(b"\r\n") if b"\r" in text else 0)
 
 
 def _trouble(text: bytes, form: RowForm, name: str, line: int) -> DataError:
-    """What is wrong with a text that does not begin with a whole row."""
+    """Return the error for a text that does not begin with a whole row."""
     at = 0
     while found := form.field.match(text, at):
         at = found.end() + 1
@@ -128,7 +128,9 @@ def _trouble(text: bytes, form: RowForm, name: str, line: int) -> DataError:
 
 
 def check_rows(rows: Iterator[Row], form: RowForm, width: int, name: str, most: int | None = None) -> int:
-    """The number of rows, each of that many values, of UTF-8 and without NUL; DataError names the line of another."""
+    """Return the number of rows; DataError names the line of a row that has not `width` values, is not UTF-8 or
+    holds NUL.
+    """
     count = 0
     for row in rows:
         if most is not None and count >= most:

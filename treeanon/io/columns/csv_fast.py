@@ -1,6 +1,6 @@
-"""Files of delimited values (CSV, TSV): the columns asked for, read fast, and refused by line where they are broken.
+"""Files of delimited values (CSV, TSV): the requested columns, read fast; errors name the line.
 
-Texts that are declared to be integers, as integers: exactly, whatever their size.
+Texts that are declared as integers become integers, exactly, whatever their size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INTEGER = re.compile(r"[ \t]*([+-]?)0*([0-9]+)[ \t]*")
 
 
 class NoInteger(Exception):
-    """A text that is no integer: its row (from 0)."""
+    """A text is not an integer; `row` is its row (from 0)."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -33,7 +33,8 @@ class NoInteger(Exception):
 
 
 def as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of texts as 64-bit integers, or as texts of all their digits if one is larger; else NoInteger.
+    """Return a column of texts as 64-bit integers, or as texts of all their digits if one is larger; raise NoInteger
+    for others.
 
     >>> as_integers(pa.chunked_array([["7", "+08", None]])).to_pylist()
     [7, 8, None]
@@ -61,7 +62,7 @@ def _plain(sign: str, digits: str) -> str:
 
 
 def _first(chunks: list[pa.DictionaryArray], bad: pa.BooleanArray) -> int:
-    """The first row whose text is one of the bad ones."""
+    """Return the first row whose text is one of the bad ones."""
     start = 0
     for chunk in chunks:
         row: int = pc.fill_null(bad.take(chunk.indices), False).index(True).as_py()
@@ -82,7 +83,7 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Rules:
-    """What is said of a file beside its dialect: texts for null (beside the empty one), integers, its columns."""
+    """What is declared for a file beside its dialect: texts for null (beside the empty one), integers, its columns."""
 
     missing: tuple[str, ...] = ()
     integers: frozenset[str] = frozenset()
@@ -90,7 +91,7 @@ class Rules:
 
 
 class DelimitedFile:
-    """One file of rows, and how it begins: its columns, and those whose first values repeat."""
+    """One file of rows: its columns, and those whose first values repeat."""
 
     def __init__(self, source: Source, dialect: Dialect, rules: Rules) -> None:
         self.source, self.dialect, self.rules = source, dialect, rules
@@ -140,10 +141,10 @@ class DelimitedFile:
         if not all(columns):
             raise wrong(f"column {columns.index('') + 1} has no name in the header")
         if len(set(columns)) < len(columns):
-            # A file without a header begins with data: places are told, not names.
+            # A file without a header begins with data: errors give positions, not names.
             again = next(at for at, name in enumerate(columns) if name in columns[:at])
             first = columns.index(columns[again]) + 1
-            raise wrong(f"columns {first} and {again + 1} have one name in the header (or there is no header)")
+            raise wrong(f"columns {first} and {again + 1} have the same name in the header (or there is no header)")
         missing = [name for name in self.rules.fields or () if name not in set(columns)]
         if missing:
             it_has = (
@@ -159,9 +160,9 @@ class DelimitedFile:
         advance: Advance | None = None,
         repeats: frozenset[str] | None = None,
     ) -> pa.Table:
-        """These columns; a DataError names the line of what cannot be read.
+        """Return the requested columns; a DataError names the line of what cannot be read.
 
-        `repeats` says which become dictionaries; without it the first rows do.
+        `repeats` has the columns to encode as dictionaries; without it the first rows decide.
         """
         asked = list(columns) or [self.columns[0]]
         repeats = self.repeats if repeats is None else repeats
@@ -176,9 +177,9 @@ class DelimitedFile:
         return table.unify_dictionaries().select(list(columns))
 
     def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """One or more of the columns, some rows at a time, for files that no memory holds; texts are no dictionaries.
+        """Yield the columns some rows at a time, for files larger than memory; texts are not dictionary-encoded.
 
-        A file that cannot be read at all may be found out after its last rows.
+        That a file cannot be read may become known only after its last rows.
         """
         asked = list(columns)
         kinds: dict[str, pa.DataType] = dict.fromkeys(asked, pa.string())
@@ -200,7 +201,7 @@ class DelimitedFile:
             raise DataError("cannot be read as delimited values", source=self.source.name)
 
     def _typed(self, table: pa.Table, start: int) -> pa.Table:
-        """Rows from that one on, with integers in the columns that are declared as such."""
+        """Return rows starting at `start`, with integers in the columns that are declared as such."""
         for at, name in enumerate(table.column_names):
             if name in self.rules.integers:
                 table = table.set_column(at, name, self._integers(name, table[name], start))
@@ -209,7 +210,9 @@ class DelimitedFile:
     def _read(
         self, kinds: dict[str, pa.DataType], most: int | None, advance: Advance | None, *, typed: bool = False
     ) -> pa.Table | None:
-        """The columns as these kinds; None if what should be an integer is none, or may be one in another form."""
+        """Return the columns with these types; None if a declared integer is not one, or may be written in another
+        form.
+        """
         with self._bytes(advance) as stream:
             watched = WatchedBytes(stream, self.dialect, self.skipped)
             try:
@@ -217,7 +220,7 @@ class DelimitedFile:
             except MemoryError:
                 raise
             except (pa.ArrowException, OSError, ValueError):
-                # The message shows the row: what is wrong is found out below.
+                # The message shows the row: the exact reader finds out what is wrong.
                 table = None
         if watched.problem is not None:
             raise watched.problem from None
@@ -243,7 +246,7 @@ class DelimitedFile:
         return pcsv.open_csv(watched, *self._asked(kinds))
 
     def _asked(self, kinds: dict[str, pa.DataType]) -> tuple[pcsv.ReadOptions, pcsv.ParseOptions, pcsv.ConvertOptions]:
-        """How the fast reader is to read the columns as these kinds."""
+        """Return the fast reader's options for reading the columns with these types."""
         dialect = self.dialect
         # A row must fit into two blocks.
         reading = pcsv.ReadOptions(column_names=list(self.columns), block_size=LONGEST_ROW)
@@ -264,7 +267,7 @@ class DelimitedFile:
         return reading, parsing, converting
 
     def _checked(self, most: int | None) -> int:
-        """The number of rows, read exactly and slowly: DataError if one of them is broken."""
+        """Return the number of rows by the exact, slow reader: DataError if one of them is malformed."""
         with self._rows_stream() as stream:
             rows = exact_rows(stream.read, self.form, self.source.name, self.line)
             return check_rows(rows, self.form, len(self.columns), self.source.name, most)
@@ -284,7 +287,7 @@ class DelimitedFile:
             raise DataError(message, source=place.source, place=place.place, path=name) from None
 
     def place(self, row: int, *, anyhow: bool = False) -> Place:
-        """The line of a row; its number where that would take long, unless wanted anyhow."""
+        """Return the line of a row, or its number where finding the line would take long, unless `anyhow`."""
         if anyhow or row < _LINES_KNOWN:
             with suppress(DataError), self._rows_stream() as stream:
                 rows = exact_rows(stream.read, self.form, self.source.name, self.line)
@@ -295,7 +298,7 @@ class DelimitedFile:
 
 
 def _repeating(columns: Sequence[str], sample: Sequence[Sequence[bytes]]) -> frozenset[str]:
-    """The columns whose first values repeat often enough for a dictionary to save."""
+    """Return the columns whose first values repeat often enough for dictionary encoding to save memory."""
     whole = [row for row in sample if len(row) == len(columns)]
     values = zip(*whole, strict=True)
     return frozenset(name for name, column in zip(columns, values, strict=False) if 2 * len(set(column)) <= len(column))

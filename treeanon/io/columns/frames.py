@@ -1,4 +1,4 @@
-"""Tables out of frames of other libraries, and frames of the same kind out of tables."""
+"""Conversion between tables and the data frames of other libraries."""
 
 from __future__ import annotations
 

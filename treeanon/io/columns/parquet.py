@@ -1,4 +1,4 @@
-"""Parquet files: the columns asked for, texts as dictionaries."""
+"""Parquet files: the requested columns, texts as dictionaries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONGEST_FOOTER_TEXT = 64 << 20
 
 @contextmanager
 def _plainly(name: str) -> Iterator[None]:
-    """Turns the library's errors into ours: its messages may show what was read."""
+    """Translate the library's errors: its messages may show data."""
     try:
         yield
     except MemoryError:
@@ -28,9 +28,9 @@ def _plainly(name: str) -> Iterator[None]:
         if problem.errno is not None:
             why = problem.strerror or type(problem).__name__
             raise FileError(f"{name}: cannot be read: {why if problem.filename else type(problem).__name__}") from None
-        raise DataError("is damaged, ends too early, or is no Parquet file", source=name) from None
+        raise DataError("is damaged, ends too early, or is not a Parquet file", source=name) from None
     except (pa.ArrowException, ValueError, TypeError, IndexError, KeyError, UnicodeError):
-        raise DataError("is damaged, ends too early, or is no Parquet file", source=name) from None
+        raise DataError("is damaged, ends too early, or is not a Parquet file", source=name) from None
 
 
 class ParquetFile:
@@ -66,7 +66,7 @@ class ParquetFile:
     def read(
         self, columns: Sequence[str], most: int | None = None, advance: Callable[[int], None] | None = None
     ) -> pa.Table:
-        """These columns; what no value can be is refused by column and row."""
+        """Return the requested columns; invalid values are refused by column and row."""
         with self._columns(columns) as file:
             groups = self._groups(file, most)
             table = file.read_row_groups(groups, columns=list(columns)).select(list(columns))
@@ -78,13 +78,13 @@ class ParquetFile:
         return self._plain(table if most is None else table.slice(0, most))
 
     def starts(self) -> list[int]:
-        """The first row of every row group; a file without any has one that is empty."""
+        """Return the first row of every row group; a file without any has one that is empty."""
         with _plainly(self.name), self._opened() as file:
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         return [sum(sizes[:group]) for group in range(len(sizes) or 1)]
 
     def read_group(self, group: int, start: int, columns: Sequence[str]) -> pa.Table:
-        """One or more columns of a row group that has this first row."""
+        """Return one or more columns of the row group that begins at row `start`."""
         with self._columns(columns) as file:
             groups = [group] if group < file.metadata.num_row_groups else []
             table = file.read_row_groups(groups, columns=list(columns)).select(list(columns))
@@ -92,7 +92,7 @@ class ParquetFile:
 
     @contextmanager
     def _columns(self, columns: Sequence[str]) -> Iterator[pq.ParquetFile]:
-        """The file, opened for these columns."""
+        """Return the file, opened for these columns."""
         for name in columns:
             check_kind(name, self.schema.field(name).type, wrong_row(self.name))
         texts = [name for name in columns if is_text(self.schema.field(name).type)]
@@ -100,14 +100,14 @@ class ParquetFile:
             yield file
 
     def _plain(self, table: pa.Table, start: int = 0) -> pa.Table:
-        """Rows from that one on with columns of the types that sources have."""
+        """Return rows starting at `start`, with columns of the types that sources have."""
         wrong = wrong_row(self.name, start=start)
         with _plainly(self.name):
             plain = [plain_column(name, table[name], wrong) for name in table.column_names]
         return pa.table(plain, names=table.column_names).unify_dictionaries()
 
     def _groups(self, file: pq.ParquetFile, most: int | None) -> list[int]:
-        """The row groups that hold the first rows."""
+        """Return the row groups that hold the first rows."""
         groups, rows = [], 0
         for group in range(file.metadata.num_row_groups):
             if most is not None and rows >= most:
@@ -117,12 +117,12 @@ class ParquetFile:
         return groups
 
     def place(self, row: int) -> Place:
-        """Where a row is."""
+        """Return where a row is."""
         return Place(self.name, f"row {row + 1}")
 
 
 def _stored(file: pq.ParquetFile, groups: Sequence[int], columns: set[str]) -> int:
-    """The bytes that the columns take up in the file."""
+    """Return the number of bytes that the columns take up in the file."""
     size = 0
     for group in groups:
         row_group = file.metadata.row_group(group)

@@ -35,7 +35,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".gz", ".zst", ".json", ".xml")
 
 
 def files_of(target: str | Path, files: str) -> str:
-    """The kind of files of a permuted release; UsageError if that is none, or the target no name of a folder.
+    """Return the file kind of a permuted release; UsageError if it is unknown, or the target cannot be a folder.
 
     >>> files_of("out.zip", "parquet")
     'parquet'
@@ -56,7 +56,7 @@ def write_permuted(
     seed: int | None = None,
     check: Check | None = None,
 ) -> None:
-    """Writes the two tables as files of a kind, in a folder or, by a name in .zip, a zip.
+    """Write the two tables as files of a kind, in a folder or, if the name ends in .zip, a zip.
 
     Rows are in random order, which only a `seed` makes repeatable, for tests. All appears or nothing; `check` is given
     the path of what was written before it appears, and keeps it from appearing by raising.
@@ -98,7 +98,7 @@ def read_permuted(
     jobs: int = 1,
     called: str | None = None,
 ) -> Permuted:
-    """The permuted release in a folder or a zip: tables `records` and `values`, by the schema of its input.
+    """Return the permuted release in a folder or a zip: tables `records` and `values`, by the schema of its input.
 
     The records have no sensitive value; the values have the group, the one sensitive column of the schema, and how
     many persons of the group have the value. DataError if the files are not such. `called` is the name in messages.
@@ -129,7 +129,7 @@ def read_permuted(
 
 
 def report_of(read: Permuted) -> ReadReport:
-    """What reading both tables has left out."""
+    """Return the report of what reading both tables has left out."""
     report = ReadReport()
     for table in (read.records, read.values):
         if table.report is not None:
@@ -138,7 +138,7 @@ def report_of(read: Permuted) -> ReadReport:
 
 
 def _sensitive(schema: Schema) -> ClassSpec:
-    """The one sensitive class of a schema."""
+    """Return the one sensitive class of a schema."""
     found = [spec for spec in schema.classes if spec.role == "sensitive"]
     if len(found) != 1:
         raise UsageError("a permuted release has one sensitive column: one class of the schema must have that role")
@@ -146,7 +146,7 @@ def _sensitive(schema: Schema) -> ClassSpec:
 
 
 def _own_columns(folder: FolderSource, hidden: str) -> tuple[str, str]:
-    """The columns of the group, and of how many persons have a value."""
+    """Return the columns of the group and of the number of persons with a value."""
     tables = folder.tables()
     if set(tables) != {RECORDS, VALUES}:
         raise DataError(f"a permuted release is two tables, {RECORDS} and {VALUES}", source=folder.name)
@@ -164,13 +164,13 @@ def _own_columns(folder: FolderSource, hidden: str) -> tuple[str, str]:
 
 
 def _spec(spec: ClassSpec) -> ClassSpec:
-    """How a class is read from a column of its own."""
+    """Return the specification of a class that is read from a column of its own."""
     role: Role = "keep" if spec.pseudonym else spec.role
     return replace(spec, path=FieldPath((Step(_header(spec)),)), under=None, role=role, pseudonym=False)
 
 
 def _header(spec: ClassSpec) -> str:
-    """The column of a class in files."""
+    """Return the name of the column of a class in files."""
     return spec.name if spec.path is None else spec.path.steps[-1].name or spec.name
 
 
@@ -179,7 +179,7 @@ def _number_spec(name: str, header: str) -> ClassSpec:
 
 
 class _OneOf(OneTable):
-    """One of the tables of a folder, as a source of rows of its own."""
+    """One of the tables of a folder, as a source with a single table."""
 
     by_column: bool
 
@@ -189,12 +189,12 @@ class _OneOf(OneTable):
         self.name, self.files, self.by_column = f"{folder.name}, table {table}", folder.files, folder.by_column
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of the table."""
+        """Return these columns of the table."""
         return self._folder.read(table, columns, most)
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is."""
+        """Return where a row is."""
         return self._folder.place(table, row)
 
     def close(self) -> None:
-        """Nothing: the folder is closed by who opened it."""
+        """Do nothing: the folder is closed by its owner."""

@@ -28,7 +28,7 @@ _KNOWN = frozenset(_PLAIN) | _AS_TEXT | {Decimal, datetime.datetime}
 
 
 def value_text(value: Any) -> str:
-    """The text of a value as documents have it; ValueError if it is a number without a text.
+    """Return the text of a value as documents have it; ValueError for NaN and infinity.
 
     >>> [value_text(v) for v in (7, 1.50, True, Decimal("1.500"), datetime.date(2024, 2, 29))]
     ['7', '1.5', 'true', '1.5', '2024-02-29']
@@ -67,7 +67,7 @@ class GrowingColumn:
         self.repeats: bool | None = None
 
     def add(self, values: Sequence[Any]) -> None:
-        """Appends the values of further rows."""
+        """Append the values of further rows."""
         kinds = set(map(type, values))
         kinds.discard(_NONE)
         if kinds - _KNOWN:
@@ -138,7 +138,7 @@ class GrowingColumn:
             return self._texts(values)
 
     def finish(self) -> pa.ChunkedArray:
-        """The whole column, of one type."""
+        """Return the whole column, of one type."""
         types = {chunk.type for chunk in self.chunks if not pa.types.is_null(chunk.type)}
         if len(types) > 1:
             return self._united(types)
@@ -166,7 +166,7 @@ def _is_text(text: str) -> bool:
 
 
 def _as_texts(array: pa.Array) -> pa.Array:
-    """The texts of values of any kind; each different value is looked at once."""
+    """Return the texts of values of any kind; each distinct value is converted once."""
     if pa.types.is_null(array.type) or pa.types.is_string(array.type) or array.type == DICTIONARY:
         return array.cast(pa.string())
     coded = array.dictionary_encode()

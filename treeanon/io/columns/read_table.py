@@ -1,4 +1,4 @@
-"""Tables out of files of rows, and out of whatever else a schema reads."""
+"""Reads tables from files of rows, and from any other input of a schema."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def read_table(
     published: bool = False,
     called: str | None = None,
 ) -> Table:
-    """The table of a CSV or Parquet file, a folder of such parts, or any input with each class at most once a person.
+    """Return the table of a CSV or Parquet file, a folder of such parts, or any input in which each class occurs at
+    most once a person.
 
     Every published class is a column of nodes of its hierarchy (built from the values where the schema has a builder),
     rows as they are stored; a sensitive column of numbers has one spelling for each. Options are those of `read`.
@@ -85,7 +86,7 @@ def read_table(
 def table_of_rows(
     source: RowSource, schema: Schema, options: ReadOptions, *, show_values: bool = False, published: bool = False
 ) -> Table:
-    """The table of a source of rows, by a schema of rows; `published` as for `read_table`."""
+    """Return the table of a source of rows, by a schema of rows; `published` as for `read_table`."""
     builder = _Published(schema) if published else _Columns(schema)
     builder.add(read_rows(source, schema, options, builder.report))
     builder.report.delimiter = schema.input.delimiter
@@ -95,7 +96,7 @@ def table_of_rows(
 
 
 class _Columns(ForestBuilder):
-    """Makes columns of batches of rows, without planting a tree for each."""
+    """Builder of columns from batches of rows, without a tree for each row."""
 
     def table(self, *, show_values: bool) -> Table:
         found = []
@@ -114,7 +115,7 @@ class _Columns(ForestBuilder):
 
 
 class _Published(_Columns):
-    """Makes columns of a release, whose values may be ranges and sets of values."""
+    """Builder of columns of a release, whose values may be ranges and sets of values."""
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema)
@@ -142,7 +143,7 @@ class _Published(_Columns):
         held = {text: cover_of(hierarchy, ranks, what) for text, what in (said | plain).items()}
         known = {text: one for text, one in held.items() if one is not None}
         if len(known) < len(held):
-            # What is strange is told as for any other input, but ranges and sets that are known are not.
+            # Unknown values are reported as for any other input, except for known ranges and sets.
             self.known = frozenset(known)
             return super()._resolve(index, show_values)
         self.covers[index] = covers_of(hierarchy, known)
@@ -150,7 +151,7 @@ class _Published(_Columns):
         return hierarchy, [np.array([code[text] for text in part.texts[index]], np.int32) for part in parts]
 
     def handle_unknown(self, spec: ClassSpec, unknown: Counter[str], *, show_values: bool) -> None:
-        """What the class above does, of values that are no known ranges or sets."""
+        """Handle unknown values as the base class does, unless they are known ranges or sets."""
         strange = {text: times for text, times in unknown.items() if text not in self.known}
         super().handle_unknown(spec, Counter(strange), show_values=show_values)
 

@@ -1,7 +1,4 @@
-"""A folder or zip whose files are parts of one table, of which each row is one person.
-
-One file of rows as a source with one table, of which each row is one person.
-"""
+"""Sources of rows, each of which is one person: one file, or a folder or zip whose files are parts of one table."""
 
 from __future__ import annotations
 
@@ -32,9 +29,9 @@ STAR_COLUMN = "treeanon_any"
 
 
 class RowFiles(OneTable, ABC):
-    """What sources of rows in files share; the column that means `*` is not among their columns.
+    """Base of the sources of rows in files; the column that stands for `*` is not among their columns.
 
-    `delimiter` is that of CSV files, once they were looked at.
+    `delimiter` is that of CSV files, once it is known.
     """
 
     name: str
@@ -99,7 +96,7 @@ class OneFile(RowFiles):
             # Before it is unpacked, whatever it may come to.
             with source.open() as stream:
                 if stream.read(len(magic)) != magic:
-                    raise DataError("is no Parquet file", source=source.name)
+                    raise DataError("is not a Parquet file", source=source.name)
         return ParquetFile(self._copies.of(source), source.name)
 
     def _delimited(self, given: str | Path, source: Source, form: Format) -> DelimitedFile:
@@ -119,20 +116,20 @@ class OneFile(RowFiles):
         return f"OneFile({self.name!r})"
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of the table; see `TableSource`."""
+        """Return these columns of the table; see `TableSource`."""
         check_asked(self.tables(), table, columns, self.name)
         return self._part.read(columns, most, self._advance)
 
     def stars(self) -> pa.ChunkedArray | None:
-        """The column that means `*`, if there is one."""
+        """Return the name of the column that stands for `*`, if there is one."""
         return self._part.read([STAR_COLUMN])[STAR_COLUMN] if self.has_star else None
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is."""
+        """Return where a row is."""
         return self._part.place(row)
 
     def close(self) -> None:
-        """Deletes what was copied."""
+        """Delete what was copied."""
         self._copies.close()
 
 
@@ -167,8 +164,8 @@ class OneFolder(RowFiles):
         self.name, self.files, self.by_column = self._folder.name, self._folder.files, self._folder.by_column
         if self.by_column == form.delimited:
             self.close()
-            raise UsageError(f"{self.name}: holds {self.files} files; what is asked for is {form.name}")
-        # A file of tabs keeps them in a release without being told.
+            raise UsageError(f"{self.name}: holds {self.files} files; {form.name} is expected")
+        # A .tsv file is written with tabs again, whatever the delimiter.
         self.delimiter = "" if self.files == "tsv" else delimiter or self._folder.delimiter(_TABLE)
         super().__init__(_TABLE, self._folder.tables()[_TABLE].columns)
 
@@ -176,20 +173,20 @@ class OneFolder(RowFiles):
         return f"OneFolder({self.name!r})"
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of the table; see `TableSource`."""
+        """Return these columns of the table; see `TableSource`."""
         check_asked(self.tables(), table, columns, self.name)
         return self._folder.read(table, columns, most)
 
     def stars(self) -> pa.ChunkedArray | None:
-        """The column that means `*`, if there is one."""
+        """Return the name of the column that stands for `*`, if there is one."""
         return self._folder.read(_TABLE, [STAR_COLUMN])[STAR_COLUMN] if self.has_star else None
 
     def place(self, table: str, row: int) -> Place:
-        """Where a row is."""
+        """Return where a row is."""
         return self._folder.place(table, row)
 
     def close(self) -> None:
-        """Deletes what was copied."""
+        """Delete what was copied."""
         self._folder.close()
 
 

@@ -1,4 +1,4 @@
-"""Rows that are persons, read as trees of one level each and written again: CSV and Parquet files."""
+"""Rows that are persons, read as trees of one level and written again: CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ class RowSource(TableSource, Protocol):
     table: str
 
     def stars(self) -> pa.ChunkedArray | None:
-        """The column that has `*` for persons of whom not even a class is published, if there is one."""
+        """Return the column that has `*` for persons of whom not even a class is published, if there is one."""
 
 
 def as_tables(schema: Schema, table: str) -> Schema:
-    """The schema by which the rows are those of a relational input with one table."""
+    """Return the schema by which the rows are read as a relational input with one table."""
     spec = replace(schema.input, format="tables", record=RecordPath((table,), True), keys=(), relations=None)
     return replace(schema, input=spec)
 
 
 def read_rows(source: RowSource, schema: Schema, options: ReadOptions, report: ReadReport) -> Batch:
-    """All persons of a source of rows."""
+    """Return a batch of all persons of a source of rows."""
     batch = read_tables(source, resolved(as_tables(schema, source.table), source), options, report, record_column="")
     report.is_relational = False
     stars = source.stars()
@@ -57,7 +57,7 @@ def read_rows(source: RowSource, schema: Schema, options: ReadOptions, report: R
 
 
 def _stars(source: RowSource, column: pa.ChunkedArray) -> MovedNodes:
-    """A node `*` for each row that says so."""
+    """Return a node `*` for each row that is marked in the column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -73,7 +73,7 @@ def _stars(source: RowSource, column: pa.ChunkedArray) -> MovedNodes:
 
 
 def make_rows(forest: Forest, schema: Schema, shuffled: Shuffled, progress: Any = None) -> TableOut:
-    """The table of a forest of rows, without any key, its rows in random order."""
+    """Return the table of a forest of rows, without any key, its rows in random order."""
     twin = resolve(as_tables(schema, _TABLE))
     if not twin.layout.classes:
         raise UsageError("the schema publishes no class, so there is no column to write")
@@ -113,7 +113,7 @@ def write_forest(
     progress: Progress | None,
     check: Check | None,
 ) -> None:
-    """Writes a forest of rows as one file, of the format that the schema says."""
+    """Write a forest of rows as one file, in the schema's format."""
     with open_output(target, force=force, check=check) as stream:
         made = make_rows(forest, schema, shuffled, progress)
         write_rows(made, schema.input.format, delimiter_for(target, schema.input.delimiter), stream)

@@ -1,8 +1,7 @@
-"""Columns of tables as codes and texts: integers exactly, other numbers in shortest form, dates as ISO has them.
+"""Columns of tables as codes and texts: integers exactly, other numbers in shortest form, dates as in ISO 8601.
 
-Columns of whole numbers, of decimals and of dates as codes and sorted values, faster than by hashing.
-
-Arrow's arrays of whole numbers as views of NumPy, without what `to_numpy` brings along.
+Whole numbers, decimals and dates are coded by sorting, which is faster than hashing; arrays of whole numbers become
+NumPy views without `to_numpy`, which imports pandas.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _COMPACT = 4
 
 
 def distinct(column: pa.ChunkedArray) -> tuple[Ints, np.ndarray] | None:
-    """A code for every row (-1: null), and the different values in ascending order; None for other types.
+    """Return a code for every row (-1: null), and the distinct values in ascending order; None for other types.
 
     Decimals come as numbers of their last place, dates as numbers of days.
 
@@ -52,7 +51,7 @@ def distinct(column: pa.ChunkedArray) -> tuple[Ints, np.ndarray] | None:
 
 
 def as_array(values: np.ndarray, kind: pa.DataType) -> pa.Array:
-    """The values, which `distinct` gave for a column of this type, as they were there."""
+    """Return the values that `distinct` gave for a column of this type, as an array of that type."""
     import pyarrow as pa
     import pyarrow.types as of
 
@@ -67,19 +66,19 @@ def _filled(chunk: pa.Array) -> pa.Array:
 
 
 def _valid(chunk: pa.Array) -> np.ndarray | None:
-    """Which values are not null; None where all are."""
+    """Return a mask of the values that are not null; None where all are."""
     return np.asarray(chunk.is_valid()) if chunk.null_count else None
 
 
 def _unscaled(chunk: pa.Array) -> np.ndarray:
-    """Decimals as whole numbers of their last place: the lower halves of 128 bits each."""
+    """Return decimals as whole numbers of their last place: the lower halves of 128 bits each."""
     words = np.frombuffer(chunk.buffers()[1], np.int64)
     numbers: np.ndarray = words[2 * chunk.offset : 2 * (chunk.offset + len(chunk)) : 2]
     return numbers
 
 
 def _factorized(parts: list[tuple[np.ndarray, np.ndarray | None]]) -> tuple[Ints, np.ndarray]:
-    """Codes and ascending values of numbers that come part by part, each with those that count (None: all)."""
+    """Return codes and ascending values of numbers that come in parts, each with a mask of valid ones (None: all)."""
     chosen = [numbers if valid is None else numbers[valid] for numbers, valid in parts]
     counted = np.concatenate([np.empty(0, bool), *(_counted(numbers, valid) for numbers, valid in parts)])
     codes = np.full(len(counted), -1, np.int32)
@@ -108,7 +107,7 @@ def _counted(numbers: np.ndarray, valid: np.ndarray | None) -> np.ndarray:
 
 
 def viewed(numbers: pa.Array) -> npt.NDArray[np.integer]:
-    """The numbers of an array of integers without nulls; they share its memory.
+    """Return the numbers of an array of integers without nulls; they share its memory.
 
     Arrow's own way imports pandas if that is installed, which takes longer than reading a small file.
 
@@ -124,7 +123,7 @@ def viewed(numbers: pa.Array) -> npt.NDArray[np.integer]:
 
 
 def indices(codes: npt.NDArray[np.integer]) -> pa.Array:
-    """Codes as an Arrow array, with null for those below 0.
+    """Return codes as an Arrow array, with null for those below 0.
 
     >>> indices(np.array([1, -1, 0])).to_pylist()
     [1, None, 0]
@@ -138,7 +137,7 @@ def indices(codes: npt.NDArray[np.integer]) -> pa.Array:
 
 
 def strings(texts: Sequence[str]) -> pa.Array:
-    """Texts as an Arrow array; UnicodeEncodeError if one holds half of a character.
+    """Return texts as an Arrow array; UnicodeEncodeError if one holds a lone surrogate.
 
     >>> strings(["a", "", "ü"]).to_pylist()
     ['a', '', 'ü']
@@ -153,14 +152,14 @@ def strings(texts: Sequence[str]) -> pa.Array:
 
 
 _MANY = 10_000
-"""For so many different numbers no texts are made before they are asked for."""
+"""With this many distinct numbers, texts are made only on request."""
 
 _NO_DATE = "\0date"
 """Stands for a date that has no text. No text that is read holds NUL."""
 
 
 class Unreadable(Exception):
-    """A column holds what cannot be the value of a class: what that is, and the first row that has it (-1: all)."""
+    """A column holds something that cannot be the value of a class: what, and the first such row (-1: all)."""
 
     def __init__(self, what: str, row: int = -1) -> None:
         super().__init__(what, row)
@@ -168,7 +167,7 @@ class Unreadable(Exception):
 
 
 def coded(column: pa.ChunkedArray) -> tuple[Ints, Sequence[str]]:
-    """A code for every row (-1: no value), and the texts that the codes stand for.
+    """Return a code for every row (-1: no value), and the texts that the codes stand for.
 
     >>> import pyarrow as pa
     >>> codes, texts = coded(pa.chunked_array([[1.50, None, 2.0, 1.5]]))
@@ -229,7 +228,7 @@ def _codes_and_values(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:
 
 
 def _texts(values: pa.Array) -> list[str]:
-    """The texts of different values; null is ""."""
+    """Return the texts of distinct values; null is ""."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as of
@@ -254,13 +253,13 @@ def _texts(values: pa.Array) -> list[str]:
 
 
 def _floats(values: pa.Array) -> list[float]:
-    """The numbers, null as NaN; those of fewer bits than 64 as they are written, not as they are converted."""
+    """Return the numbers, null as NaN; those of fewer bits than 64 as they are written, not as they are converted."""
     numbers = np.asarray(values)
     return [float(text) for text in numbers.astype(str)] if numbers.dtype.itemsize < 8 else numbers.tolist()
 
 
 def _time_texts(values: pa.Array) -> Any:
-    """Dates and times as ISO 8601 has them, the fraction without needless zeros."""
+    """Return dates and times as in ISO 8601, the fraction without trailing zeros."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as of
@@ -291,7 +290,7 @@ def _decimal_texts(values: pa.Array) -> Any:
 
 
 def _refuse(values: pa.Array, texts: list[str], codes: Ints) -> None:
-    """Unreadable, with the first row that has it, for what no text can stand for."""
+    """Raise Unreadable with the first row whose value has no text."""
     import pyarrow.types as of
 
     if of.is_floating(values.type):

@@ -1,4 +1,4 @@
-"""Columns of published values: numbers where all of them are and may be, else texts."""
+"""Columns of published values: numbers where the declared types and all values allow it, else texts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ _INTEGER = re.compile(r"-?[1-9][0-9]{0,18}|0")
 
 
 def value_column(codes: Ints, texts: Sequence[str], wanted: set[str]) -> tuple[pa.Array, Kind]:
-    """A column of values: numbers where its classes are declared to be and all of them are, else texts."""
+    """Return a column of values: numbers where its classes are declared as numbers and all values are numbers, else
+    texts.
+    """
     kind = next(kinds_of(texts, wanted))
     return values_of(texts, kind).take(indices(codes)), kind
 
 
 def kinds_of(texts: Sequence[str], wanted: set[str]) -> Iterator[Kind]:
-    """The kinds of column that can hold all texts, and that the declared types of its classes allow; the best first."""
+    """Return the kinds of column that can hold all texts and that the declared types allow, the most specific first."""
     if wanted <= {"integer", "number"}:
         if all(map(_is_integer, texts)):
             yield "integer"
@@ -36,7 +38,7 @@ def kinds_of(texts: Sequence[str], wanted: set[str]) -> Iterator[Kind]:
 
 
 def values_of(texts: Sequence[str], kind: Kind) -> pa.Array:
-    """Texts as values of a kind that can hold them."""
+    """Return texts as values of a kind that can hold them."""
     import pyarrow as pa
 
     if kind == "integer":
@@ -51,7 +53,7 @@ def _is_integer(text: str) -> bool:
 
 
 def _is_float(text: str) -> bool:
-    """Whether a reader of the number makes just this text of it."""
+    """Return whether reading the number and writing it again gives just this text."""
     try:
         value = float(text)
     except ValueError:
@@ -60,8 +62,8 @@ def _is_float(text: str) -> bool:
 
 
 def text_array(texts: Sequence[str]) -> pa.Array:
-    """Texts as they are; DataError if one cannot be stored."""
+    """Return texts as an array; DataError if one cannot be stored."""
     try:
         return strings(texts)
     except UnicodeEncodeError:
-        raise DataError("a value holds half of a character (a lone surrogate), which tables cannot hold") from None
+        raise DataError("a value holds a lone surrogate, which tables cannot hold") from None

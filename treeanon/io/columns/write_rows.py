@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def delimiter_for(target: str | Path, found: str = "") -> str:
-    r"""The delimiter of a file of that name: a tab in .tsv, else the one that the input was found to have, or a comma.
+    r"""Return the delimiter of a file of that name: a tab in .tsv, else that of the input, or a comma.
 
     >>> delimiter_for("a.TSV.gz"), delimiter_for("a.csv", ";"), delimiter_for("-")
     ('\t', ';', ',')
@@ -41,7 +41,7 @@ def write_delimited(table: TableOut, delimiter: str, stream: BinaryIO) -> None:
 
 
 def write_lines(data: pa.Table, delimiter: str, stream: BinaryIO, *, header: bool = True) -> None:
-    """Writes rows as delimited values, below the names of their columns or without."""
+    """Write rows as delimited values, with a header of column names or without."""
     from pyarrow import csv
 
     data = _with_number_texts(data)
@@ -51,7 +51,7 @@ def write_lines(data: pa.Table, delimiter: str, stream: BinaryIO, *, header: boo
 
 
 def _with_number_texts(data: pa.Table) -> pa.Table:
-    """The columns with numbers that are no integers as texts: files have them in the form in which they are read."""
+    """Return the columns with fractional numbers as texts: files have them in the form in which they are read."""
     import pyarrow as pa
 
     for at, name in enumerate(data.column_names):
@@ -63,7 +63,7 @@ def _with_number_texts(data: pa.Table) -> pa.Table:
 
 
 def _quoted(data: pa.Table) -> pa.Table:
-    """A single column as texts, which are written in quotes: a line with nothing in it would be no row."""
+    """Return a single column as texts, which are written in quotes: an empty line would be no row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Tables out: as Arrow has them, and as CSV or Parquet files whose rows are in random order."""
+"""Writes tables as Arrow tables, and as CSV or Parquet files whose rows are in random order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def to_arrow(table: Table, order: Longs | None = None) -> pa.Table:
-    """The table as Arrow has it, missing values as null, its rows as they are or in an order.
+    """Return the table as an Arrow table, missing values as null, its rows as they are or in the given order.
 
     Columns of integers and numbers are numbers where all of their values are, else texts. Persons are not in it.
 
@@ -47,7 +47,7 @@ def write_table(
     seed: int | None = None,
     check: Check | None = None,
 ) -> None:
-    """Writes the table as what the target's name means (.csv, .tsv, .parquet, with .gz or .zst), or as `format`.
+    """Write the table in the format of the target's name (.csv, .tsv, .parquet, with .gz or .zst), or as `format`.
 
     Rows are in random order, which only a `seed` makes repeatable, for tests. The file appears whole or not at all;
     `check` is given the path of what was written before it appears, and keeps it from appearing by raising.
@@ -68,7 +68,7 @@ def write_table(
 
 
 def table_format(target: str | Path, format: str | None = None) -> str:
-    """The format of a table's file: the one asked for, what its name means, or csv for standard output."""
+    """Return the format of a table's file: the requested one, that of its name, or csv for standard output."""
     found = FORMATS.named(format) if format is not None else format_of_name(target)
     if found is None and str(target) == "-":
         return ROWS
@@ -80,7 +80,7 @@ def table_format(target: str | Path, format: str | None = None) -> str:
 
 
 def table_schema(table: Table, format: str) -> Schema:
-    """The schema by which the table is read, once it is written as a format: each column as it is declared.
+    """Return the schema by which the table is read once it is written: each column as it is declared.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> made = table_schema(Table.of_texts({"sex": (["F", None], Hierarchy.flat(["F", "M"]))}), "csv")
@@ -94,18 +94,18 @@ def table_schema(table: Table, format: str) -> Schema:
 
 
 def table_out(table: Table, order: Longs | None) -> TableOut:
-    """The table without keys, as files are written of it; its rows as they are or in an order."""
+    """Return the table without keys, as it is written to files; its rows as they are or in the given order."""
     import pyarrow as pa
 
     made = {column.header: _column_out(column, order) for column in table.columns}
     if len(made) < len(table.columns):
-        raise UsageError("two classes are of one column, so they cannot be written as two")
+        raise UsageError("two classes have the same column name, so they cannot both be written")
     data = pa.table({name: array for name, (array, _) in made.items()})
     return TableOut("table", data, {name: kind for name, (_, kind) in made.items()}, (), (), ())
 
 
 def _column_out(column: Column, order: Longs | None) -> tuple[pa.Array, Kind]:
-    """A column's values and their kind; only texts that occur are made."""
+    """Return a column's values and their kind; texts are made only for values that occur."""
     codes = column.codes if order is None else column.codes[order]
     used = np.zeros(column.size + 1, bool)
     used[codes] = True

@@ -26,7 +26,7 @@ _MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"), (b"\xef\xbb\xbf", "U
 
 
 def refuse_byte_order_mark(start: bytes, source: str) -> None:
-    """Refuses a text that begins with a byte order mark, which JSON must not have."""
+    """Check that a text has no byte order mark, which JSON must not have."""
     for mark, encoding in _MARKS:
         if start.startswith(mark):
             raise DataError(
@@ -35,7 +35,7 @@ def refuse_byte_order_mark(start: bytes, source: str) -> None:
 
 
 def line_blocks(stream: BinaryIO, source: str) -> Iterator[bytes]:
-    """The bytes of a stream in blocks of whole lines; each line ends in a newline, except perhaps the very last."""
+    """Yield the bytes of a stream in blocks of whole lines; each line ends in a newline, except perhaps the last."""
     rest: list[bytes] = []
     held, line = 0, 1
     first = True
@@ -60,7 +60,7 @@ def line_blocks(stream: BinaryIO, source: str) -> Iterator[bytes]:
 
 
 def spans_of_lines(block: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Where the lines of a block start and stop, newlines left out."""
+    """Return where the lines of a block start and stop, newlines left out."""
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)
     if not block.endswith(b"\n"):
         ends = np.append(ends, len(block))
@@ -82,7 +82,7 @@ def _line_name(source: str, first: int, position: int) -> tuple[str, str]:
 
 
 def read_ndjson(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of NDJSON sources."""
+    """Yield the batches of NDJSON sources."""
     return JsonRecords(schema, options, report).read(_spans(sources, options, report))
 
 
@@ -92,7 +92,7 @@ _TOGETHER = 4 << 20
 
 
 class _Document:
-    """A JSON text and the way to the array of records in it."""
+    """A JSON text and the path to the array of records in it."""
 
     def __init__(self, data: bytes, source: str) -> None:
         self.data, self.source = data, source
@@ -108,8 +108,8 @@ class _Document:
         return at + 1
 
     def member(self, at: int, name: str, path: str) -> int:
-        """The start of the value of the member `name` of the object at `at`."""
-        wrong = f"an object is expected on the way to the records, with the member {path}"
+        """Return the start of the value of member `name` of the object at `at`."""
+        wrong = f"an object is expected on the path to the records, with the member {path}"
         at = self.expect("{", at, wrong)
         while True:
             at = skip_blanks(self.text, at)
@@ -131,7 +131,7 @@ class _Document:
                 at += 1
 
     def array(self, names: tuple[str, ...]) -> tuple[int, int]:
-        """The span of the array of records."""
+        """Return the span of the array of records."""
         at = skip_blanks(self.text, 0)
         for depth, name in enumerate(names):
             at = self.member(at, name, ".".join(names[: depth + 1]))
@@ -142,7 +142,7 @@ class _Document:
         return at, end
 
     def check_around(self, span: tuple[int, int], names: tuple[str, ...], strict: bool, report: ReadReport) -> None:
-        """Checks what stands around the array of records, and counts it as dropped."""
+        """Check what surrounds the array of records, and count it as dropped."""
         around = self.data[: span[0]] + b"[]" + self.data[span[1] :]
         try:
             value = parse(around)
@@ -153,7 +153,7 @@ class _Document:
         except DataError as problem:
             raise DataError(f"around the records: {problem.message}", source=self.source) from None
         if repeated and strict:
-            raise DataError("an object around the records holds one key twice", source=self.source)
+            raise DataError("an object around the records has the same key twice", source=self.source)
         report.duplicate_keys += repeated
         place = OUTSIDE
         for name in names:
@@ -163,7 +163,7 @@ class _Document:
             place, value = f"{place}{name}.", value[name]
         # Of a repeated key the parser keeps the last: then this is not the array that was found first.
         if value != []:
-            raise DataError("a member on the way to the records stands there twice", source=self.source)
+            raise DataError("a member on the path to the records occurs twice", source=self.source)
 
 
 def _data(source: Source, options: ReadOptions) -> bytes:
@@ -188,7 +188,7 @@ def _record_name(source: str, first: int, position: int) -> tuple[str, str]:
 
 
 def _items(document: _Document, at: int) -> Iterator[Span]:
-    """The items of the array that begins at `at`, in blocks of text."""
+    """Yield the items of the array that begins at `at`, in blocks of text."""
     spans = np.empty((_AT_ONCE, 2), np.int64)
     closed, number = False, 1
     while not closed:
@@ -215,7 +215,7 @@ def _arrays(
 
 
 def _wholes(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
-    """Documents that are one record each, many small ones in a block."""
+    """Yield documents that are one record each, many small ones in a block."""
     held: list[bytes] = []
     names: list[str] = []
     for source in sources:
@@ -236,7 +236,7 @@ def _joined(held: list[bytes], names: list[str]) -> Span:
 
 
 def read_json(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of JSON documents."""
+    """Yield the batches of JSON documents."""
     record = schema.input.record
     assert record is not None
     whole = record.whole_file

@@ -25,13 +25,13 @@ from treeanon.schema.paths import Predicate
 
 
 def named_keys(shape: Shape, layout: Layout) -> frozenset[str]:
-    """The keys that the schema gives a meaning in an object."""
+    """Return the keys of an object that the schema gives a meaning."""
     arrays = {layout.containers[index].name or "" for index in shape.containers}
     return frozenset({wrapper.name or "" for wrapper in shape.wrappers} | arrays)
 
 
 def predicate_holds(item: Any, predicate: Predicate) -> bool:
-    """Whether a JSON item has the constant that a step asks for."""
+    """Return whether a JSON item has the constant that a step requires."""
     for name in predicate.names:
         if type(item) is not dict:
             return False
@@ -44,7 +44,7 @@ def predicate_holds(item: Any, predicate: Predicate) -> bool:
 
 
 class SlowReader:
-    """The interpreter of a layout for JSON; `read` appends one record."""
+    """Interpreter of a layout for JSON; `read` appends one record."""
 
     def __init__(self, layout: Layout, out: BatchWriter, codes: Sequence[ValueCodes], *, exact: bool = False) -> None:
         self.layout, self.out = layout, out
@@ -53,13 +53,13 @@ class SlowReader:
         self.dropped = Dropped()
 
     def read(self, record: Any) -> Dropped:
-        """Appends the record and returns what was dropped; DataError has the path of what cannot be."""
+        """Append the record and return what was dropped; DataError has the path of what cannot be read."""
         self.dropped = Dropped()
         self.item(record, self.layout.containers[0], 0, "")
         return self.dropped
 
     def item(self, item: Any, container: Container, owner: int, path: str) -> None:
-        """Appends one instance of a container."""
+        """Append one instance of a container."""
         rows = self.out.owners[container.index]
         row = len(rows)
         rows.append(owner)
@@ -105,7 +105,7 @@ class SlowReader:
             raise DataError("an object is expected", path=path)
 
     def arrays(self, value: Any, shape: Shape, name: str | None, row: int, path: str) -> None:
-        """Reads what stands where items may repeat; one item needs no array around it."""
+        """Read a place where items may repeat; one item needs no array around it."""
         items = value if type(value) is list else [] if value is None or value == "" else [value]
         containers = [c for c in (self.layout.containers[i] for i in shape.containers) if c.name == name]
         for item in items:
@@ -156,7 +156,7 @@ class _Compiler:
         return start, len(self.names)
 
     def state(self, shape: Shape, place: str, *, is_container: bool) -> int:
-        """The number of the state for an object, whose keys are compiled with it."""
+        """Return the number of the state for an object, whose keys are compiled with it."""
         number = len(self.states)
         self.states.append([])
         self.state_places.append(place)
@@ -195,7 +195,7 @@ class _Compiler:
         return number
 
     def item(self, shape: Shape, place: str) -> tuple[int, int]:
-        """What an item (or the record itself) is, and its class, state or array."""
+        """Return the kind of an item (or the record itself) and its class, state or array."""
         if shape.held >= 0:
             return SCALAR, shape.held
         if any(self.layout.containers[i].name is None for i in shape.containers):
@@ -205,7 +205,7 @@ class _Compiler:
 
 @dataclass(frozen=True)
 class CompiledTables:
-    """The kernel's tables, and the places that its counts of unnamed keys and unmet items belong to."""
+    """The kernel's tables, and the paths that its counts of unnamed keys and unmatched items belong to."""
 
     tables: ReadTables
     state_places: tuple[str, ...]
@@ -222,7 +222,7 @@ def _columns(groups: list[list[tuple[int, int, int, int]]]) -> list[Ints]:
 
 
 def compile_tables(layout: Layout) -> CompiledTables:
-    """The tables of a layout whose paths are dotted."""
+    """Return the tables of a layout whose paths are dotted."""
     compiler = _Compiler(layout)
     root_kind, root_target = compiler.item(layout.containers[0].shape, "")
     steps = [step for found, _ in compiler.predicates for step in found]

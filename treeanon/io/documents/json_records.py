@@ -1,4 +1,4 @@
-"""Reads JSON texts of single records into batches, quickly where they are usual and exactly where they are not.
+"""Reads JSON texts of single records into batches: usual ones by a fast kernel, others by an exact reader.
 
 orjson decides what is valid JSON; a kernel then reads the valid texts by the schema's tables; what it calls unusual
 goes to the slow reader, which knows every legal form and has the exact errors.
@@ -31,7 +31,7 @@ _MAX_DIGITS = 4000
 
 
 class _Repeated(Exception):
-    """An object holds one key twice."""
+    """An object has the same key twice."""
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def has_repeated_key(text: bytes) -> bool:
-    """Whether any object in a JSON text holds one key twice, exactly.
+    """Return whether any object in a JSON text has the same key twice.
 
     >>> has_repeated_key(b'{"a": {"b": 1, "\\\\u0062": 2}}'), has_repeated_key(b'{"a": {"a": 1}}')
     (True, False)
@@ -65,7 +65,7 @@ def _exact_int(digits: str) -> int:
 
 
 def parse(text: bytes) -> Any:
-    """The parsed JSON text; DataError tells where it stops being JSON."""
+    """Return the parsed JSON text; DataError says where it stops being JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as problem:
@@ -93,7 +93,7 @@ def _are_valid(texts: Sequence[bytes]) -> bool:
 
 
 def _valid(texts: Sequence[bytes]) -> Longs:
-    """The positions of the texts that are JSON."""
+    """Return the positions of the texts that are JSON."""
     if _are_valid(texts):
         return np.arange(len(texts))
     return np.array([i for i, text in enumerate(texts) if _are_valid([text])], np.int64)
@@ -112,7 +112,7 @@ class Span(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """A span with the texts of its records, the positions of those that are JSON, and room for the kernel."""
+    """A span with the texts of its records, the positions of those that are JSON, and buffers for the kernel."""
 
     span: Span
     texts: list[bytes]
@@ -125,7 +125,7 @@ Found = tuple[np.ndarray, int, int, int]
 
 
 class JsonRecords:
-    """Turns the texts of records into batches."""
+    """Reader of texts of records into batches."""
 
     def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
         self.layout = schema.layout
@@ -136,7 +136,7 @@ class JsonRecords:
         self.free: list[Rows] = []
 
     def read(self, spans: Iterable[Span]) -> Iterator[Batch]:
-        """The batches of records in spans, one for each span.
+        """Yield the batches of records in spans, one for each span.
 
         With more than one job, the kernel, which needs no interpreter, reads one block while the texts of the one
         before are decoded.
@@ -194,7 +194,9 @@ class JsonRecords:
         )
 
     def _decode(self, block: bytes, rows: Rows, n_entries: int) -> tuple[Ints, list[list[str]]]:
-        """A code per entry, and the texts of every class. Entries differ as JSON texts; their texts may be the same."""
+        """Return a code per entry, and the texts of every class. Entries differ as JSON texts; their decoded texts
+        may be equal.
+        """
         held = rows.entry_class[:n_entries]
         codes = np.full(n_entries, -1, np.int32)
         texts: list[list[str]] = []
@@ -207,7 +209,7 @@ class JsonRecords:
         return codes, texts
 
     def _count_dropped(self, block: bytes, rows: Rows, n_cells: int) -> None:
-        """Counts the unnamed keys that the kernel noted, by place."""
+        """Count the unnamed keys that the kernel noted, by place."""
         classes = len(self.layout.classes)
         noted = rows.cell_class[:n_cells] >= classes
         if not noted.any():
@@ -223,7 +225,7 @@ class JsonRecords:
                 self.report.dropped.add(self.compiled.state_places[state], key, count)
 
     def _apart(self, task: _Task, others: Longs) -> tuple[Batch, Longs]:
-        """The batch of the records that the kernel did not read, and the positions of those that are in it."""
+        """Return the batch of the records that the kernel did not read, and the positions of those that are in it."""
         out, codes = BatchWriter(self.layout), new_codes(self.layout)
         exact = SlowReader(self.layout, out, codes, exact=True)
         slow = SlowRecords(self, out, SlowReader(self.layout, out, codes), exact)
@@ -232,20 +234,20 @@ class JsonRecords:
 
 
 class SlowRecords:
-    """Reads records one by one, and says exactly what is wrong with them."""
+    """Reader of records one by one, with exact errors."""
 
     def __init__(self, owner: JsonRecords, out: BatchWriter, usual: SlowReader, exact: SlowReader) -> None:
         self.owner, self.out, self.usual, self.exact = owner, out, usual, exact
 
     def read(self, text: bytes, source: str, place: str) -> bool:
-        """Whether the record was read; a broken one is an error, or is counted and skipped."""
+        """Return whether the record was read; a broken one is an error, or is counted and skipped."""
         before = len(self.out.owners[0])
         report, options = self.owner.report, self.owner.options
         try:
             record = parse(text)
             if has_repeated_key(text):
                 if options.strict:
-                    raise DataError("an object holds one key twice")
+                    raise DataError("an object has the same key twice")
                 report.duplicate_keys += 1
             report.dropped.update(self._record(text, record, before))
         except DataError as problem:
@@ -270,7 +272,7 @@ class SlowRecords:
 
 
 def _new_rows(size: int, records: int) -> Rows:
-    """Room for whatever a text of this size can hold; memory that is not filled costs nothing."""
+    """Return buffers for all that a text of this size can hold; memory that is not filled costs nothing."""
     most = size // 2 + records + 2
     entries = size // 4 + 64
     return Rows(

@@ -21,7 +21,7 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f\ud800-\udfff]*')
 
 
 def json_text(text: str) -> str:
-    """A text as a JSON string.
+    """Return a text as a JSON string.
 
     >>> json_text('a"b')
     '"a\\\\"b"'
@@ -35,7 +35,7 @@ def json_text(text: str) -> str:
 
 
 def is_number_text(text: str) -> bool:
-    """Whether a reader of the text as a JSON number would make just this text of it.
+    """Return whether parsing the text as a JSON number and writing it again gives just this text.
 
     >>> [is_number_text(text) for text in ("1.5", "1.50", "20-24", "1e400")]
     [True, False, False, False]
@@ -51,7 +51,7 @@ def is_number_text(text: str) -> bool:
 
 
 class JsonDialect:
-    """JSON rows; every text of a row ends in a comma, which the enclosing text takes off at its end."""
+    """Writer of JSON rows; every text of a row ends in a comma, which the enclosing text strips from its end."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -62,11 +62,11 @@ class JsonDialect:
                     self.keys[shape.held] = None if shape is container.shape else shape.name
 
     def writable(self, text: str) -> bool:
-        """Every value can stand in place."""
+        """Return True for every value: JSON can hold it in place."""
         return True
 
     def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
-        """`"age":34,` for a field, `"Inhaler",` for an array item."""
+        """Return `"age":34,` for a field, `"Inhaler",` for an array item."""
         key = self.keys[held]
         before = "" if key is None else json_text(key) + ":"
         typed = self.layout.classes[held].spec.type in ("integer", "number")
@@ -77,16 +77,16 @@ class JsonDialect:
         return [f"{before}{json_text(text)}," for text in texts]
 
     def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:
-        """`"treeanon:moved":{"hospital":[["disease","Flu",[]]]},`"""
+        """Return `"treeanon:moved":{"hospital":[["disease","Flu",[]]]},`"""
         inner = ",".join(f"{json_text(under)}:[{','.join(texts)}]" for under, texts in groups)
         return f"{json_text(MOVED)}:{{{inner}}},"
 
     def node(self, name: str, value: str, children: Sequence[str]) -> str:
-        """`["disease","Flu",[]]`, as in a trees file."""
+        """Return `["disease","Flu",[]]`, as in a trees file."""
         return f"[{json_text(name)},{json_text(value)},[{','.join(children)}]]"
 
     def row_function(self, container: int) -> RowFunction:
-        """The function that gives the rows of a container."""
+        """Return the function that makes the rows of a container."""
         body: list[str] = []
         shape = self.layout.containers[container].shape
         if shape.held >= 0:
@@ -100,7 +100,7 @@ class JsonDialect:
         return compile_rows(row_names(self.layout, container), body)
 
     def _object(self, shape: Shape, body: list[str]) -> str:
-        """An expression for the fields of an object; what it needs is put into `body` before."""
+        """Return an expression for the fields of an object; statements it depends on are put into `body` first."""
         parts: list[str] = []
         for wrapper in shape.wrappers:
             key = json_text(wrapper.name or "")

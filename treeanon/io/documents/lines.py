@@ -1,4 +1,4 @@
-"""Formats of which each line is one record: a reader, a writer and a sample from two functions.
+"""Formats with one record per line: a reader, a writer and a sample, made from two functions.
 
 This is the shortest way to a format of one's own; `treeanon.formats` says how it is found.
 """
@@ -32,7 +32,7 @@ Parse = Callable[[bytes], Mapping[str, Any]]
 def line_format(
     name: str, endings: tuple[str, ...], parse: Parse, text: Callable[[Mapping[str, Any]], str], about: str = ""
 ) -> Format:
-    """Return a format of which each line is one record.
+    """Return a format with one record per line.
 
     `parse` gives the object of a line, and raises ValueError for a line that is broken; `text` writes an object as a
     line, so that `parse` gives it again. `about` is what a file is, for people.
@@ -57,7 +57,7 @@ def line_format(
 
 @dataclass(frozen=True)
 class LineReader:
-    """Reads lines as the records that they are parsed into."""
+    """Reader of lines, each parsed into a record."""
 
     parse: Parse
 
@@ -110,7 +110,7 @@ def _json(record: Mapping[str, Any]) -> bytes:
 
 
 class _LineTexts:
-    """The lines of records, which `text` writes."""
+    """The lines of records, as `text` writes them."""
 
     def __init__(self, forest: Forest, schema: Schema, *, text: Callable[[Mapping[str, Any]], str]) -> None:
         self._objects, self._text = JsonTexts(forest, schema), text

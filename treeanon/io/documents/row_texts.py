@@ -33,7 +33,7 @@ class PlacedRows:
 
 @dataclass(frozen=True)
 class Placed:
-    """The rows of every container for some records, and the nodes that go under the reserved name.
+    """The rows of every container for some records, and the nodes that are written under the reserved name.
 
     `moved[c]` maps rows of container c to the nodes hung on them.
     """
@@ -44,7 +44,7 @@ class Placed:
 
 
 def place(forest: Forest, layout: Layout, writable: np.ndarray) -> Placed:
-    """The layout of a forest in its document; labels that are not `writable` go under the reserved name."""
+    """Return the layout of a forest in its document; labels that are not `writable` go under the reserved name."""
     class_of = forest.classes.class_of
     row_container, row_owner, node_row, moved_row, copy_row, copy_node = place_nodes(
         forest.offsets,
@@ -77,7 +77,9 @@ def place(forest: Forest, layout: Layout, writable: np.ndarray) -> Placed:
 
 
 def _order_rows(row_container: Ints, row_owner: Ints, containers: int) -> tuple[Ints, list[Ints]]:
-    """The place of each row within its container, rows of one owner side by side; and the owners in that order."""
+    """Return the place of each row within its container, rows of one owner side by side; and the owners in that
+    order.
+    """
     local = np.empty(len(row_container), np.int32)
     owners: list[Ints] = []
     for container in range(containers):
@@ -96,22 +98,22 @@ RowFunction = Callable[..., list[str]]
 
 
 class Dialect(Protocol):
-    """How one format writes rows."""
+    """Protocol for how a format writes rows."""
 
     def writable(self, text: str) -> bool:
-        """Whether a value can stand in place (else its node goes under the reserved name)."""
+        """Return whether a value can stand in place (else its node goes under the reserved name)."""
 
     def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
-        """What a row writes for each of these values of a class."""
+        """Return what a row writes for each of these values of a class."""
 
     def row_function(self, container: int) -> RowFunction:
-        """A function of columns of fragments, of children's texts, and of moved texts, that gives row texts."""
+        """Return a function of columns of fragments, children's texts and moved texts that gives row texts."""
 
     def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:
-        """What a row writes for moved nodes, grouped by the class they lie under ("/": the record)."""
+        """Return what a row writes for moved nodes, grouped by the class they lie under ("/": the record)."""
 
     def node(self, name: str, value: str, children: Sequence[str]) -> str:
-        """A moved node with what lies below it."""
+        """Return the text of a moved node with its descendants."""
 
 
 def used_labels(forest: Forest) -> np.ndarray:
@@ -122,7 +124,7 @@ def used_labels(forest: Forest) -> np.ndarray:
 
 
 class RowWriter:
-    """Gives the text of every record of a forest in one dialect."""
+    """Writer of the text of every record of a forest in one dialect."""
 
     def __init__(self, layout: Layout, classes: Classes, used: np.ndarray, dialect: Dialect) -> None:
         self.layout, self.classes, self.dialect = layout, classes, dialect
@@ -137,7 +139,7 @@ class RowWriter:
             self.places.append(_places(labels, int(classes.first[held + 1])))
 
     def _fragments(self, held: int, name: str, used: np.ndarray) -> tuple[Ints, list[str]]:
-        """The labels of a class that are used and can be written in place, and their fragments."""
+        """Return the labels of a class that are used and can be written in place, and their fragments."""
         first, stop = self.classes.first[held], self.classes.first[held + 1]
         labels = (np.flatnonzero(used[first:stop]) + first).astype(np.int32)
         texts = self.classes.texts_of(name, labels)
@@ -146,7 +148,7 @@ class RowWriter:
         return labels[good], self.dialect.fragments(held, [text for text, one in zip(texts, good, strict=True) if one])
 
     def records(self, forest: Forest) -> list[str]:
-        """The texts of the records of a part of the forest."""
+        """Return the texts of the records of a part of the forest."""
         placed = place(forest, self.layout, self.writable)
         joined: dict[int, list[str]] = {}
         texts: list[str] = []
@@ -167,7 +169,7 @@ class RowWriter:
         return texts
 
     def _moved(self, placed: Placed, container: int, size: int) -> Any:
-        """The texts of moved nodes of every row; an endless "" when there are none."""
+        """Return the texts of moved nodes of every row; an endless "" when there are none."""
         if not placed.moved[container]:
             return repeat("", size)
         out = [""] * size
@@ -187,7 +189,9 @@ class RowWriter:
         return self.dialect.moved(sorted((under, sorted(texts)) for under, texts in groups.items()))
 
     def _subtree(self, forest: Forest, base: int, parents: list[int], top: int) -> str:
-        """The text of a node and what lies below it: in preorder, the nodes after it whose parent is not before it."""
+        """Return the text of a node and its descendants: in preorder, the nodes after it whose parent is not before
+        it.
+        """
         stop = top + 1
         while stop < len(parents) and parents[stop] >= top:
             stop += 1
@@ -202,7 +206,9 @@ class RowWriter:
 
 
 def _places(labels: Ints, stop: int) -> Callable[[Ints], Ints]:
-    """Finds the places of labels among some that ascend, all below `stop`; the place after all stands for others."""
+    """Return a function that finds the places of labels among sorted ones, all below `stop`; labels not among them
+    have the place after all.
+    """
     none = len(labels)
     first = int(labels[0]) if none else 0
     if none * _MANY > stop - first:
@@ -219,13 +225,13 @@ def _places(labels: Ints, stop: int) -> Callable[[Ints], Ints]:
 
 
 def _join_by_owner(texts: list[str], owner: Ints, owners: int) -> list[str]:
-    """For every owner row, the texts of its rows one after another."""
+    """Return for every owner row, the texts of its rows one after another."""
     bounds = np.searchsorted(owner, np.arange(owners + 1)).tolist()
     return ["".join(texts[a:b]) if b > a else "" for a, b in pairwise(bounds)]
 
 
 def compile_rows(names: Sequence[str], body: Sequence[str]) -> RowFunction:
-    """The function rows(*columns) that runs `body` for each row, where the names stand for a row's texts."""
+    """Return the function rows(*columns) that runs `body` for each row; `names` stand for a row's texts."""
     lines = [f"def rows({', '.join('all_' + name for name in names)}):", "    out = []"]
     joint = "".join(name + ", " for name in names)
     lines.append(f"    for {joint} in zip({', '.join('all_' + name for name in names)}):")
@@ -239,7 +245,7 @@ def compile_rows(names: Sequence[str], body: Sequence[str]) -> RowFunction:
 
 
 def row_names(layout: Layout, container: int) -> list[str]:
-    """The names that stand for a row's texts: f{class}, k{inner container}, m (moved)."""
+    """Return the names that stand for a row's texts: f{class}, k{inner container}, m (moved)."""
     held = [f"f{number}" for number in layout.containers[container].held]
     inner = [f"k{c.index}" for c in layout.containers if c.parent == container]
     return [*held, *inner, "m"]

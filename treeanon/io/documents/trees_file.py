@@ -31,7 +31,7 @@ _NAMED = frozenset({"id", "tree"})
 
 
 class _TreeLines:
-    """Puts the lines of a trees file into batches."""
+    """Collector of the lines of a trees file into batches."""
 
     def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
         self.layout, self.options, self.report, self.source = schema.layout, options, report, ""
@@ -48,7 +48,7 @@ class _TreeLines:
         return batch
 
     def block(self, block: bytes, first: int) -> int:
-        """Reads the lines of a block, and returns how many there are."""
+        """Read the lines of a block, and return their number."""
         starts, stops = spans_of_lines(block)
         suspects = set(lines_with_repeats(np.frombuffer(block, np.uint8), starts, stops).tolist())
         for i, (start, stop) in enumerate(zip(starts.tolist(), stops.tolist(), strict=True)):
@@ -62,7 +62,7 @@ class _TreeLines:
             record: Any = parse(text)
             if suspect and has_repeated_key(text):
                 if self.options.strict:
-                    raise DataError("an object holds one key twice")
+                    raise DataError("an object has the same key twice")
                 self.report.duplicate_keys += 1
             if not isinstance(record, dict) or "tree" not in record:
                 raise DataError('must be an object with a member "tree"')
@@ -76,7 +76,7 @@ class _TreeLines:
 
 
 def read_trees(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of trees files."""
+    """Yield the batches of trees files."""
     lines = _TreeLines(schema, options, report)
     for source in sources:
         with broken_files(options, report), source.open(options.advance) as stream:
@@ -90,7 +90,7 @@ def read_trees(sources: Sequence[Source], schema: Schema, options: ReadOptions, 
 
 
 class TreeTexts:
-    """Gives the `[[class, value, [children…]], …]` text of records, children sorted by class and value."""
+    """The `[[class, value, [children…]], …]` texts of records, children sorted by class and value."""
 
     def __init__(self, forest: Forest) -> None:
         classes = forest.classes
@@ -100,7 +100,7 @@ class TreeTexts:
             self.opening[label] = f"[{json_text(name)},{json_text(value)},["
 
     def records(self, forest: Forest) -> list[str]:
-        """The texts of the records of a part of the forest."""
+        """Return the texts of the records of a part of the forest."""
         forest = forest.in_text_order()
         depth = depths(forest.offsets, forest.parent)
         following = np.append(depth[1:], 0)

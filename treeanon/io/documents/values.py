@@ -1,4 +1,4 @@
-"""How values of documents become texts, and texts become codes of a batch's dictionaries."""
+"""Conversion of values of documents into texts, and of texts into codes of a batch's dictionaries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class NeedsExactNumbers(Exception):
 
 
 class NotAScalar(Exception):
-    """An object or array, or a text with a NUL character, where a value is expected."""
+    """An object or array, or a text with a NUL character, stands where a value is expected."""
 
 
 def token_texts(tokens: list[bytes]) -> list[str]:
-    r"""The texts of values given as JSON texts, without any loss.
+    r"""Return the texts of values given as JSON texts, without any loss.
 
     >>> token_texts([rb'"a\u0062"', b"1.50", b"98765432109876543210", b"true", b"12"])
     ['ab', '1.5', '98765432109876543210', 'true', '12']
@@ -68,7 +68,7 @@ class ValueCodes(TextCodes):
         return code
 
     def scalar_text(self, value: Any) -> str:
-        """The text of a number or boolean."""
+        """Return the text of a number or boolean."""
         if value is True:
             return "true"
         if value is False:
@@ -80,14 +80,14 @@ class ValueCodes(TextCodes):
         raise NotAScalar
 
     def add(self, key: str, text: str) -> int:
-        """A new code for a text; a NUL character, which no other format could hold, is refused."""
+        """Return a new code for a text; raise NotAScalar for a NUL character, which no other format could hold."""
         if "\0" in text:
             raise NotAScalar
         return super().add(key, text)
 
 
 class ExactCodes:
-    """Wraps codes for a document parsed with exact integers: floats are what they say they are."""
+    """Codes for a document parsed with exact integers: floats really are floats."""
 
     def __init__(self, codes: ValueCodes) -> None:
         self.codes = codes
@@ -99,5 +99,5 @@ class ExactCodes:
 
 
 def new_codes(layout: Layout) -> list[ValueCodes]:
-    """Empty dictionaries, one per class."""
+    """Return empty dictionaries, one per class."""
     return [ValueCodes() for _ in layout.classes]

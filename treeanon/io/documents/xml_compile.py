@@ -42,12 +42,12 @@ class XmlTexts(dict[Any, int]):
 
 @dataclass(frozen=True)
 class Qualifier:
-    """Turns names of the schema into lxml's `{namespace}name`, and back for messages."""
+    """Converter of names of the schema to `{namespace}name` as lxml has them, and back for messages."""
 
     namespaces: Mapping[str, str]
 
     def element(self, name: str) -> str:
-        """The qualified name of an element; without a prefix it is in the default namespace of the schema."""
+        """Return the qualified name of an element; without a prefix it is in the default namespace of the schema."""
         prefix, colon, local = name.partition(":")
         if not colon:
             prefix, local = "", name
@@ -55,15 +55,15 @@ class Qualifier:
         return f"{{{uri}}}{local}" if uri else local
 
     def attribute(self, name: str) -> str:
-        """The qualified name of an attribute; without a prefix it is in no namespace."""
+        """Return the qualified name of an attribute; without a prefix it is in no namespace."""
         return self.element(name) if ":" in name else name
 
     def uri(self, prefix: str) -> str:
-        """The namespace of a prefix."""
+        """Return the namespace of a prefix."""
         return _XML if prefix == "xml" else self.namespaces.get(prefix, "")
 
     def short(self, tag: str) -> str:
-        """A qualified name as the schema would write it, as far as it knows the namespace."""
+        """Return a qualified name as the schema would write it, if the schema knows the namespace."""
         if not tag.startswith("{"):
             return tag
         uri, _, local = tag[1:].partition("}")
@@ -74,14 +74,14 @@ class Qualifier:
 
 
 def mixed_text(element: etree._Element) -> str | None:
-    """The direct text of an element, the texts between its children joined."""
+    """Return the direct text of an element, the texts between its children joined."""
     parts = [element.text or "", *(child.tail or "" for child in element)]
     text = "".join(parts)
     return None if not text or text.isspace() else text
 
 
 def predicate_holds(element: etree._Element, names: tuple[str, ...], attribute: str | None, value: str) -> bool:
-    """Whether an element has the constant that a step asks for."""
+    """Return whether an element has the constant that a step requires."""
     here = [element]
     for name in names:
         here = [child for parent in here for child in parent.iterchildren(name)]
@@ -106,7 +106,7 @@ class _Source:
         return f"{stem}{self.names}"
 
     def container(self, container: Container) -> None:
-        """The function read{i}(element, owner) of one container."""
+        """Write the function read{i}(element, owner) of one container."""
         number, path = container.index, container.path
         self.put(1, f"def read{number}(e, owner):")
         self.put(2, f"row = len(owners{number})")
@@ -118,7 +118,7 @@ class _Source:
             self.put(2, f"c{held}(d{held}[v{held}])")
 
     def element(self, depth: int, var: str, shape: Shape, path: str, container: int) -> None:
-        """Reads attributes, text and children of an element that is there once."""
+        """Write code that reads attributes, text and children of an element that occurs once."""
         self.attributes(depth, var, shape, path)
         if shape.held >= 0:
             self.put(depth, f"v{shape.held} = mixed({var}) if len({var}) else {var}.text")
@@ -176,7 +176,7 @@ class _Source:
         self.put(depth + 2, f"drop({self.below(path) + '@'!r}, {key})")
 
     def wrapper(self, depth: int, child: str, wrapper: Shape, path: str, container: int) -> None:
-        """Reads a child element that may be there once."""
+        """Write code that reads a child element that may occur once."""
         inner = self.below(path) + (wrapper.name or "")
         if wrapper.is_scalar and wrapper.held >= 0:
             value = f"v{wrapper.held}"
@@ -196,7 +196,7 @@ class _Source:
             self.element(depth, child, wrapper, inner, container)
 
     def instances(self, depth: int, child: str, containers: list[Container], path: str, name: str) -> None:
-        """Reads a child element as an instance of every container whose predicate it meets."""
+        """Write code that reads a child element as an instance of every container whose predicate it meets."""
         choosy = all(container.predicate is not None for container in containers)
         if choosy:
             self.put(depth, "met = False")
@@ -223,7 +223,7 @@ def _repeats(path: str) -> DataError:
 
 
 def compile_elements(layout: Layout, qualifier: Qualifier) -> Callable[..., Callable[[etree._Element, int], None]]:
-    """A function bind(owners, codes, dictionaries, drop, moved) that gives the reader of one record's element.
+    """Return a function bind(owners, codes, dictionaries, drop, moved) that gives the reader of one record's element.
 
     drop(place, tag) is called for what the schema does not name, moved(element, row, container) for the reserved
     name; a step that repeats without a mark raises DataError with its path.

@@ -1,8 +1,8 @@
-"""XML: records are the elements at one path, read while the file streams by.
+"""XML: records are the elements at one path, read while the file is streamed.
 
-Nothing but the tree of the records in hand is kept. Document type declarations are refused as a whole: with entities
-switched off the parser would leave their texts out, switched on it would put foreign texts in, and it would look for
-the external subset even when told not to load it.
+Only the tree of the current records is kept. Document type declarations are refused as a whole: with entities
+switched off the parser would drop their texts, switched on it would insert foreign texts, and it would look for the
+external subset even if not allowed to load it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WRONG = {
 
 
 class _Refusal(etree.Resolver):
-    """Answers every request for a foreign file with nothing, and remembers that there was one."""
+    """Resolver that answers every request for an external file with nothing, and remembers that there was one."""
 
     asked = False
 
@@ -58,7 +58,9 @@ class _Refusal(etree.Resolver):
 def safe_parser(
     tags: list[str] | None, events: tuple[Literal["start", "end"], ...]
 ) -> tuple[etree.XMLPullParser, _Refusal]:
-    """A pull parser that loads nothing foreign, resolves no entities and keeps no comments; and its refusal."""
+    """Return a pull parser that loads nothing external, resolves no entities and keeps no comments; and its
+    resolver.
+    """
     parser = etree.XMLPullParser(
         events=events,
         tag=tags,
@@ -80,13 +82,13 @@ def safe_parser(
 
 
 def refuse_declarations(element: etree._Element) -> None:
-    """Refuses a document with a DOCTYPE."""
+    """Check that a document has no DOCTYPE."""
     if element.getroottree().docinfo.internalDTD is not None:
         raise DataError("declares a document type (DOCTYPE); entities and DTDs are refused, remove the declaration")
 
 
 def xml_error(problem: etree.XMLSyntaxError, refusal: _Refusal) -> DataError:
-    """What is wrong with the XML, in words that show nothing of it."""
+    """Return the error for malformed XML, in words that show nothing of the data."""
     if refusal.asked:
         return DataError("refers to a foreign file (DTD or entity); such references are refused")
     last: Any = getattr(problem.error_log, "last_error", None)
@@ -97,7 +99,7 @@ def xml_error(problem: etree.XMLSyntaxError, refusal: _Refusal) -> DataError:
 
 
 class _Elements:
-    """Puts record elements into batches."""
+    """Collector of record elements into batches."""
 
     def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
         self.layout, self.options, self.report, self.source = schema.layout, options, report, ""
@@ -123,7 +125,7 @@ class _Elements:
             self.nested.add_nodes([_nested_node(child) for child in element], under, row)
 
     def record(self, element: etree._Element) -> None:
-        """Reads one record."""
+        """Read one record."""
         self.number += 1
         before, drops = len(self.out.owners[0]), len(self.drops)
         try:
@@ -143,13 +145,13 @@ class _Elements:
         return len(self.out.owners[0]) >= BATCH_RECORDS
 
     def settle(self) -> None:
-        """Counts what was noted as dropped."""
+        """Count what was noted as dropped."""
         for (place, tag), times in Counter(self.drops).items():
             self.report.dropped.add(place, self.qualifier.short(tag), times)
         self.drops.clear()
 
     def flush(self) -> Batch:
-        """The batch of what was read since the last one."""
+        """Return the batch of what was read since the last one."""
         self.settle()
         batch = self.out.finish(self.codes)
         self._renew()
@@ -163,8 +165,9 @@ def _nested_node(element: etree._Element) -> list[Any]:
 
 
 class _Known(NamedTuple):
-    """What an element may be to the schema: its shapes, the place that counts of it name, and whether a text or a
-    predicate makes it matter what stands in it."""
+    """What an element may be to the schema: its shapes, the place named in counts of it, and whether its content
+    matters because of a text or a predicate.
+    """
 
     shapes: list[Shape]
     place: str
@@ -172,17 +175,17 @@ class _Known(NamedTuple):
 
 
 class _Pruner:
-    """Takes finished elements that the schema does not name out of the open record, and counts them."""
+    """Pruner that removes finished elements that the schema does not name from the open record, and counts them."""
 
     def __init__(self, layout: Layout, qualifier: Qualifier, dropped: Dropped) -> None:
         self.layout, self.qualifier, self.dropped = layout, qualifier, dropped
 
     def record(self, element: etree._Element) -> None:
-        """Prunes the record in hand."""
+        """Prune the current record."""
         self.prune(element, _Known([self.layout.containers[0].shape], "", False), is_open=True)
 
     def prune(self, element: etree._Element, here: _Known, *, is_open: bool) -> None:
-        """Prunes an element; the last child of an open one stays, as the parser may still be at work on it.
+        """Prune an element; the last child of an open one stays, as the parser may still be working on it.
 
         Where it matters what stands in an element, children are emptied, and counted when the record is read.
         """
@@ -241,7 +244,7 @@ class _Stream:
         self.since = 0
 
     def feed(self, block: bytes) -> Iterator[Batch]:
-        """Parses a block; reads the records that end in it, then forgets them."""
+        """Parse a block; read the records that end in it, then free them."""
         self.parser.feed(block)
         self.since += len(block)
         events = cast("Iterator[tuple[str, etree._Element]]", self.parser.read_events())
@@ -275,7 +278,7 @@ class _Stream:
         return True
 
     def forget(self) -> None:
-        """Frees all that is finished, and now and then what is dropped inside a long record."""
+        """Free all that is finished, and now and then what is dropped inside a long record."""
         level, place = self.root, OUTSIDE
         for depth, name in enumerate(self.names[1:], start=1):
             children = list(level) if level is not None else []
@@ -293,7 +296,7 @@ class _Stream:
             self.pruner.record(level)
 
     def leave(self, level: etree._Element, finished: list[etree._Element], depth: int, place: str) -> None:
-        """Counts the elements outside records among the finished children of an element, and in these."""
+        """Count the elements outside records among the finished children of an element, and their descendants."""
         for child in finished:
             if child.tag != self.names[depth]:
                 self.elements.drops.append((place, child.tag))
@@ -302,7 +305,7 @@ class _Stream:
                 self.leave(child, list(child), depth + 1, below)
 
     def close(self) -> None:
-        """Ends the document; whatever is left unfinished is an error."""
+        """End the document; anything unfinished is an error."""
         root = self.parser.close()
         refuse_declarations(root)
         if root.tag != self.names[0]:
@@ -312,7 +315,7 @@ class _Stream:
 
 
 def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
-    """Reads a document that is one record."""
+    """Read a document that is one record."""
     assert schema.input.record is not None
     parser, refusal = safe_parser(None, ())
     read = 0
@@ -350,7 +353,7 @@ def _blocks(stream: BinaryIO, elements: _Elements, schema: Schema) -> Iterator[B
 
 @contextmanager
 def _located(source: str) -> Iterator[None]:
-    """Names the source in errors that do not."""
+    """Add the name of the source to errors that have none."""
     try:
         yield
     except DataError as problem:
@@ -360,7 +363,7 @@ def _located(source: str) -> Iterator[None]:
 
 
 def read_xml(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
-    """The batches of XML sources."""
+    """Yield the batches of XML sources."""
     assert schema.input.record is not None
     elements = _Elements(schema, options, report)
     for source in sources:

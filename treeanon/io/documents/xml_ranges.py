@@ -1,8 +1,8 @@
-"""XML in ranges of bytes: where a long document can be cut between records, and a range read as a document of its own.
+"""XML in ranges of bytes: where a long document can be cut between records, and a range read as a document.
 
 A range is whole records, between the start and end tags of the elements that are open there. Cuts are found by a
-parser that reads all of the document, so that comments, CDATA and elements in others of their name mislead nobody. A
-document in which anything is unusual, or wrong, is one range: the reader of XML says of it what there is to say.
+parser that reads the whole document, so that comments, CDATA and elements nested in others of their name do not
+mislead it. A document with anything unusual, or wrong, is one range, which the reader of XML handles.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Range:
     records: int = 0
     line: int = 1
 
-    def place(self, told: str) -> str:
-        """A place in the range, as of a line or a record, as one in the whole document."""
-        found = _PLACE.fullmatch(told)
+    def place(self, place: str) -> str:
+        """Return a place in the range (a line or a record) as a place in the whole document."""
+        found = _PLACE.fullmatch(place)
         if found is None:
-            return told
+            return place
         line = f"line {int(found['line']) + self.line - 1}"
         return line if found["record"] is None else f"record {int(found['record']) + self.records} ({line})"
 
@@ -54,11 +54,11 @@ WHOLE = Range()
 
 
 class _Unusual(Exception):
-    """Something for the reader of XML to deal with."""
+    """The document holds something that only the reader of XML handles."""
 
 
 def ranges_of(stream: BinaryIO, schema: Schema, least: int) -> list[Range]:
-    """The ranges of a document's records, each of at least so many bytes except the last.
+    """Return the ranges of a document's records, each of at least so many bytes except the last.
 
     >>> import io, treeanon as ta
     >>> text = 'version = 1\\n[input]\\nformat = "xml"\\nrecord = "a/b"\\n[[class]]\\nname = "c"\\npath = "@c"'
@@ -76,7 +76,7 @@ def ranges_of(stream: BinaryIO, schema: Schema, least: int) -> list[Range]:
 
 
 class _Cutter:
-    """Notes where a document can be cut, as it streams by."""
+    """Parser callbacks that note where a document can be cut."""
 
     def __init__(self, names: list[str], least: int) -> None:
         self.names, self.least = names, least
@@ -94,16 +94,16 @@ class _Cutter:
         self.tags = self.follow()
 
     def declaration(self, version: str, encoding: str | None, standalone: int) -> None:
-        """Bytes are cut only where they are ASCII or UTF-8."""
+        """Refuse encodings other than ASCII and UTF-8, whose bytes cannot be cut."""
         if version != "1.0" or (encoding.lower() if encoding else None) not in _ENCODINGS:
             raise _Unusual
 
     def doctype(self, *_: object) -> None:
-        """The reader refuses documents with a DOCTYPE."""
+        """Refuse a DOCTYPE, as the reader does."""
         raise _Unusual
 
     def follow(self) -> Callable[[], int]:
-        """Has the parser tell of elements, most of which are below records; gives what counts them."""
+        """Register callbacks for elements, most of which are below records; return what counts them."""
         names, least, parser = self.names, self.least, self.parser
         reach, outer = len(names), len(names) - 1
         depth = matched = tags = 0
@@ -143,9 +143,9 @@ class _Cutter:
         return lambda: tags
 
     def cut(self, place: int) -> None:
-        """Ends a range, at the first tag after a record, and begins the next.
+        """End a range at the first tag after a record, and begin the next.
 
-        What lies between records comes before one, as readers count what is left out when something follows it.
+        Content between records belongs to the one after it, as readers count what is left out when something follows.
         """
         if place <= self.begun.begin:
             raise _Unusual
@@ -155,7 +155,7 @@ class _Cutter:
         self.begun = Range(place, None, head, "", self.records, self.parser.CurrentLineNumber)
 
     def read(self, stream: BinaryIO) -> list[Range]:
-        """The ranges of the whole document."""
+        """Return the ranges of the whole document."""
         size = last = text = 0
         while block := stream.read(_BLOCK):
             if not size and (b"\0" in block[:4] or block[:2] in (b"\xff\xfe", b"\xfe\xff")):
@@ -175,21 +175,21 @@ def _ended(begun: Range, end: int, tail: str) -> Range:
 
 
 def _tag(name: str) -> str:
-    """A name as the parser gives it (namespace, name and prefix), as readers have it."""
+    """Return a name as readers have it, from the form of the parser (namespace, name and prefix)."""
     parts = name.split(" ")
     return parts[0] if len(parts) == 1 else f"{{{parts[0]}}}{parts[1]}"
 
 
 def _tags(name: str, spaces: list[tuple[str | None, str | None]]) -> tuple[str, str]:
-    """The start and end tag of an element, with its namespaces and without its attributes."""
+    """Return the start and end tag of an element, with its namespaces and without its attributes."""
     parts = name.split(" ")
     called = f"{parts[2]}:{parts[1]}" if len(parts) == 3 else parts[1] if len(parts) == 2 else parts[0]
-    told = "".join(f" xmlns{':' + prefix if prefix else ''}={xml_attribute(uri or '')}" for prefix, uri in spaces)
-    return f"<{called}{told}>", f"</{called}>"
+    declared = "".join(f" xmlns{':' + prefix if prefix else ''}={xml_attribute(uri or '')}" for prefix, uri in spaces)
+    return f"<{called}{declared}>", f"</{called}>"
 
 
 def range_source(name: str, raw: Callable[[], BinaryIO], part: Range) -> Source:
-    """A range of a document, as a document to read; `raw` opens all of its bytes."""
+    """Return a range of a document as a document to read; `raw` opens all of its bytes."""
     if part.end is None:
         return Source(name, None, raw)
     return Source(name, None, lambda: cast(BinaryIO, _Framed(raw(), part)))
@@ -205,7 +205,7 @@ class _Framed:
         stream.seek(part.begin)
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; fewer than asked for where tags begin or end."""
+        """Return the next bytes; fewer than requested where tags begin or end."""
         if self.head:
             return self._of("head", size)
         if self.left:
@@ -223,5 +223,5 @@ class _Framed:
         return block
 
     def close(self) -> None:
-        """Closes the whole document."""
+        """Close the whole document."""
         self.stream.close()

@@ -22,7 +22,7 @@ _ATTRIBUTE = str.maketrans(
 
 
 def xml_text(text: str) -> str:
-    """A text as the content of an element.
+    """Return a text as the content of an element.
 
     >>> xml_text("a<b & c")
     'a&lt;b &amp; c'
@@ -31,7 +31,7 @@ def xml_text(text: str) -> str:
 
 
 def xml_attribute(text: str) -> str:
-    """A text as the value of an attribute, in quotes; white space in it survives."""
+    """Return a text as the value of an attribute, in quotes; white space in it survives."""
     return f'"{text if _is_plain(text) else _checked(text).translate(_ATTRIBUTE)}"'
 
 
@@ -48,7 +48,7 @@ def _checked(text: str) -> str:
 
 
 class XmlDialect:
-    """XML rows: elements and attributes as the schema's paths say."""
+    """Writer of XML rows: elements and attributes by the schema's paths."""
 
     def __init__(self, layout: Layout, record_name: str) -> None:
         self.layout, self.record_name = layout, record_name
@@ -67,27 +67,27 @@ class XmlDialect:
         return f"<{shape.name}>", f"</{shape.name}>", False
 
     def writable(self, text: str) -> bool:
-        """Blank values would be read as formatting."""
+        """Return whether a value is not blank: blank values would be read as formatting."""
         return not text.isspace()
 
     def fragments(self, held: int, texts: Sequence[str]) -> list[str]:
-        """` hospital="H1"` for an attribute, `<age>34</age>` for an element, the bare text of a repeated one."""
+        """Return ` hospital="H1"` for an attribute, `<age>34</age>` for an element, the bare text of a repeated one."""
         before, after, is_attribute = self.forms[held]
         write = xml_attribute if is_attribute else xml_text
         return [f"{before}{write(text)}{after}" for text in texts]
 
     def moved(self, groups: Sequence[tuple[str, Sequence[str]]]) -> str:
-        """`<ta:moved xmlns:ta="urn:treeanon:1" under="hospital"><ta:node …/></ta:moved>`"""
+        """Return `<ta:moved xmlns:ta="urn:treeanon:1" under="hospital"><ta:node …/></ta:moved>`"""
         start = f'<ta:moved xmlns:ta="{MOVED_NAMESPACE}" under='
         return "".join(f"{start}{xml_attribute(under)}>{''.join(texts)}</ta:moved>" for under, texts in groups)
 
     def node(self, name: str, value: str, children: Sequence[str]) -> str:
-        """`<ta:node class="disease" value="Flu"/>` with its children in it."""
+        """Return `<ta:node class="disease" value="Flu"/>` with its children in it."""
         start = f"<ta:node class={xml_attribute(name)} value={xml_attribute(value)}"
         return f"{start}>{''.join(children)}</ta:node>" if children else f"{start}/>"
 
     def row_function(self, container: int) -> RowFunction:
-        """The function that gives the rows of a container."""
+        """Return the function that makes the rows of a container."""
         shape = self.layout.containers[container].shape
         name = self.record_name if container == 0 else shape.name
         body: list[str] = []
@@ -105,7 +105,7 @@ class XmlDialect:
         return " + ".join(parts) or "''"
 
     def _content(self, shape: Shape, body: list[str]) -> str:
-        """An expression for what stands in an element; what it needs is put into `body` before."""
+        """Return an expression for the content of an element; statements it depends on are put into `body` first."""
         parts: list[str] = []
         if shape.held >= 0:
             parts.append(f"f{shape.held}")

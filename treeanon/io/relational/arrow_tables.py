@@ -1,4 +1,4 @@
-"""The tables of a release as Arrow has them: keys as numbers, values as numbers or texts, rows in random order.
+"""The tables of a release as Arrow tables: keys as numbers, values as numbers or texts, rows in random order.
 
 What the parts of tables that are written apart must have in common.
 """
@@ -35,11 +35,11 @@ class Agreed:
     fitting: frozenset[tuple[Column, Kind]]
 
     def with_part(self, other: Agreed) -> Agreed:
-        """What these parts have in common with another."""
+        """Return what these parts have in common with another."""
         return Agreed(self.whole & other.whole, self.moved | other.moved, self.fitting & other.fitting)
 
     def kind(self, column: Column) -> Kind:
-        """The kind of a column with values."""
+        """Return the kind of a column with values."""
         kinds: tuple[Kind, ...] = ("integer", "number")
         return next((kind for kind in kinds if (column, kind) in self.fitting), "text")
 
@@ -63,7 +63,7 @@ class TableOut:
 
 
 def agreement(forest: Forest, plan: Plan, rows: Rows, keyed: Mapping[str, KeyedTable]) -> Agreed:
-    """What there is to agree upon in the tables of a part, which have all their keys."""
+    """Return what the tables of a part, which have all their keys, have to agree upon with the other parts."""
     fitting = {
         ((name, column), kind)
         for name in keyed
@@ -81,7 +81,7 @@ def tables_out(
     numbered: Numbered,
     agreed: Agreed | None = None,
 ) -> list[TableOut]:
-    """All tables of a release, the record's first; of a part of one, as `agreed`."""
+    """Return all tables of a release, the record's first; of a part of one, as `agreed`."""
     made = [table_out(forest, plan, rows, table, agreed) for table in keyed.values()]
     moved = moved_tables(plan, rows) if agreed is None else agreed.moved
     made += [_moved_table(forest, plan, rows, keyed[name], numbered) for name in keyed if name in moved]
@@ -89,7 +89,7 @@ def tables_out(
 
 
 def table_out(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, agreed: Agreed | None = None) -> TableOut:
-    """One table of a release."""
+    """Return one table of a release."""
     return _Maker(forest, plan, rows, keyed, agreed).table()
 
 
@@ -123,7 +123,7 @@ class _Maker:
         return self.agreed.kind((self.keyed.name, name))
 
     def persons(self) -> list[Longs]:
-        """Which rows are persons, in a record table that has other rows too."""
+        """Return which rows are persons, in a record table that has other rows too."""
         if 0 not in self.keyed.blocks or len(self.keyed.blocks) == 1:
             return []
         marks = np.zeros(len(self.keyed.serial), np.int64)
@@ -131,7 +131,9 @@ class _Maker:
         return [marks]
 
     def valued(self) -> dict[str, tuple[Ints, list[str], set[str]]]:
-        """For every column with values: a code for each row, the texts, and the types that its classes declare."""
+        """Return a code for each row, the texts, and the declared types of the classes, for every column with
+        values.
+        """
         found: dict[str, tuple[Ints, list[str], set[str]]] = {}
         classes = self.forest.classes
         for stop in self.plan.stops:
@@ -147,7 +149,7 @@ class _Maker:
                 codes, texts, wanted = self.started(found, name)
                 labels = self.rows.stops[stop.index].labels[held]
                 used = np.unique(labels[labels >= 0])
-                # Only texts that are published are looked at: a hierarchy may hold many more.
+                # Only published texts are examined: a hierarchy may hold many more.
                 number = np.full(len(classes) + 1, -1, np.int32)
                 number[used] = np.arange(len(texts), len(texts) + len(used))
                 codes[block] = number[labels]
@@ -167,7 +169,7 @@ def _is_row_of(stop: Stop, table: str) -> bool:
 
 
 def _moved_table(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, numbered: Numbered) -> TableOut:
-    """The table of what was disassociated from rows of another, which it refers to."""
+    """Return the table of what was disassociated from rows of another, which it refers to."""
     import pyarrow as pa
 
     name = MOVED_TABLE + keyed.name

@@ -1,6 +1,6 @@
-"""A database behind a SQLAlchemy URL as tables: one read-only snapshot, its keys by reflection.
+"""A database, by its SQLAlchemy URL, as tables: one read-only snapshot, its keys by reflection.
 
-What is opened for a database's URL: the driver, and a way in that waits no longer than it should.
+Connections use the installed driver, with a time limit.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Secret:
         return redacted(self._url)
 
     def reveal(self) -> str:
-        """The URL."""
+        """Return the URL."""
         return self._url
 
 
@@ -56,7 +56,7 @@ def _of_environment(given: str) -> str:
 
 
 def open_engine(secret: Secret, name: str, *, writes: bool = False) -> Engine:
-    """An engine for the URL, which has not connected yet; UsageError says what is missing or wrong."""
+    """Return an engine for the URL, which has not connected yet; UsageError says what is missing or wrong."""
     try:
         import sqlalchemy
     except ImportError:
@@ -71,7 +71,7 @@ def open_engine(secret: Secret, name: str, *, writes: bool = False) -> Engine:
             options["connect_args"] = {"connect_timeout": _WAIT}
         return sqlalchemy.create_engine(url, **options)
     except sqlalchemy.exc.NoSuchModuleError:
-        raise UsageError(f"{name}: SQLAlchemy knows no database of the kind {url.drivername!r}") from None
+        raise UsageError(f"{name}: SQLAlchemy supports no database of the kind {url.drivername!r}") from None
     except ImportError as problem:
         missing = problem.name or driver
         raise UsageError(f"{name}: the driver for {url.drivername!r} is not installed: {missing}") from None
@@ -83,7 +83,7 @@ def _parsed(secret: Secret, name: str) -> URL:
     from sqlalchemy.engine import make_url
 
     if redacted(secret.reveal()) == NO_URL:
-        raise UsageError(f"{name}: is no URL of a database; one looks like postgresql://user@host/database")
+        raise UsageError(f"{name}: is not the URL of a database, such as postgresql://user@host/database")
     try:
         return make_url(secret.reveal())
     except Exception:
@@ -91,7 +91,7 @@ def _parsed(secret: Secret, name: str) -> URL:
 
 
 def _with_driver(url: URL, name: str) -> URL:
-    """PostgreSQL without a driver named takes the one that is installed."""
+    """Return the URL with the installed driver, if it is of PostgreSQL and names none."""
     if url.drivername not in ("postgresql", "postgres"):
         return url
     for driver in ("psycopg", "psycopg2"):
@@ -101,7 +101,9 @@ def _with_driver(url: URL, name: str) -> URL:
 
 
 def _of_sqlite(url: URL, name: str, writes: bool) -> URL:
-    """A SQLite file is opened for reading, unless it is to be written: else one that is not there would be made."""
+    """Return the URL of a SQLite file opened for reading, unless it is to be written: else a missing file would be
+    made.
+    """
     path = url.database or ""
     if path in ("", ":memory:"):
         raise UsageError(f"{name}: names no file")
@@ -143,13 +145,15 @@ _WORDS = {
 
 
 def plain_reason(problem: BaseException) -> str:
-    """What a driver's error means in plain words; its own text may show values or the URL, and is never passed on."""
+    """Return what a driver's error means in plain words; its own text may show values or the URL, and is never
+    passed on.
+    """
     original = getattr(problem, "orig", None) or problem
     state = str(getattr(original, "sqlstate", None) or getattr(original, "pgcode", None) or "")
     for size in (5, 2):
         if state[:size] in _STATES:
             return _STATES[state[:size]]
-    # Where there is a state, the text may be anybody's: functions of the database write it.
+    # With an SQL state, the text may come from functions of the database, and so show values.
     text = "" if state else str(original).lower()
     for words, reason in _WORDS.items():
         if re.search(words, text):
@@ -167,7 +171,7 @@ _SNAPSHOT = ("REPEATABLE READ", "SNAPSHOT", "SERIALIZABLE")
 
 @contextmanager
 def plainly(name: str, place: str = "") -> Iterator[None]:
-    """Turns errors of SQLAlchemy and of drivers into ours: theirs show values, and sometimes the URL."""
+    """Translate errors of SQLAlchemy and of drivers: theirs show values, and sometimes the URL."""
     try:
         yield
     except (TreeanonError, MemoryError):
@@ -209,7 +213,7 @@ class DatabaseSource:
 
     @classmethod
     def on(cls, connection: Connection, name: str) -> DatabaseSource:
-        """The tables that a connection sees in its transaction, which goes on."""
+        """Return the tables visible to a connection in its transaction, which goes on."""
         source = cls.__new__(cls)
         source.name, source._engine, source._connection = name, None, connection
         source._reflect(connection)
@@ -247,15 +251,15 @@ class DatabaseSource:
         self._keys, self.left_out = stated.keys, tuple(stated.left_out)
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """All tables and views of the default schema by name."""
+        """Return all tables and views of the default schema by name."""
         return self._tables
 
     def keys(self) -> Sequence[ForeignKey]:
-        """The foreign keys that the database has."""
+        """Return the foreign keys that the database has."""
         return self._keys
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of a table; see `TableSource`."""
+        """Return these columns of a table; see `TableSource`."""
         check_asked(self._tables, table, columns, self.name)
         if self._connection is None:
             raise FileError(f"{self.name}: is closed")
@@ -271,7 +275,7 @@ class DatabaseSource:
     def _rows(
         self, connection: Connection, table: str, columns: Sequence[str], most: int | None
     ) -> Iterator[Sequence[Any]]:
-        """The rows in chunks, by a cursor of the server."""
+        """Yield the rows in chunks, by a server-side cursor."""
         import sqlalchemy
 
         # Columns without a type: the driver's own values, without SQLAlchemy's conversions of each.
@@ -285,16 +289,16 @@ class DatabaseSource:
             yield from result.partitions(CHUNK)
 
     def place(self, table: str, row: int) -> Place:
-        """Where row number `row` (from 0) of a table is."""
+        """Return where row number `row` (from 0) of a table is."""
         return Place(f"{self.name}, table {table}", f"row {row + 1}")
 
     def close(self) -> None:
-        """Ends the transaction and the connection, if they are its own."""
+        """End the transaction and the connection, if they are its own."""
         connection, engine = self._connection, self._engine
         self._connection = self._engine = None
         if engine is None:
             return
-        # What cannot be closed is gone.
+        # A connection that cannot be closed is lost already.
         with suppress(Exception):
             if connection is not None:
                 connection.close()
@@ -302,18 +306,18 @@ class DatabaseSource:
 
 
 def _psycopg_rows(connection: Connection, query: Select[Any]) -> Iterator[Sequence[Any]]:
-    """Chunks of the driver's own rows: to make SQLAlchemy's of them takes nearly as long as to fetch them."""
+    """Yield chunks of the driver's own rows: converting them to SQLAlchemy's takes nearly as long as fetching them."""
     text = str(query.compile(connection, compile_kwargs={"literal_binds": True}))
     raw: Any = connection.connection.dbapi_connection
     with raw.cursor(name="treeanon") as cursor:
-        # The text has each % of a name twice, as texts with parameters do: so there are some, if none.
+        # SQLAlchemy doubles each % of a name, as for a query with parameters: so an empty set of them is passed.
         cursor.execute(text, ())
         while rows := cursor.fetchmany(CHUNK):
             yield rows
 
 
 def _freeze(connection: Connection) -> None:
-    """Begins the one transaction: it reads only, and sees one state of the database."""
+    """Begin the one transaction: read-only, with one snapshot of the database."""
     dialect = connection.dialect
     if dialect.name == "sqlite":
         for setting in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):

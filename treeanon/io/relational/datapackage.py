@@ -1,6 +1,6 @@
-"""The tables that a Frictionless datapackage.json describes (version 1 and 2), or everything that is wrong with it.
+"""The tables that a Frictionless datapackage.json (version 1 and 2) describes, or everything that is wrong with it.
 
-The dialect of a resource in a datapackage.json: what the reader can follow, and a refusal of all else by name.
+Dialects that the reader does not support are refused by name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LINE_ENDS = (None, "\n", "\r\n", "\r")
 
 
 def read_dialect(given: Any, delimiter: str, wrong: Callable[[str, str], None]) -> Dialect:
-    """The dialect that a resource gives; `wrong` is told the place and message of each problem."""
+    """Return the dialect of a resource; `wrong` is called with the place and message of each problem."""
     if given is None:
         return Dialect(delimiter)
     if not isinstance(given, dict):
@@ -57,7 +57,7 @@ def read_dialect(given: Any, delimiter: str, wrong: Callable[[str, str], None]) 
 
 
 def _mark(given: dict[str, Any], name: str, default: str, wrong: Callable[[str, str], None]) -> str:
-    """One character, or none."""
+    """Return one character, or none."""
     if name not in given:
         return default
     value = given[name] if given[name] is not None else ""
@@ -114,11 +114,11 @@ class Package:
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def wrong(self, place: str, message: str) -> None:
-        """Notes a problem at a JSON path."""
+        """Record a problem at a JSON path."""
         self.problems.append((place, message))
 
     def refuse_problems(self) -> None:
-        """Raises all problems at once, if there are any."""
+        """Raise all problems at once, if there are any."""
         if len(self.problems) == 1:
             place, message = self.problems[0]
             raise DataError(message, source=self.source, path=place)
@@ -130,7 +130,7 @@ class Package:
 
 
 class _Twice(ValueError):
-    """A key that one object holds twice."""
+    """An object has the same key twice."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -141,18 +141,20 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_package(data: bytes, source: str) -> Package:
-    """The tables that a datapackage.json describes; its problems are in the result, but for those of JSON itself."""
+    """Return the tables that a datapackage.json describes, with its problems; only invalid JSON raises an error."""
     if len(data) > LARGEST:
         raise DataError(f"is larger than {LARGEST:,} bytes", source=source)
     try:
         orjson.loads(data)
         whole = json.loads(data, object_pairs_hook=_unique)
     except _Twice:
-        raise DataError("an object holds one key twice", source=source) from None
+        raise DataError("an object has the same key twice", source=source) from None
     except orjson.JSONDecodeError as problem:
-        raise DataError("is no JSON", source=source, place=f"line {problem.lineno}") from None
+        raise DataError("is not valid JSON", source=source, place=f"line {problem.lineno}") from None
     except (ValueError, RecursionError):
-        raise DataError("is no JSON that can be read: too deep, or with numbers too long", source=source) from None
+        raise DataError(
+            "is JSON that cannot be read: nested too deeply, or with numbers that are too long", source=source
+        ) from None
     package = Package(source)
     resources = whole.get("resources") if isinstance(whole, dict) else None
     if not isinstance(resources, list) or not resources:
@@ -167,11 +169,11 @@ def parse_package(data: bytes, source: str) -> Package:
 
 
 def _check_together(package: Package) -> None:
-    """What concerns several resources: names used twice, and keys to fields that there are not."""
+    """Check several resources together: names used twice, and keys to fields that do not exist."""
     by_name: dict[str, Resource] = {}
     for resource in package.resources:
         if resource.name in by_name:
-            package.wrong(f"{resource.place}.name", f"{resource.name!r} is the name of another resource already")
+            package.wrong(f"{resource.place}.name", f"{resource.name!r} is already the name of another resource")
         by_name[resource.name] = resource
     for resource in package.resources:
         for number, key in enumerate(resource.keys):
@@ -183,7 +185,7 @@ def _check_together(package: Package) -> None:
 
 
 class _ResourceReader:
-    """Reads one resource, and notes what is wrong with it."""
+    """Reader of one resource, which records its problems."""
 
     def __init__(self, package: Package, given: Any, place: str) -> None:
         self.package, self.given, self.place = package, given, place
@@ -192,7 +194,7 @@ class _ResourceReader:
         self.package.wrong(f"{self.place}.{place}" if place else self.place, message)
 
     def resource(self) -> Resource | None:
-        """The resource, or None if it is no table or has problems."""
+        """Return the resource, or None if it is no table or has problems."""
         if not isinstance(self.given, dict):
             self.wrong("", "an object is expected")
             return None
@@ -232,7 +234,7 @@ class _ResourceReader:
         return tuple("/".join(part for part in path.split("/") if part not in ("", ".")) for path in listed_paths)
 
     def _kind(self, paths: Sequence[str]) -> str | None:
-        """csv, tsv or parquet, by format, media type or the file's ending."""
+        """Return csv, tsv or parquet, by format, media type or the file's ending."""
         form = self.given.get("format")
         if isinstance(form, str) and form:
             return form.lower() if form.lower() in TABLE_FILES else None
@@ -295,13 +297,13 @@ class _ResourceReader:
                 self.wrong(f"{where}.name", "a name is expected")
                 continue
             if name in names:
-                self.wrong(f"{where}.name", f"{name!r} is the name of another column already")
+                self.wrong(f"{where}.name", f"{name!r} is already the name of another column")
             names[name] = str(column.get("type"))
             self._check_field(column, where)
         return tuple(names), frozenset(name for name, kind in names.items() if kind == "integer")
 
     def _check_field(self, column: dict[str, Any], where: str) -> None:
-        """Refuses what would make a column's texts mean something else."""
+        """Check that a column's declaration does not change the meaning of its texts."""
         if column.get("missingValues") is not None:
             self.wrong(f"{where}.missingValues", "is not supported; give them for the whole schema")
         if column.get("type") == "integer":
@@ -321,7 +323,7 @@ class _ResourceReader:
         return tuple(dict.fromkeys(texts))
 
     def _names(self, given: Any, where: str, known: set[str] | None) -> tuple[str, ...]:
-        """One name or several."""
+        """Return one name or several."""
         if given is None or given == []:
             return ()
         names = given if isinstance(given, list) else [given]

@@ -1,6 +1,6 @@
-"""Files that stand together, in a folder or a zip, found by their names there.
+"""Files of a folder or zip, found by their relative names; and temporary copies of inputs that must be plain files.
 
-Copies of inputs that must lie on disk as they are: what is compressed, in a zip, or comes through a pipe.
+Copies are made of what is compressed, in a zip, or comes through a pipe.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TABLE = re.compile(r"(?P<stem>.+)\.(?P<kind>csv|tsv|parquet)(?:\.gz|\.zst)?", r
 
 @dataclass(frozen=True)
 class Stored:
-    """One file: what reads it, and its path if it lies on disk."""
+    """One file: its source, and its path if it is on disk."""
 
     source: Source
     path: Path | None
@@ -37,14 +37,14 @@ class Shelf(Protocol):
     name: str
 
     def find(self, name: str) -> Stored | None:
-        """The file of that name."""
+        """Return the file of that name."""
 
     def names(self) -> list[str]:
-        """The files at the top and in its folders, sorted; hidden ones are left out."""
+        """Return the files at the top and in its folders, sorted; hidden ones are left out."""
 
 
 def table_name(name: str) -> tuple[str, str] | None:
-    """The table that a file name means and the kind of file, or None if it means none.
+    """Return the table that a file name stands for and the kind of file, or None.
 
     >>> table_name("Orders.CSV.gz"), table_name("orders.parquet"), table_name("notes.txt")
     (('Orders', 'csv'), ('orders', 'parquet'), None)
@@ -60,7 +60,7 @@ class Folder:
         self.path, self.name = path, name
 
     def find(self, name: str) -> Stored | None:
-        """The file of that name, which is relative."""
+        """Return the file of that name, which is relative."""
         path = self.path / name
         try:
             if not path.is_file():
@@ -70,7 +70,7 @@ class Folder:
         return Stored(Source(str(path), path.stat().st_size, partial(_open, path)), path)
 
     def names(self) -> list[str]:
-        """The files at the top and in its folders."""
+        """Return the files at the top and in its folders."""
         try:
             inner = [path for folder in _shown(self.path) if folder.is_dir() for path in _shown(folder)]
             paths = [path for path in (*_shown(self.path), *inner) if path.is_file()]
@@ -104,12 +104,12 @@ class Zip:
         self.members = {member[cut:]: source for member, source in kept.items()}
 
     def find(self, name: str) -> Stored | None:
-        """The member of that name."""
+        """Return the member of that name."""
         source = self.members.get(name)
         return Stored(source, None) if source else None
 
     def names(self) -> list[str]:
-        """The members at the top and in its folders."""
+        """Return the members at the top and in its folders."""
         return sorted(member for member in self.members if member.count("/") <= 1)
 
 
@@ -119,7 +119,7 @@ def _is_shown(member: str) -> bool:
 
 
 def open_shelf(given: str | Path, called: str | None = None) -> Shelf:
-    """The files of a folder or a zip, or those beside a datapackage.json; `called` is the name in messages."""
+    """Return the files of a folder or a zip, or those beside a datapackage.json; `called` is the name in messages."""
     name, path = called or ("standard input" if str(given) == STDIN else str(given)), Path(given)
     try:
         if path.is_dir():
@@ -142,21 +142,21 @@ _DESCRIPTOR = re.compile(r"/proc/[^/]+/fd/\d+|/dev/(?:fd/\d+|stdin)")
 
 
 def lies_plain(path: Path) -> bool:
-    """Whether a path is that of an uncompressed ordinary file, which libraries can open by its name."""
+    """Return whether a path is that of an uncompressed regular file, which libraries can open by its name."""
     if path.name.lower().endswith(COMPRESSED) or _DESCRIPTOR.fullmatch(str(path)):
         return False
     return path.is_file()
 
 
 class Copies:
-    """Decompressed copies in a folder that only this user can read; they go with `close`."""
+    """Decompressed copies in a folder that only this user can read; `close` deletes them."""
 
     def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._made = 0
 
     def of(self, source: Source, advance: Callable[[int], None] | None = None) -> Path:
-        """The path of a copy of what a source holds, decompressed."""
+        """Return the path of a decompressed copy of a source."""
         with source.open(advance) as stream:
             try:
                 if self._folder is None:
@@ -171,7 +171,7 @@ class Copies:
         return path
 
     def close(self) -> None:
-        """Deletes all copies."""
+        """Delete all copies."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None

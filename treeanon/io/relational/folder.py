@@ -32,7 +32,7 @@ class _Table:
 
 
 class FolderSource:
-    """The tables of a folder or zip; `left_out` says which resources and declared keys are not there, and why.
+    """The tables of a folder or zip; `left_out` says which resources and declared keys are missing, and why.
 
     `as_texts`: what CSV files hold is given as it stands, also where datapackage.json declares integers. `parts_of` is
     the name of the one table that all files hold parts of, whatever they are called, with that `delimiter`.
@@ -71,7 +71,7 @@ class FolderSource:
         return f"FolderSource({self.name!r})"
 
     def _package(self) -> Package | None:
-        """What datapackage.json says, if there is one."""
+        """Return the content of datapackage.json, if there is one."""
         stored = self._shelf.find(PACKAGE)
         if stored is None:
             return None
@@ -90,16 +90,16 @@ class FolderSource:
         return package
 
     def _strays(self, package: Package | None) -> list[str]:
-        """The files beside a package that it does not name."""
+        """Return the files beside a package that it does not name."""
         if package is None:
             return []
         named = {PACKAGE, *(path for resource in package.resources for path in resource.paths)}
         nulls = [r.name for r in package.resources if any(r.missing)]
-        told = [f"table {name!r}: texts that stand for null (missingValues) are not looked at" for name in nulls]
-        return told + [f"file {name!r} is not named in {PACKAGE}" for name in self._shelf.names() if name not in named]
+        notes = [f"table {name!r}: texts that stand for null (missingValues) are ignored" for name in nulls]
+        return notes + [f"file {name!r} is not named in {PACKAGE}" for name in self._shelf.names() if name not in named]
 
     def _bare(self, parts_of: str) -> list[Resource]:
-        """The tables that the files' names mean; a folder of files is one table of parts."""
+        """Return the tables named by the files; a folder of files is one table of parts."""
         found: dict[str, dict[str, list[tuple[str, str]]]] = {}
         for name in self._shelf.names():
             folder, _, base = name.rpartition("/")
@@ -119,7 +119,7 @@ class FolderSource:
         if len(kinds) > 1:
             raise DataError(f"folder {table!r} mixes {listed(sorted(kinds))} files", source=self.name)
         kind = kinds.pop()
-        # Commas are only a guess: the header tells.
+        # Commas are only a guess: the header decides.
         dialect = Dialect(self._delimiter or TABLE_FILES[kind].delimiter.strip(","))
         return Resource(table, "", kind, tuple(name for _, name in files), dialect)
 
@@ -134,8 +134,8 @@ class FolderSource:
             if set(part.columns) != set(first.columns):
                 other = sorted(set(part.columns) ^ set(first.columns))
                 # Parts without a header begin with data.
-                told = f": {listed(other)}" if set(part.columns) & set(first.columns) else "; has each a header?"
-                message = f"has other columns than the first part of table {resource.name!r}{told}"
+                detail = f": {listed(other)}" if set(part.columns) & set(first.columns) else "; has each a header?"
+                message = f"has other columns than the first part of table {resource.name!r}{detail}"
                 raise DataError(message, source=_name(part))
         return _Table(parts, resource.primary)
 
@@ -147,7 +147,7 @@ class FolderSource:
                 with stored.source.open() as stream:
                     magic = FORMATS[TABLE_FILES[resource.kind].format].magic
                     if stream.read(len(magic)) != magic:
-                        raise DataError("is no Parquet file", source=stored.source.name)
+                        raise DataError("is not a Parquet file", source=stored.source.name)
             path = stored.path if plain and stored.path else self._copies.of(stored.source)
             return ParquetFile(path, stored.source.name, resource.fields)
         integers = frozenset[str]() if self._as_texts else resource.integers
@@ -165,15 +165,15 @@ class FolderSource:
         return stated
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """All tables by name."""
+        """Return all tables by name."""
         return self._infos
 
     def keys(self) -> Sequence[ForeignKey]:
-        """The foreign keys that datapackage.json declares."""
+        """Return the foreign keys that datapackage.json declares."""
         return self._keys
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of a table; see `TableSource`."""
+        """Return these columns of a table; see `TableSource`."""
         check_asked(self._infos, table, columns, self.name)
         files = self._files[table]
         read: list[pa.Table] = []
@@ -203,7 +203,7 @@ class FolderSource:
             raise DataError(message, source=self.name) from None
 
     def place(self, table: str, row: int) -> Place:
-        """Where row number `row` (from 0) of a table is: the line in its file where that is quickly found."""
+        """Return where row number `row` (from 0) of a table is: the line in its file where that is quickly found."""
         files = self._files[table]
         if len(files.parts) == 1:
             return files.parts[0].place(row)
@@ -214,16 +214,16 @@ class FolderSource:
         return Place(f"{self.name}, table {table}", f"row {row + 1}")
 
     def parts(self, table: str) -> Sequence[Part]:
-        """The files of a table, one after another."""
+        """Return the files of a table, one after another."""
         return self._files[table].parts
 
     def delimiter(self, table: str) -> str:
-        """The delimiter of the first CSV file of a table; none of Parquet."""
+        """Return the delimiter of the first CSV file of a table; none of Parquet."""
         first = self._files[table].parts[0]
         return first.dialect.delimiter if isinstance(first, DelimitedFile) else ""
 
     def close(self) -> None:
-        """Deletes what was copied."""
+        """Delete what was copied."""
         self._copies.close()
 
 

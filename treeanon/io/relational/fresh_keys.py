@@ -46,19 +46,19 @@ class KeyedTable:
     columns: dict[str, Longs] = field(default_factory=dict)
 
     def column(self, name: str) -> Longs:
-        """A key column, made empty when it is first asked for."""
+        """Return a key column, made empty when it is first needed."""
         return self.columns.setdefault(name, np.zeros(len(self.serial), np.int64))
 
 
 def in_random_order(shuffled: Shuffled) -> Numbered:
-    """Numbers rows from 1 to their count in random order."""
+    """Return a function that numbers rows from 1 to their count in random order."""
     return lambda _, count: shuffled(count) + 1
 
 
 def make_keys(
     needs: Needs, rows: Rows, primary: Mapping[str, tuple[str, ...]], numbered: Numbered
 ) -> dict[str, KeyedTable]:
-    """The tables of a release with fresh keys, whose numbers are in random order."""
+    """Return the tables of a release with fresh keys, whose numbers are in random order."""
     tables = all_keys(needs, rows, primary, numbered)
     choose_keys(needs.plan, tables, whole_keys(tables), moved_tables(needs.plan, rows))
     return tables
@@ -67,7 +67,9 @@ def make_keys(
 def all_keys(
     needs: Needs, rows: Rows, primary: Mapping[str, tuple[str, ...]], numbered: Numbered
 ) -> dict[str, KeyedTable]:
-    """The tables of a release with every key that they may have, of which `choose_keys` leaves those that they need."""
+    """Return the tables of a release with every key that they may have, of which `choose_keys` leaves those that
+    they need.
+    """
     plan = needs.plan
     tables = _tables(plan, rows, numbered)
     own = followed_columns(plan)
@@ -90,7 +92,7 @@ def all_keys(
 
 
 def whole_keys(tables: Mapping[str, KeyedTable]) -> frozenset[KeyColumns]:
-    """The keys that every row of their table has."""
+    """Return the keys that every row of their table has."""
     return frozenset(
         (name, columns)
         for name, table in tables.items()
@@ -102,7 +104,7 @@ def whole_keys(tables: Mapping[str, KeyedTable]) -> frozenset[KeyColumns]:
 def choose_keys(
     plan: Plan, tables: Mapping[str, KeyedTable], whole: Collection[KeyColumns], moved: Collection[str]
 ) -> None:
-    """Leaves the tables the keys that they need; those from which nodes were `moved`, and the record's, have one."""
+    """Keep only the keys that the tables need; those from which nodes were `moved`, and the record table, have one."""
     own = followed_columns(plan)
     for name, table in tables.items():
         referred = {key.target_columns for key in plan.followed() if key.target == name}
@@ -112,12 +114,12 @@ def choose_keys(
 
 
 def moved_tables(plan: Plan, rows: Rows) -> frozenset[str]:
-    """The tables from whose rows nodes were moved."""
+    """Return the tables from whose rows nodes were moved."""
     return frozenset(stop.table for stop in plan.stops if stop.is_container and stop.container in rows.moved)
 
 
 def moved_from(plan: Plan, rows: Rows, table: str) -> Iterator[int]:
-    """The containers that rows of a table are and that have moved nodes."""
+    """Return the containers that rows of a table are and that have moved nodes."""
     for stop in plan.stops:
         if stop.is_container and stop.table == table and stop.container in rows.moved:
             yield stop.container
@@ -132,7 +134,7 @@ def _tables(plan: Plan, rows: Rows, numbered: Numbered) -> dict[str, KeyedTable]
 
 
 def blocks_of(plan: Plan, rows: Rows) -> dict[str, dict[int, slice]]:
-    """For every table where the rows of each stop are in it."""
+    """Return for every table the slice of the rows of each stop."""
     tables: dict[str, dict[int, slice]] = {}
     for stop in plan.stops:
         blocks = tables.setdefault(stop.table, {})
@@ -147,14 +149,14 @@ def _number(table: KeyedTable, columns: list[str]) -> None:
 
 
 def _in_order(plan: Plan) -> list[Stop]:
-    """The links in an order in which what is referred to has its keys: looked-up tables innermost first, then down."""
+    """Return the links so that the target of each has its keys before: looked-up tables innermost first, then down."""
     up = [stop for stop in plan.stops if stop.link is not None and not stop.link.down]
     down = [stop for stop in plan.stops if stop.link is not None and stop.link.down]
     return [*reversed(up), *down]
 
 
 def _refer(needs: Needs, rows: Rows, tables: dict[str, KeyedTable], stop: Stop) -> None:
-    """Gives the rows that refer, at one stop, the key of what they refer to."""
+    """Give the rows that refer, at one stop, the key of their target."""
     assert stop.link is not None
     key, here = stop.link.key, needs.plan.stops[stop.above]
     own, target = (stop, here) if stop.link.down else (here, stop)
@@ -172,7 +174,7 @@ def _refer(needs: Needs, rows: Rows, tables: dict[str, KeyedTable], stop: Stop) 
 def _choose_primary(
     table: KeyedTable, referred: set[tuple[str, ...]], own: Collection[Column], whole: Collection[KeyColumns]
 ) -> None:
-    """Makes the first of the table's keys that every row has its primary key; what nothing refers to is given up."""
+    """Make the table's first key without nulls its primary key; drop keys that nothing refers to."""
     keys = list(dict.fromkeys(table.unique))
     table.primary = next((columns for columns in keys if (table.name, columns) in whole), ())
     table.unique = [columns for columns in keys if columns != table.primary and columns in referred]
@@ -183,7 +185,7 @@ def _choose_primary(
 
 
 def _give_id(table: KeyedTable, taken: set[str]) -> None:
-    """Makes random numbers in a column of a new name the table's primary key."""
+    """Add a column of random numbers with a new name as the table's primary key."""
     name, number = ID_COLUMN, 1
     while name in taken or name in table.columns:
         number += 1

@@ -24,7 +24,7 @@ _COMPACT = 8
 
 
 class KeyClash(Exception):
-    """Columns of a key cannot be compared with those they refer to: what each of the first two that clash holds."""
+    """Columns of a key cannot be compared with their target: what each of the first two that clash holds."""
 
     def __init__(self, column: int, own: str, target: str) -> None:
         super().__init__(column, own, target)
@@ -40,7 +40,7 @@ class RepeatedKey(Exception):
 
 
 def find_targets(own: Sequence[pa.ChunkedArray], target: Sequence[pa.ChunkedArray]) -> Ints:
-    """For every row the row whose target columns equal its own columns; NULL or DANGLING where there is none.
+    """Return for every row the row whose target columns equal its own columns; NULL or DANGLING where there is none.
 
     >>> import pyarrow as pa
     >>> find_targets([pa.chunked_array([[7, 9, None, 8]])], [pa.chunked_array([[9, 7]])]).tolist()
@@ -53,7 +53,7 @@ def find_targets(own: Sequence[pa.ChunkedArray], target: Sequence[pa.ChunkedArra
 
 
 def _comparable(own: pa.ChunkedArray, target: pa.ChunkedArray, number: int) -> tuple[Any, Any]:
-    """Both columns with one type; KeyClash where there is none that keeps their values."""
+    """Return both columns with one type; raise KeyClash where none keeps their values."""
     import pyarrow as pa
     import pyarrow.types as of
 
@@ -73,7 +73,7 @@ def _comparable(own: pa.ChunkedArray, target: pa.ChunkedArray, number: int) -> t
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array of 64-bit integers, where it holds whole numbers of any kind, or of its own type."""
+    """Return the column as one array: of 64-bit integers if it holds whole numbers, else of its own type."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.types as of
@@ -100,7 +100,7 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _common_number(*kinds: pa.DataType) -> pa.DataType | None:
-    """A type that has all numbers of these: fractions, or integers beyond 64 bits; None for what is no number."""
+    """Return a type that holds all these numbers: fractions, or integers beyond 64 bits; None for other types."""
     import pyarrow as pa
     import pyarrow.types as of
 
@@ -111,7 +111,7 @@ def _common_number(*kinds: pa.DataType) -> pa.DataType | None:
 
 
 def kind_text(kind: pa.DataType) -> str:
-    """What a column of that type holds, in words."""
+    """Return in words what a column of that type holds."""
     import pyarrow.types as of
 
     kind = kind.value_type if of.is_dictionary(kind) else kind
@@ -125,7 +125,7 @@ def kind_text(kind: pa.DataType) -> str:
 
 
 def _positions(own: pa.Array, target: pa.Array) -> Ints:
-    """The place of each of the own values among the target's."""
+    """Return the place of each of the own values among the target's."""
     import pyarrow.types as of
 
     if of.is_integer(target.type):
@@ -136,7 +136,7 @@ def _positions(own: pa.Array, target: pa.Array) -> Ints:
 
 
 def _by_place(own: pa.Array, target: pa.Array) -> Ints | None:
-    """Positions by a table of all numbers between the least and the greatest; None where that were too long."""
+    """Return positions by a table of all numbers between the least and the greatest; None if that is too long."""
     values, filled = _numbers(target)
     if not filled.any():
         return np.where(_numbers(own)[1], DANGLING, NULL).astype(np.int32)
@@ -158,7 +158,7 @@ def _by_place(own: pa.Array, target: pa.Array) -> Ints | None:
 
 
 def _numbers(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The values of an array of 64-bit integers (0 for null), and which are not null."""
+    """Return the values of an array of 64-bit integers (0 for null), and which are not null."""
     filled = np.ones(len(array), bool) if not array.null_count else np.asarray(array.is_valid())
     return np.asarray(array.fill_null(0) if array.null_count else array), filled
 
@@ -184,7 +184,7 @@ def _by_hash(own: pa.Array, target: pa.Array) -> Ints:
 
 
 def _combined(pairs: Sequence[tuple[Any, Any]]) -> tuple[pa.Array, pa.Array]:
-    """Columns of several as one of numbers, which are equal where all of them are; null where one is null."""
+    """Return several columns as one of numbers, equal where all of them are; null where one is null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

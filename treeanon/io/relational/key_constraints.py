@@ -1,7 +1,7 @@
-"""What the keys of a release ask of its rows: that each has another to refer to, a row of its own, or only one.
+"""What keys require of the rows of a release: a target for each row, a row of its own, or no more than one.
 
-A column that one row is referred to by may itself be part of a key to another row. Then it is no number of its own: the
-other row must be there, and where all columns of the key are of that kind, no two rows may have the same of them.
+A column of a key may itself be part of a key to another row. Then its value is not free: the other row must exist,
+and if all columns of the key are of that kind, no two rows may agree in all of them.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class Needs:
     shared: frozenset[Column]
 
     def keeps_apart(self, stop: Stop) -> bool:
-        """Whether equal rows of a looked-up table stay apart, as their keys, or those of what they look up, need it."""
+        """Return whether equal rows of a looked-up table stay apart, as their keys, or those of what they look up,
+        need it.
+        """
         below = (other for other in self.plan.below(stop) if not other.is_container)
         return stop.index in self.apart or any(map(self.keeps_apart, below))
 
 
 def find_needs(plan: Plan) -> Needs:
-    """What a release of this plan needs; UsageError where its rows could not have keys, whatever the data.
+    """Return what a release of this plan needs; UsageError where its rows could not have keys, whatever the data.
 
     >>> from treeanon.io.relational.plan import make_plan
     >>> from treeanon.schema import Schema
@@ -79,7 +81,7 @@ def find_needs(plan: Plan) -> Needs:
 
 
 def _check_names(plan: Plan) -> None:
-    """Refuses names that mean something else in a release."""
+    """Check that no name has another meaning in a release."""
     tables = plan.tables()
     root = plan.stops[0].table
     if plan.record_column in tables[root]:
@@ -90,12 +92,12 @@ def _check_names(plan: Plan) -> None:
 
 
 def followed_columns(plan: Plan) -> set[Column]:
-    """The columns by which rows refer to others."""
+    """Return the columns by which rows refer to others."""
     return {(key.table, column) for key in plan.followed() for column in key.columns}
 
 
 def _refers(plan: Plan, stop: Stop) -> Iterator[tuple[ForeignKey, Stop]]:
-    """The keys by which a row of a stop refers to others, and the stop whose link each is of."""
+    """Return the keys by which a row of a stop refers to others, and the stop whose link each is of."""
     if stop.link is not None and stop.link.down:
         yield stop.link.key, stop
     for below in plan.below(stop):
@@ -104,12 +106,12 @@ def _refers(plan: Plan, stop: Stop) -> Iterator[tuple[ForeignKey, Stop]]:
 
 
 def _given(plan: Plan, stop: Stop) -> set[str]:
-    """The columns of a stop's rows that come from rows that they refer to."""
+    """Return the columns of a stop's rows that come from rows that they refer to."""
     return {column for key, _ in _refers(plan, stop) for column in key.columns}
 
 
 def _needed(plan: Plan, stop: Stop) -> set[str]:
-    """The columns by which rows of a stop are referred to."""
+    """Return the columns by which rows of a stop are referred to."""
     keys = [below.link.key for below in plan.below(stop) if below.link is not None and below.link.down]
     if stop.link is not None and not stop.link.down:
         keys.append(stop.link.key)
@@ -117,7 +119,7 @@ def _needed(plan: Plan, stop: Stop) -> set[str]:
 
 
 def _completed(plan: Plan) -> Plan:
-    """The plan with a stop for every row that must be there only because a key is made of its key."""
+    """Return the plan with a stop for every row that must be there only because a key is made of its key."""
     own = followed_columns(plan)
     at = 0
     while at < len(plan.stops):
@@ -131,7 +133,7 @@ def _completed(plan: Plan) -> Plan:
 
 
 def _added(plan: Plan, stop: Stop, column: str) -> Stop:
-    """A stop for the rows that give a column to the rows of another."""
+    """Return a stop for the rows that give a column to the rows of another."""
     ways = [key for key in plan.followed() if key.table == stop.table and column in key.columns]
     key = min(ways, key=lambda key: len(key.columns))
     if str(key) in stop.labels:
@@ -141,7 +143,7 @@ def _added(plan: Plan, stop: Stop, column: str) -> Stop:
 
 
 def _shared(plan: Plan) -> frozenset[Column]:
-    """The columns that are part of several keys of one row, and all columns that must be equal to these."""
+    """Return the columns that are part of several keys of one row, and all columns that must be equal to these."""
     found: set[Column] = set()
     for stop in plan.stops:
         columns = [column for key, _ in _refers(plan, stop) for column in key.columns]
@@ -157,7 +159,7 @@ def _shared(plan: Plan) -> frozenset[Column]:
 
 
 def _check_read_once(plan: Plan, stop: Stop) -> None:
-    """Refuses a plan by which rows of a stop would refer to rows that they have nothing to do with."""
+    """Check that rows of a stop would not refer to rows that are not related to them."""
     given = _given(plan, stop)
     for key in plan.followed():
         if key.table != stop.table or not given.issuperset(key.columns):
@@ -173,7 +175,7 @@ def _check_read_once(plan: Plan, stop: Stop) -> None:
 
 
 def _set_apart(plan: Plan, table: str, columns: tuple[str, ...], shared: frozenset[Column]) -> list[Stop]:
-    """The stops at which one row for each that refers keeps a key unique that has no number of its own."""
+    """Return the stops at which one row for each that refers keeps a key unique that has no number of its own."""
     own = followed_columns(plan)
     if any((table, column) not in own | shared for column in columns):
         return []
@@ -192,7 +194,7 @@ def _set_apart(plan: Plan, table: str, columns: tuple[str, ...], shared: frozens
 
 
 def _has_twin(plan: Plan, stop: Stop) -> bool:
-    """Whether rows of several stops refer by one key to rows of one stop, as predicates tell them apart."""
+    """Return whether rows of several stops refer by one key to rows of one stop, distinguished by predicates."""
     return any(
         other.index != stop.index and (other.above, other.link) == (stop.above, stop.link) for other in plan.stops
     )

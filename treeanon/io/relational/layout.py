@@ -1,4 +1,4 @@
-"""A forest laid out in the rows of its tables: those of every stop, which of them own which, and what was moved."""
+"""A forest laid out in the rows of its tables: the rows of every stop, which own which, and what was moved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_ONCE = 20_000
 
 @dataclass
 class StopRows:
-    """The rows of one stop: how many they are, what they are linked to, and a label (-1: none) for each class.
+    """The rows of one stop: their number, the rows that they are linked to, and a label (-1: none) for each class.
 
     `link` has for each row that of the stop above that it refers to; in looked-up tables, for each row above, its row
     here (-1: none).
@@ -44,7 +44,7 @@ class MovedRows:
     label: list[int] = field(default_factory=list)
 
     def add(self, row: int, under: int, above: int, label: int) -> None:
-        """Adds one node."""
+        """Add one node."""
         self.row.append(row)
         self.under.append(under)
         self.above.append(above)
@@ -60,7 +60,7 @@ class Rows:
 
 
 def lay_out(forest: Forest, needs: Needs, progress: Progress | None = None) -> Rows:
-    """The rows of a forest, part by part: what placing needs takes several times the room of the trees."""
+    """Return the rows of a forest, part by part: placing needs several times the memory of the trees."""
     homes = _homes(needs)
     layout = _without_single(needs.plan.layout, homes)
     owners: list[list[Ints]] = [[] for _ in layout.containers]
@@ -89,7 +89,9 @@ def lay_out(forest: Forest, needs: Needs, progress: Progress | None = None) -> R
 
 
 def _homes(needs: Needs) -> list[int]:
-    """For every container the one whose rows it is laid out in: itself, unless it is a single row of another's."""
+    """Return for every container the one whose rows it is laid out in: itself, unless it is a single row of
+    another's.
+    """
     homes = list(range(len(needs.plan.layout.containers)))
     single = {needs.plan.stops[index].container for index in needs.single}
     for container in needs.plan.layout.containers:
@@ -99,7 +101,7 @@ def _homes(needs: Needs) -> list[int]:
 
 
 def _without_single(layout: Layout, homes: list[int]) -> Layout:
-    """The layout by which nodes are placed: what single rows hold is held by the rows that these belong to."""
+    """Return the layout by which nodes are placed: the contents of single rows belong to the rows that own these."""
     classes = tuple(replace(c, container=homes[c.container] if c.container >= 0 else -1) for c in layout.classes)
     containers = tuple(
         replace(
@@ -117,7 +119,7 @@ def _joined(parts: list[Ints]) -> Ints:
 
 
 def _add_moved(moved: dict[int, MovedRows], layout: Layout, forest: Forest, nodes: list[int], row: int) -> None:
-    """Adds the moved nodes of a row, each with all that lies below it, to those of the container they belong to."""
+    """Add the moved nodes of a row, each with its descendants, to those of their container."""
     class_of = forest.classes.class_of
     record = int(np.searchsorted(forest.offsets, nodes[0], side="right")) - 1
     first, stop = int(forest.offsets[record]), int(forest.offsets[record + 1])
@@ -135,7 +137,7 @@ def _add_moved(moved: dict[int, MovedRows], layout: Layout, forest: Forest, node
 
 
 class _StopRows:
-    """Finds the rows of every stop among the rows of its home: those of the container that hold what is in it."""
+    """Finder of the rows of every stop among the rows of its home: those of the container that hold it."""
 
     def __init__(
         self, needs: Needs, homes: list[int], owners: list[Ints], labels: dict[int, Ints], counts: list[int]
@@ -164,11 +166,13 @@ class _StopRows:
         return self.homes[stop.container]
 
     def is_base(self, stop: Stop) -> bool:
-        """Whether the rows of a stop are those of its home, one for one."""
+        """Return whether the rows of a stop are those of its home, one for one."""
         return stop.is_container and self.home(stop) == stop.container
 
     def present(self) -> list[np.ndarray]:
-        """For every stop which rows of its home have a row here: for values, for what refers to it, or for its key."""
+        """Return for every stop which rows of its home have a row here: for values, for what refers to it, or for
+        its key.
+        """
         found = [np.full(self.counts[self.home(stop)], self.is_base(stop)) for stop in self.stops]
         for stop in reversed(self.stops):
             here = found[stop.index]
@@ -186,7 +190,9 @@ class _StopRows:
         return found
 
     def number(self, stop: Stop, present: np.ndarray) -> None:
-        """Equal looked-up rows are one row, except where rows of child tables refer to it, or a key needs it so."""
+        """Number rows so that equal looked-up rows are one, except where rows of child tables refer to it, or a key
+        needs it so.
+        """
         chosen = np.flatnonzero(present)
         below = self.needs.plan.below(stop)
         number = first = np.arange(len(chosen))
@@ -199,11 +205,11 @@ class _StopRows:
         self.row[stop.index], self.at[stop.index] = row, chosen[first].astype(np.int32)
 
     def label(self, stop: Stop, held: int) -> Ints:
-        """The labels of a class in the rows of its stop."""
+        """Return the labels of a class in the rows of its stop."""
         return self.labels[held] if self.is_base(stop) else self.labels[held][self.at[stop.index]]
 
     def link(self, stop: Stop) -> Ints:
-        """What the rows of a stop refer to, or what rows above refer to here."""
+        """Return the rows that rows of a stop refer to, or that rows above refer to here."""
         if stop.link is None:
             return self.owners[0]
         if not stop.link.down:
@@ -214,7 +220,7 @@ class _StopRows:
 
 
 def distinct_rows(columns: list[Ints], size: int) -> tuple[np.ndarray, np.ndarray]:
-    """A number for every row, equal where all columns are, and a row for every number."""
+    """Return a number for every row, equal where all columns are, and a row for every number."""
     number = np.zeros(size, np.int64)
     first = np.arange(min(size, 1))
     for column in columns:

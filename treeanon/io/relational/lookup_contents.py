@@ -1,4 +1,4 @@
-"""What looked-up rows hold, so that equal ones can be found in parts of a release that are laid out apart."""
+"""Contents of looked-up rows, to find equal ones in parts of a release that are laid out apart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Contents:
 
 
 def contents(needs: Needs, rows: Rows) -> dict[int, Contents]:
-    """What the looked-up rows of every stop hold that are one where they are equal.
+    """Return for every stop the contents of the looked-up rows that are merged where they are equal.
 
     Rows that stay apart, those that look such a row up, and those of child tables are not among them.
     """
@@ -37,7 +37,7 @@ def contents(needs: Needs, rows: Rows) -> dict[int, Contents]:
 
 
 def _held(needs: Needs, rows: Rows, stop: Stop, found: dict[int, tuple[np.ndarray, Ints]]) -> tuple[np.ndarray, Ints]:
-    """Which rows of a stop are not one with others, and the labels in each and in what it looks up."""
+    """Return which rows of a stop may be merged with others, and the labels in each and in what it looks up."""
     here, below = rows.stops[stop.index], needs.plan.below(stop)
     if stop.is_container or stop.index in needs.apart or any(other.is_container for other in below):
         return np.ones(here.count, bool), np.empty((here.count, 0), np.int32)

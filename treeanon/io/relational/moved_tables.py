@@ -1,4 +1,4 @@
-"""Tables of a release that hold what was disassociated: read again as nodes under the rows that are left."""
+"""Tables of disassociated nodes in a release: read again as nodes under the rows that remain."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MISPLACED = "a node must lie under a class of the row that it belongs to"
 
 
 def holder_key(source: KeyedTables, table: str) -> list[str]:
-    """The columns of a table by which the table of what was moved from its rows names them."""
+    """Return the columns by which a table of moved nodes refers to the rows from which they were moved."""
     name = MOVED_TABLE + table
     columns = source.tables()[name].columns
     key = [column.removeprefix(HOLDER) for column in columns if column.startswith(HOLDER)]
@@ -61,7 +61,7 @@ def account_moved(
     *,
     is_numbered: bool,
 ) -> None:
-    """Reports further columns of a table of what was moved from rows of another, and keys that are no mere numbers."""
+    """Report further columns of a table of moved nodes, and keys that are not plain row numbers."""
     name = MOVED_TABLE + table
     known = {NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + column for column in key)}
     for column in columns:
@@ -82,7 +82,8 @@ def read_moved(
     fresh: Collection[tuple[str, str]],
     report: ReadReport,
 ) -> Batch:
-    """The batch with the moved nodes that the input has for its rows; what these tables hold beside is reported.
+    """Return the batch with the moved nodes that the input has for its rows; other contents of these tables are
+    reported.
 
     `fresh` has the key columns that say nothing.
     """
@@ -124,7 +125,7 @@ class _Moved:
         return DataError(message, source=place.source, place=place.place)
 
     def read(self, reader: NestedReader) -> None:
-        """Gives the nodes to the reader, the trees that hang on one row together."""
+        """Give the nodes to the reader, the trees of one row together."""
         key = holder_key(self.source, self.table)
         found = self.source.read(self.name, [NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)])
         holder = self.source.read(self.table, key)
@@ -149,7 +150,7 @@ class _Moved:
         self.give(reader, above.tolist(), row, texts)
 
     def account(self, found: Any, key: list[str]) -> None:
-        """Reports further columns, and keys that are no mere numbers."""
+        """Report further columns, and keys that are not plain row numbers."""
         is_numbered = numbering(found.column(NODE)) != "other"
         columns = self.source.tables()[self.name].columns
         account_moved(self.table, columns, key, found.num_rows, self.fresh, self.report, is_numbered=is_numbered)
@@ -175,7 +176,9 @@ class _Moved:
                 raise self.fail(str(problem), number) from None
 
     def places(self) -> dict[int, Ints]:
-        """For each container that rows of the table are: the place of every table row among its rows (-1: none)."""
+        """Return for each container that rows of the table are: the place of every table row among its rows (-1:
+        none).
+        """
         places: dict[int, Ints] = {}
         for stop in self.plan.stops:
             if stop.is_container and stop.table == self.table:
@@ -186,7 +189,7 @@ class _Moved:
         return places
 
     def hang(self, reader: NestedReader, node: list[Any], under: str, row: int, places: dict[int, Ints]) -> None:
-        """Hangs a tree on the row of the container that holds the class it lies under."""
+        """Attach a tree to the row of the container that holds the class it lies under."""
         layout = self.plan.layout
         home = 0 if under == "/" else -1
         for published in layout.classes:

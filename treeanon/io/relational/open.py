@@ -1,4 +1,4 @@
-"""Opens relational inputs: SQLite files, folders of tables, databases; and single files of rows."""
+"""Openers of relational inputs (SQLite files, folders of tables, databases) and of single files of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Advance = Callable[[int], None]
 
 
 class TablesReader(Protocol):
-    """Opens inputs of a format of tables; a format of rows gives `RowFiles`."""
+    """Opener of inputs of a format of tables; a format of rows gives `RowFiles`."""
 
     def __call__(
         self, given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None
@@ -35,8 +35,8 @@ def open_tables(
 ) -> TableSource:
     """Return the tables of an input of that format, to be closed in the end; `called` is another name for messages.
 
-    `delimiter` is that of a CSV file, if its header is not to tell. `advance` is told how many bytes were read of the
-    files stored; databases, and SQLite files that are read where they lie, do not tell.
+    `delimiter` is that of a CSV file, if its header is not to decide. `advance` is called with the number of bytes
+    read of the stored files; not for databases, and SQLite files that are read in place.
 
     >>> import sqlite3, tempfile
     >>> path = Path(tempfile.mkdtemp(), "clinic.db")

@@ -1,4 +1,4 @@
-"""What the paths of a schema ask of the tables: stops, each a table reached by a key, with the columns wanted there."""
+"""The plan of a schema: stops, each a table reached by a key, with the columns needed there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORD_COLUMN = "treeanon_record"
 
 @dataclass
 class Stop:
-    """One table that paths come to: by a link from the stop `above`, as rows of `container` or looked up for them.
+    """One table on a path: reached by a link from the stop `above`, as rows of `container` or looked up for them.
 
     `columns` has the column of each class that is read here; `fixed` the column that a predicate holds to a constant.
     """
@@ -55,11 +55,11 @@ class Plan:
     record_column: str = RECORD_COLUMN
 
     def below(self, stop: Stop) -> list[Stop]:
-        """The stops that links of this one lead to."""
+        """Return the stops reached by links of this one."""
         return [other for other in self.stops if other.above == stop.index]
 
     def tables(self) -> dict[str, dict[str, None]]:
-        """Every table with the columns that are wanted of it, in the order in which they are first wanted."""
+        """Return every table with its needed columns, in the order of their first use."""
         wanted: dict[str, dict[str, None]] = {}
         for stop in self.stops:
             names = wanted.setdefault(stop.table, {})
@@ -73,18 +73,18 @@ class Plan:
         return wanted
 
     def valued(self, table: str) -> dict[str, None]:
-        """The columns of a table whose values are read: those of classes and of predicates."""
+        """Return the columns of a table whose values are read: those of classes and of predicates."""
         stops = [stop for stop in self.stops if stop.table == table]
         names = [name for stop in stops for name in (*stop.columns.values(), *(stop.fixed or ())[:1])]
         return dict.fromkeys(names)
 
     def followed(self) -> list[ForeignKey]:
-        """The keys that are followed, each once."""
+        """Return the keys that are followed, each once."""
         return list(dict.fromkeys(stop.link.key for stop in self.stops if stop.link is not None))
 
 
 def make_plan(schema: Schema, record_column: str = RECORD_COLUMN) -> Plan:
-    """The plan of a resolved schema; see `Plan` for `record_column`.
+    """Return the plan of a resolved schema; see `Plan` for `record_column`.
 
     >>> from treeanon.schema.relational import resolve
     >>> schema = Schema.loads('''
@@ -138,7 +138,7 @@ def _container(layout: Layout, stops: list[Stop], above: Stop, step: Step) -> in
 
 
 def _looked_up(stops: list[Stop], stop: Stop) -> Iterator[str]:
-    """The labels from a stop up to the rows of its container."""
+    """Return the labels from a stop up to the rows of its container."""
     while not stop.is_container:
         yield stop.labels[-1]
         stop = stops[stop.above]

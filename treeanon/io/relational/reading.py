@@ -1,4 +1,4 @@
-"""Tables into container rows: read column by column, joined by their keys, sorted by person."""
+"""Reads tables into container rows: column by column, joined by their keys, sorted by person."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Column = tuple[Ints, Sequence[str]]
 
 
 def resolved(schema: Schema, source: KeyedTables) -> Schema:
-    """The schema with its paths followed by the keys that it and the input have."""
+    """Return the schema with its paths resolved by its own keys and those of the input."""
     if schema.input.relations is not None:
         return schema
     tables = source.tables()
@@ -59,13 +59,13 @@ def read_tables(
     report: ReadReport,
     record_column: str = RECORD_COLUMN,
 ) -> Batch:
-    """All persons of a relational input, by a resolved schema; see `Plan` for `record_column`."""
+    """Return a batch of all persons of a relational input, by a resolved schema; see `Plan` for `record_column`."""
     return _Reader(source, make_plan(schema, record_column), options, report).batch()
 
 
 @dataclass
 class _Reader:
-    """Reads the tables of a plan, each once, and keeps of them what the joins need."""
+    """Reader of the tables of a plan, each once, which keeps what the joins need."""
 
     source: TableSource
     plan: Plan
@@ -97,7 +97,7 @@ class _Reader:
         return read_moved(self.source, self.plan, batch, rows, fresh, self.report)
 
     def load(self) -> None:
-        """Reads columns table by table; key columns are given up once the targets of their keys are known."""
+        """Read columns table by table; key columns are dropped once the targets of their keys are known."""
         waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]] = {key: {} for key in self.plan.followed()}
         for table, found in self.read_ahead(list(self.asked())):
             self.sizes[table] = found.num_rows
@@ -108,10 +108,10 @@ class _Reader:
                 self.targets[key] = self.target(key, waiting.pop(key))
 
     def asked(self) -> Iterator[tuple[str, list[str]]]:
-        """The columns to read, in parts that are read at once."""
+        """Return the columns to read, in parts that are read at once."""
         for table, wanted in self.plan.tables().items():
             info = self.source.tables()[table]
-            # Where no column is wanted, one tells how many rows there are.
+            # Where no column is needed, one is read for the number of rows.
             names = list(dict.fromkeys([*wanted, *info.primary])) or list(info.columns[:1])
             mark = self.plan.record_column
             if table == self.plan.stops[0].table and mark in info.columns and mark not in names:
@@ -119,7 +119,7 @@ class _Reader:
             yield from ((table, [name]) for name in names) if self.source.by_column else [(table, names)]
 
     def read_ahead(self, asked: list[tuple[str, list[str]]]) -> Iterator[tuple[str, pa.Table]]:
-        """The parts, one after another; where they are columns, the next is decoded while one is worked on."""
+        """Yield the parts in turn; where they are columns, the next is decoded while one is worked on."""
         if not self.source.by_column:
             yield from ((table, self.source.read(table, names)) for table, names in asked)
             return
@@ -138,14 +138,14 @@ class _Reader:
     def take(
         self, table: str, name: str, column: pa.ChunkedArray, waiting: dict[ForeignKey, dict[str, pa.ChunkedArray]]
     ) -> None:
-        """Keeps of a column what is needed of it."""
+        """Keep what is needed of a column."""
         primary = self.source.tables()[table].primary
         if name in primary:
             self.numberings[table, name] = numbering(column)
             parts = self.primary.setdefault(table, {})
             parts[name] = column
             if len(parts) == len(primary):
-                # What a key refers to is looked at when it is followed.
+                # The target of a key is checked when the key is followed.
                 if not any((key.target, key.target_columns) == (table, primary) for key in self.plan.followed()):
                     self.check_primary(table, [parts[name] for name in primary])
                 del self.primary[table]
@@ -160,7 +160,7 @@ class _Reader:
                 sides[f"target {name}"] = column
 
     def marked(self, table: str, column: Column) -> Ints:
-        """The rows of the record table that are persons."""
+        """Return the rows of the record table that are persons."""
         codes, texts = column
         right = np.array([text in ("0", "1") for text in texts] + [False])
         if len(wrong := np.flatnonzero(~right[codes])):
@@ -177,13 +177,13 @@ class _Reader:
             self.refuse(what, table, problem.row, [name])
 
     def refuse(self, what: str, table: str, row: int, names: Sequence[str] = ()) -> NoReturn:
-        """DataError about one row."""
+        """Return a DataError about one row."""
         place = self.source.place(table, row)
         path = columns_text(table, names) if names else ""
         raise DataError(what, source=place.source, place=place.place, path=path) from None
 
     def check_primary(self, table: str, columns: list[pa.ChunkedArray]) -> None:
-        """Refuses rows with one primary key: as a file may have them, where no database looks after it."""
+        """Check that primary keys are unique: files may repeat them where no database enforces it."""
         names = self.source.tables()[table].primary
         try:
             find_targets([column.slice(0, 0) for column in columns], columns)
@@ -194,7 +194,7 @@ class _Reader:
             return
 
     def target(self, key: ForeignKey, sides: dict[str, pa.ChunkedArray]) -> Ints:
-        """The row that each row of the key's table refers to."""
+        """Return the row that each row of the key's table refers to."""
         try:
             targets = find_targets(
                 [sides[f"own {name}"] for name in key.columns],
@@ -204,9 +204,7 @@ class _Reader:
             own = columns_text(key.table, [key.columns[clash.column]])
             target = columns_text(key.target, [key.target_columns[clash.column]])
             what = f"{own} holds {clash.own}, but {target}, which it refers to, {clash.target}"
-            raise DataError(
-                f"{what}; a key and what it refers to must be of one type", source=self.source.name
-            ) from None
+            raise DataError(f"{what}; a key and its target must have the same type", source=self.source.name) from None
         except RepeatedKey as rows:
             first = self.source.place(key.target, rows.first)
             what = f"has the same key as {first.place}; {key} needs it to be unique"
@@ -242,7 +240,9 @@ class _Reader:
         self.report.dangling[str(key)] += len(lost)
 
     def rows(self) -> tuple[list[Ints], list[Ints]]:
-        """For each stop the table row of every row of its container (-1: none), and the owners of each container."""
+        """Return for each stop the table row of every row of its container (-1: none), and the owners of each
+        container.
+        """
         rows: list[Ints] = []
         owners: list[Ints] = [np.empty(0, np.int32)] * len(self.plan.layout.containers)
         for stop in self.plan.stops:
@@ -259,7 +259,7 @@ class _Reader:
         return rows, owners
 
     def count_ownerless(self, rows: list[Ints]) -> None:
-        """Counts the rows of child tables that no person has, be it by one path or another."""
+        """Count the rows of child tables that belong to no person by any path."""
         for stop, found in zip(self.plan.stops, rows, strict=True):
             if stop.table in self.owned and (stop.link is None or not stop.link.down):
                 self.owned[stop.table][found[found >= 0]] = True
@@ -267,7 +267,9 @@ class _Reader:
             self.report.ownerless[table] += int(np.count_nonzero(~owned))
 
     def children(self, stop: Stop, above: Ints) -> tuple[Ints, Ints]:
-        """The rows that refer to the rows of the stop above, sorted by these, and which of these each belongs to."""
+        """Return the rows that refer to the rows of the stop above, sorted by these, and which of these each belongs
+        to.
+        """
         assert stop.link is not None
         key = stop.link.key
         targets = self.targets[key]
@@ -295,7 +297,7 @@ class _Reader:
         return order[starts[above[owner]] + within], owner
 
     def assembled(self, rows: list[Ints], owners: list[Ints]) -> Batch:
-        """The rows of every container, with the codes of its classes."""
+        """Return the rows of every container, with the codes of its classes."""
         layout = self.plan.layout
         texts: list[Sequence[str]] = [[] for _ in layout.classes]
         wanted: list[tuple[int, int, Ints, Ints]] = []
@@ -318,7 +320,7 @@ class _Reader:
 
 @contextmanager
 def system_memory() -> Iterator[None]:
-    """Lets Arrow take memory from the system, to which it goes back at once: other allocators of Arrow keep it."""
+    """Let Arrow use the allocator of the system, to which memory returns at once: other allocators of Arrow keep it."""
     import pyarrow as pa
 
     before = pa.default_memory_pool()
@@ -331,20 +333,20 @@ def system_memory() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Gives what was freed back to the system, where the C library knows how: the trees will need as much again."""
+    """Return freed memory to the system, if the C library can: the trees will need as much again."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _rows_with(column: Column, text: str) -> Ints:
-    """The rows whose value is a text."""
+    """Return the rows whose value is a text."""
     codes, texts = column
     wanted = np.array([found == text for found in texts] + [False])
     return np.flatnonzero(wanted[codes]).astype(np.int32)
 
 
 def _through(values: Ints, rows: Ints) -> Ints:
-    """The values at rows; -1 where there is no row."""
+    """Return the values at rows; -1 where there is no row."""
     if len(rows) == len(values) and len(rows) and _is_identity(rows):
         return np.maximum(values, -1)
     return take_at(*read_only(values, rows))
@@ -355,7 +357,9 @@ def _is_identity(rows: Ints) -> bool:
 
 
 def _inverse(rows: Ints, size: int) -> tuple[Ints, bool]:
-    """For every row of a table its place among `rows` (-1: none), and whether one stands there more than once."""
+    """Return for every row of a table its place among `rows` (-1: none), and whether one stands there more than
+    once.
+    """
     places = np.full(size, -1, np.int32)
     present = np.flatnonzero(rows >= 0).astype(np.int32)
     places[rows[present]] = present

@@ -1,4 +1,4 @@
-"""What a relational input is to those who join it: named tables of columns, and the keys it declares.
+"""Interface of relational inputs: named tables of columns, and the keys that they declare.
 
 SQLite files, folders of tables and databases each implement `TableSource`; nothing above them knows which it is.
 
@@ -29,7 +29,7 @@ class TableInfo:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row of a table is, as messages say it: the file (or the input and table), and the line or row."""
+    """Where a row of a table is, for messages: the file (or the input and table), and the line or row."""
 
     source: str
     place: str
@@ -47,10 +47,10 @@ class KeyedTables(Protocol):
     left_out: tuple[str, ...]
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """All tables by name."""
+        """Return all tables by name."""
 
     def keys(self) -> Sequence[ForeignKey]:
-        """The foreign keys that the input itself declares between its tables."""
+        """Return the foreign keys that the input itself declares between its tables."""
 
 
 class TableSource(KeyedTables, Protocol):
@@ -62,7 +62,7 @@ class TableSource(KeyedTables, Protocol):
     by_column: bool
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of a table, rows in stored order; only the first `most` rows if that is given.
+        """Return these columns of a table, rows in stored order; only the first `most` rows if that is given.
 
         Columns keep the type that the input has for them: integers, decimals, floats, booleans, dates, timestamps,
         texts (as strings or dictionaries of strings); null is null. Whatever cannot be read is a DataError that names
@@ -70,14 +70,14 @@ class TableSource(KeyedTables, Protocol):
         """
 
     def place(self, table: str, row: int) -> Place:
-        """Where row number `row` (from 0) of a table is."""
+        """Return where row number `row` (from 0) of a table is."""
 
     def close(self) -> None:
-        """Gives up what is open."""
+        """Close what is open."""
 
 
 class OneTable:
-    """What sources with a single table share; `columns` are its columns."""
+    """Base of sources with a single table; `columns` are its columns."""
 
     left_out: tuple[str, ...] = ()
 
@@ -86,20 +86,20 @@ class OneTable:
         self._tables = {table: TableInfo(tuple(columns))}
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """The one table, without keys."""
+        """Return the one table, without keys."""
         return self._tables
 
     def keys(self) -> Sequence[ForeignKey]:
-        """None."""
+        """Return no keys."""
         return ()
 
     def stars(self) -> pa.ChunkedArray | None:
-        """The column that has `*` for persons of whom not even a class is published, if there is one."""
+        """Return the column that has `*` for persons of whom not even a class is published, if there is one."""
         return None
 
 
 class StatedKeys:
-    """Collects declared keys; `left_out` says of each key that leads nowhere why it does."""
+    """Collector of declared keys; `left_out` says of each dangling key why it was left out."""
 
     def __init__(self, tables: Mapping[str, TableInfo], fold: Callable[[str], str] = str) -> None:
         self.tables, self.fold = tables, fold
@@ -108,7 +108,7 @@ class StatedKeys:
         self.left_out: list[str] = []
 
     def add(self, table: str, columns: Sequence[str], target: str, target_columns: Sequence[str] = ()) -> None:
-        """Adds one key; without columns of its target, it refers to the target's primary key."""
+        """Add one key; without columns of its target, it refers to the target's primary key."""
         found = target if target in self.tables else self.by_name.get(self.fold(target))
         own = f"a key of table {table!r}"
         if found is None:
@@ -131,7 +131,7 @@ class StatedKeys:
 
 
 def quoted(name: str) -> str:
-    """A name as SQL has it.
+    """Return a name quoted for SQL.
 
     >>> print(quoted('a "b" c'))
     "a ""b"" c"
@@ -140,7 +140,7 @@ def quoted(name: str) -> str:
 
 
 def ascii_lower(name: str) -> str:
-    """A name as SQLite compares names: only ASCII letters lose their case.
+    """Return a name in the form in which SQLite compares names: only ASCII letters lose their case.
 
     >>> ascii_lower("Käse ÄRA")
     'käse Ära'

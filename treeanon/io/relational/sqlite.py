@@ -50,7 +50,7 @@ class _Text(bytes):
 
 @contextmanager
 def _plainly(name: str, place: str = "") -> Iterator[None]:
-    """Turns SQLite's errors into ours: its messages can hold data."""
+    """Translate SQLite's errors: its messages can hold data."""
     try:
         yield
     except (sqlite3.Error, UnicodeError) as problem:
@@ -98,7 +98,7 @@ class SqliteSource:
         return f"SqliteSource({self.name!r})"
 
     def _path(self, given: str | Path, advance: Callable[[int], None] | None, called: str | None) -> tuple[Path, bool]:
-        """Where the file lies, and whether that is a copy of ours."""
+        """Return the path of the file, and whether it is a temporary copy."""
         path = Path(given)
         if str(given) != STDIN and lies_plain(path) and not path.name.lower().endswith(".zip"):
             return path, False
@@ -124,14 +124,14 @@ class SqliteSource:
         return tables
 
     def _hidden(self) -> list[str]:
-        """What else the file holds: triggers, and what SQLite keeps of tables."""
+        """Return what else the file holds: triggers, and statistics that SQLite keeps of tables."""
         listed = (
             "SELECT type, name FROM sqlite_master WHERE type = 'trigger' OR (type = 'table' AND name LIKE 'sqlite_%')"
         )
         return [f"{kind} {name!r} is not looked at" for kind, name in self._open.execute(listed).fetchall()]
 
     def _info(self, name: str) -> TableInfo | None:
-        """The columns of a table; None for a view that cannot be used any more."""
+        """Return the columns of a table; None for a view that cannot be used any more."""
         columns = "SELECT name, pk FROM pragma_table_xinfo(?) WHERE hidden <> 1"
         try:
             rows = self._open.execute(columns, (name,)).fetchall()
@@ -155,15 +155,15 @@ class SqliteSource:
         return stated
 
     def tables(self) -> Mapping[str, TableInfo]:
-        """All tables and views by name."""
+        """Return all tables and views by name."""
         return self._tables
 
     def keys(self) -> Sequence[ForeignKey]:
-        """The foreign keys that the file declares."""
+        """Return the foreign keys that the file declares."""
         return self._stated.keys
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
-        """These columns of a table; see `TableSource`."""
+        """Return these columns of a table; see `TableSource`."""
         check_asked(self._tables, table, columns, self.name)
         wrong = wrong_row(self.name, table)
         # An index would give rows in an order of its own, another one for other columns.
@@ -183,7 +183,7 @@ class SqliteSource:
         return read if columns else read.select([])
 
     def _not_text(self, query: str, columns: Sequence[str], wrong: Wrong) -> DataError:
-        """Finds the text that is not UTF-8: SQLite's own error shows it."""
+        """Return the error for the text that is not UTF-8: SQLite's own error shows it."""
         connection = self._open
         connection.text_factory = _Text
         try:
@@ -196,11 +196,11 @@ class SqliteSource:
         return DataError(NO_TEXT, source=self.name)
 
     def place(self, table: str, row: int) -> Place:
-        """Where row number `row` (from 0) of a table is."""
+        """Return where row number `row` (from 0) of a table is."""
         return Place(f"{self.name}, table {table}", f"row {row + 1}")
 
     def close(self) -> None:
-        """Closes the file, and deletes the copy if there is one."""
+        """Close the file, and delete the copy if there is one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -216,7 +216,7 @@ def _decodes(value: bytes) -> bool:
 
 
 def _connected(path: Path, copied: bool) -> sqlite3.Connection:
-    """A connection that reads one state of the file, and trusts nothing that it says."""
+    """Return a connection with one snapshot of the file, which trusts nothing in it."""
     address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if copied else ''}"
     connection = sqlite3.connect(address, uri=True, timeout=_WAIT, isolation_level=None)
     try:

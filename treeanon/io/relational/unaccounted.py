@@ -1,7 +1,8 @@
-"""What reading left out, and what says more than the trees do: keys that are no mere numbers, rows that nobody has.
+"""Accounts for what reading left out, and for what identifies rows: keys that are not plain row numbers, rows of no
+person.
 
-A release of ours has keys that are numbers of rows in random order, equal looked-up rows once, and no row with values
-that no person reaches. Other inputs may have anything; whoever verifies them must know of it.
+In a release, keys are numbers of rows in random order, equal looked-up rows occur once, and every row with values
+belongs to a person. Other inputs may have anything; their verification must report it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Numbering = Literal["numbered", "ones", "other"]
 
 
 def numbering(column: pa.ChunkedArray) -> Numbering:
-    """What a key column holds; null does not count.
+    """Return what a key column holds; null does not count.
 
     >>> import pyarrow as pa
     >>> [numbering(pa.chunked_array([values])) for values in ([2, 1], [1, 1, None], [7, 8], ["1"])]
@@ -58,7 +59,7 @@ def numbering(column: pa.ChunkedArray) -> Numbering:
 
 @dataclass(frozen=True)
 class Accounting(ABC):
-    """What was read, however it is counted: the input's tables, the plan, how keys are numbered, the rows of tables."""
+    """What was read, for either engine's counts: the input's tables, the plan, how keys are numbered, table sizes."""
 
     infos: Mapping[str, TableInfo]
     plan: Plan
@@ -66,7 +67,7 @@ class Accounting(ABC):
     sizes: Mapping[str, int]
 
     def give(self, report: ReadReport) -> None:
-        """Puts all into the report."""
+        """Add all counts to the report."""
         self.columns(report)
         self.tables(report)
         self.unreached(report)
@@ -74,22 +75,22 @@ class Accounting(ABC):
 
     @abstractmethod
     def present(self, stop: Stop) -> int:
-        """How many rows all containers have at a stop."""
+        """Return how many rows all containers have at a stop."""
 
     @abstractmethod
     def held(self, stop: Stop, name: str) -> int:
-        """In how many of these rows a column holds a value; all rows, if it was not read."""
+        """Return in how many of these rows a column has a value; all rows, if it was not read."""
 
     @abstractmethod
     def unreached(self, report: ReadReport) -> None:
-        """Counts rows that hold values, but that no person has by any path."""
+        """Count rows that hold values, but belong to no person by any path."""
 
     @abstractmethod
     def unmerged(self, report: ReadReport) -> None:
-        """Counts looked-up rows that are equal to others: which of them a row refers to says more than they do."""
+        """Count looked-up rows that equal others: which of them a row refers to reveals more than their values."""
 
     def is_fresh(self, table: str, column: str, seen: frozenset[tuple[str, str]] = frozenset()) -> bool:
-        """Whether a key column holds numbers that say nothing: of its own rows, or of rows that it refers to."""
+        """Return whether a key column holds plain numbers: of its own rows, or of rows that it refers to."""
         at = table, column
         if self.numberings.get(at, "other") != "other":
             return True
@@ -101,11 +102,11 @@ class Accounting(ABC):
         return at not in seen and any(self.is_fresh(*way, seen | {at}) for way in ways)
 
     def fresh(self) -> frozenset[tuple[str, str]]:
-        """The key columns that hold numbers that say nothing."""
+        """Return the key columns that hold plain row numbers."""
         return frozenset(at for at in self.numberings if self.is_fresh(*at))
 
     def columns(self, report: ReadReport) -> None:
-        """Counts columns without a class, where there are rows; keys apart, unless they say nothing."""
+        """Count columns without a class, where there are rows; of keys only those that are not plain row numbers."""
         for stop in self.plan.stops:
             named = {*stop.columns.values(), *(stop.fixed or ())[:1], self.plan.record_column}
             for name in self.infos[stop.table].columns if self.present(stop) else ():
@@ -119,40 +120,40 @@ class Accounting(ABC):
                     report.dropped.add(stop.place, name, times)
 
     def tables(self, report: ReadReport) -> None:
-        """Names the tables that no path goes through."""
+        """Report the tables that no path goes through."""
         visited = {stop.table for stop in self.plan.stops}
         visited |= {MOVED_TABLE + stop.table for stop in self.plan.stops if stop.is_container}
         report.unread_tables += [name for name in self.infos if name not in visited]
 
     def merges(self, stop: Stop) -> bool:
-        """Whether a release has equal rows of a looked-up table once."""
+        """Return whether a release has equal rows of a looked-up table only once."""
         try:
             is_apart = find_needs(self.plan).keeps_apart(stop)
-        except UsageError:  # a release of ours cannot have this form
+        except UsageError:  # a release cannot have this form
             is_apart = False
         return not is_apart and not any(other.is_container for other in self.plan.below(stop))
 
 
 @dataclass(frozen=True)
 class Accounts(Accounting):
-    """The same of columns: the codes of their values, what rows refer to, the rows of every stop."""
+    """Accounting of local columns: the codes of their values, what rows refer to, the rows of every stop."""
 
     codes: Mapping[tuple[str, str], Ints]
     targets: Mapping[ForeignKey, Ints]
     rows: list[Ints]
 
     def present(self, stop: Stop) -> int:
-        """How many rows all containers have at a stop."""
+        """Return how many rows all containers have at a stop."""
         return int(np.count_nonzero(self.rows[stop.index] >= 0))
 
     def held(self, stop: Stop, name: str) -> int:
-        """In how many of these rows a column holds a value; all rows, if it was not read."""
+        """Return in how many of these rows a column has a value; all rows, if it was not read."""
         found = self.rows[stop.index]
         read = self.codes.get((stop.table, name))
         return self.present(stop) if read is None else int(np.count_nonzero(read[found[found >= 0]] >= 0))
 
     def unreached(self, report: ReadReport) -> None:
-        """Counts rows that hold values, but that no person has by any path."""
+        """Count rows that hold values, but belong to no person by any path."""
         for table in dict.fromkeys(stop.table for stop in self.plan.stops):
             reached = np.zeros(self.sizes[table], bool)
             for stop, found in zip(self.plan.stops, self.rows, strict=True):
@@ -167,14 +168,16 @@ class Accounts(Accounting):
                 report.unreached[table] += lost
 
     def unmerged(self, report: ReadReport) -> None:
-        """Counts looked-up rows that are equal to others: which of them a row refers to says more than they do."""
+        """Count looked-up rows that equal others: which of them a row refers to reveals more than their values."""
         numbers: dict[int, Ints] = {}
         for stop in reversed(self.plan.stops):
             if not stop.is_container:
                 numbers[stop.index] = self._numbered(stop, numbers, report)
 
     def _numbered(self, stop: Stop, numbers: dict[int, Ints], report: ReadReport) -> Ints:
-        """A number for every row of a looked-up table, the same for equal rows; -1 for those not used at the stop."""
+        """Return a number for every row of a looked-up table, the same for equal rows; -1 for those not used at the
+        stop.
+        """
         found = self.rows[stop.index]
         is_used = np.zeros(self.sizes[stop.table], bool)
         is_used[found[found >= 0]] = True

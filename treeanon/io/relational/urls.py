@@ -1,4 +1,4 @@
-"""URLs of databases as messages may show them: without passwords, whatever is wrong with the URL."""
+"""URLs of databases for messages: without passwords, even if the URL is malformed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PORT = re.compile(r"[0-9]{1,5}")
 
 
 def is_database(url: str) -> bool:
-    """Whether a text looks like the URL of a database, or names an environment variable that holds one.
+    """Return whether a text looks like the URL of a database, or names an environment variable that holds one.
 
     >>> [is_database(text) for text in ("postgresql+psycopg://db/x", "sqlite:///x.db", "env:DB", "x.db", "C:/x", "C://x")]
     [True, True, True, False, False, False]
@@ -29,7 +29,7 @@ def is_database(url: str) -> bool:
 
 
 def redacted(url: str) -> str:
-    """A database's URL without its password and without its options.
+    """Return a database's URL without its password and without its options.
 
     A URL that cannot be parsed is cut down further rather than shown: what may be a password is always left out.
 
@@ -49,7 +49,7 @@ def redacted(url: str) -> str:
 
 
 def refuse_other_urls(name: str) -> None:
-    """UsageError for what looks like a URL, but is not that of a database; it may hold a password all the same.
+    """Raise a UsageError for a URL that is not that of a database; it may hold a password all the same.
 
     >>> refuse_other_urls("https://ann:secret@db/x")
     Traceback (most recent call last):
@@ -62,7 +62,7 @@ def refuse_other_urls(name: str) -> None:
 
 
 def file_of(name: str) -> str:
-    """The file that a name means: that of a SQLite database, where it is the URL of one; else the name itself.
+    """Return the file that a name stands for: that of a SQLite URL, else the name itself.
 
     >>> file_of("sqlite:///data/a%20b.db?mode=ro"), file_of("sqlite+pysqlite:////tmp/a.db"), file_of("a.db")
     ('data/a b.db', '/tmp/a.db', 'a.db')
@@ -74,7 +74,7 @@ def file_of(name: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A message without what may be passwords: those in URLs, also in such as are none.
+    """Return a message without possible passwords: those in URLs, malformed ones too.
 
     >>> without_secrets("postgresql:/ann:secret@db/x: there is no such file"), without_secrets("line 3: wrong")
     ('postgresql:***@db/x: there is no such file', 'line 3: wrong')
@@ -86,7 +86,7 @@ def without_secrets(text: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A source or target as messages name it: the URL of a database without its password.
+    """Return a source or target for messages: the URL of a database without its password.
 
     >>> shown("postgresql://ann:secret@db/clinic"), shown("clinic.sqlite")
     ('postgresql://ann:***@db/clinic', 'clinic.sqlite')
@@ -95,7 +95,7 @@ def shown(name: str) -> str:
 
 
 def _place(rest: str) -> str:
-    """User, host and database; the last `@` of all ends the password, which may hold anything."""
+    """Return user, host and database; the last `@` of all ends the password, which may hold anything."""
     user, at, place = rest.rpartition("@")
     place, mark, _ = place.partition("?")
     if not at:

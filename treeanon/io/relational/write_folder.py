@@ -21,7 +21,7 @@ _TYPES = {"integer": "integer", "number": "number", "text": "string"}
 
 
 def write_folder(tables: Sequence[TableOut], files: str, folder: Folder) -> None:
-    """Writes a file for every table and the description of them all."""
+    """Write a file for every table, and datapackage.json."""
     names = file_names([table.name for table in tables], f".{files}")
     for table, name in zip(tables, names, strict=True):
         with folder.open(name) as stream:
@@ -31,14 +31,14 @@ def write_folder(tables: Sequence[TableOut], files: str, folder: Folder) -> None
 
 
 def package_of(tables: Sequence[TableOut], paths: Sequence[str | Sequence[str]], files: str) -> bytes:
-    """The datapackage.json of tables, each in a file or in several."""
+    """Return the datapackage.json of tables, each in a file or in several."""
     resources = [_resource(table, path, files) for table, path in zip(tables, paths, strict=True)]
     package = {"profile": "data-package", "generator": _GENERATOR, "resources": resources}
     return json.dumps(package, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def file_names(tables: Sequence[str], ending: str) -> list[str]:
-    """A name of a file (or, without an ending, a folder) for each table, different also where capitals do not count."""
+    """Return the name of a file (or, without an ending, a folder) for each table, unique also when case is ignored."""
     names: list[str] = []
     taken = {PACKAGE}
     for table in tables:
@@ -79,12 +79,13 @@ def _resource(table: TableOut, path: str | Sequence[str], files: str) -> dict[st
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a folder holds nothing but a package that treeanon wrote: its description and the files that this names.
+    """Return whether a folder holds nothing but a package that treeanon wrote: its description and the files named
+    there.
 
-    Other packages are not ours to replace: they may be somebody's only copy of the data.
+    Other packages are never replaced: they may be the only copy of the data.
     """
     try:
-        # What is no release of ours may be large: it is not looked through.
+        # Other folders may be large: they are not searched.
         description = (folder / PACKAGE).read_bytes()
         if not is_package(description, (), ()):
             return False
@@ -97,7 +98,7 @@ def is_release(folder: Path) -> bool:
 
 
 def is_package(description: bytes, files: Iterable[str], folders: Iterable[str]) -> bool:
-    """Whether files, and folders of them, by their relative names, are no more than a description of ours names."""
+    """Return whether files, and folders of them, are no more than a description of ours names."""
     try:
         package = orjson.loads(description)
         paths = [resource["path"] for resource in package["resources"]]

@@ -1,4 +1,4 @@
-"""Released tables in a database, all in one transaction: it commits when they have been read again and found right.
+"""Writes released tables into a database in one transaction, committed after they were read again and verified.
 
 Released tables as one SQLite file, with their keys as constraints.
 """
@@ -29,14 +29,14 @@ _AT_ONCE = 50_000
 
 
 def check_names(tables: Sequence[TableOut]) -> None:
-    """UsageError where SQLite could not tell names apart, or keeps them for itself."""
+    """Check that SQLite can tell names apart and has not reserved them; else UsageError."""
     names = [table.name for table in tables]
     _check_apart("tables", names)
     for table in tables:
         _check_apart(f"columns of table {table.name!r}", table.data.column_names)
         if ascii_lower(table.name).startswith("sqlite_"):
             raise UsageError(
-                f"SQLite does not take {table.name!r} as a table's name; write another format (--to tables)"
+                f"SQLite does not allow {table.name!r} as a table name; write another format (--to tables)"
             )
 
 
@@ -46,12 +46,12 @@ def _check_apart(what: str, names: Sequence[str]) -> None:
         other = folded.setdefault(ascii_lower(name), name)
         if other != name:
             raise UsageError(
-                f"SQLite takes the {what} {other!r} and {name!r} for one; write another format (--to tables)"
+                f"SQLite does not distinguish the {what} {other!r} and {name!r}; write another format (--to tables)"
             )
 
 
 def write_sqlite(tables: Sequence[TableOut], stream: BinaryIO) -> None:
-    """Writes a database of these tables."""
+    """Write a database file of these tables."""
     check_names(tables)
     with tempfile.TemporaryDirectory(prefix="treeanon-") as folder:
         path = Path(folder) / "release.sqlite"
@@ -87,7 +87,7 @@ def _fill(database: sqlite3.Connection, table: TableOut) -> None:
 
 
 def definition(table: TableOut) -> str:
-    """The statement that makes an empty table, with its keys.
+    """Return the statement that creates an empty table, with its keys.
 
     >>> import pyarrow as pa
     >>> data = pa.table({"id": [1], "age": ["30-39"]})
@@ -117,7 +117,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def write_database(tables: Sequence[TableOut], url: str, check: Callable[[TableSource], None] | None) -> None:
-    """Makes these tables, with their keys, in the default schema of a database that has none of their names."""
+    """Create these tables, with their keys, in the default schema of a database that has none of their names."""
     with _connected(url) as (connection, name), _whole(connection) as made:
         _refuse_existing(connection, [table.name for table in tables], name)
         _refuse_long(connection, tables, name)
@@ -132,14 +132,14 @@ def write_database(tables: Sequence[TableOut], url: str, check: Callable[[TableS
 
 
 def check_database(url: str, tables: Sequence[str]) -> None:
-    """Refuses a database that is away, or has one of these tables already."""
+    """Check that a database can be reached and has none of these tables already."""
     with _connected(url) as (connection, name):
         _refuse_existing(connection, tables, name)
 
 
 @contextmanager
 def _connected(url: str) -> Iterator[tuple[Connection, str]]:
-    """A connection to a database, and its name in messages."""
+    """Yield a connection to a database, and its name in messages."""
     secret = Secret(url)
     name = url if url.startswith(ENVIRONMENT) else repr(secret)
     engine = open_engine(secret, name, writes=True)
@@ -152,7 +152,7 @@ def _connected(url: str) -> Iterator[tuple[Connection, str]]:
 
 @contextmanager
 def _whole(connection: Connection) -> Iterator[list[Table]]:
-    """Commits all or nothing; yields the list of tables that were made."""
+    """Commit all or nothing; yield the list of tables that were created."""
     made: list[Table] = []
     try:
         yield made
@@ -187,7 +187,7 @@ def _refuse_long(connection: Connection, tables: Sequence[TableOut], name: str) 
 
 
 def _described(tables: Sequence[TableOut]) -> dict[str, Table]:
-    """What SQLAlchemy is told of the tables; their foreign keys are not made with them."""
+    """Return the tables as SQLAlchemy describes them; their foreign keys are added later."""
     import sqlalchemy as sql
 
     types: dict[str, Any] = {"integer": sql.BigInteger, "number": sql.Double, "text": sql.Text}
@@ -214,7 +214,7 @@ def _described(tables: Sequence[TableOut]) -> dict[str, Table]:
 
 
 def _constrain(connection: Connection, tables: Sequence[Table]) -> None:
-    """Adds the foreign keys, when all tables are full."""
+    """Add the foreign keys, when all tables are full."""
     from sqlalchemy.schema import AddConstraint
 
     for table in tables:
@@ -231,7 +231,7 @@ def _fill_database(connection: Connection, made: Table, table: TableOut) -> None
 
 
 def _copy(connection: Connection, made: Table, table: TableOut) -> None:
-    """Fills a table by what PostgreSQL has for that, as CSV in which only null is empty."""
+    """Fill a table by PostgreSQL's COPY, as CSV in which only null is empty."""
     import io
 
     from pyarrow import csv

@@ -1,4 +1,4 @@
-"""Writes a forest as tables again: fresh keys, rows in random order, what was disassociated in tables of its own."""
+"""Writes a forest as tables: fresh keys, rows in random order, disassociated nodes in tables of their own."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _FILES = (".csv", ".tsv", ".parquet", ".gz", ".zst")
 
 
 def plan_of(schema: Schema) -> Plan:
-    """The plan by which a schema's records are written as tables; UsageError if they cannot be."""
+    """Return the plan by which records of a schema are written as tables; UsageError if that is impossible."""
     return needs_of(schema).plan
 
 
 def needs_of(schema: Schema) -> Needs:
-    """What a release as tables needs, by a schema of tables; UsageError if there cannot be one."""
+    """Return what a release as tables needs, by a schema of tables; UsageError if it is impossible."""
     return find_needs(make_plan(schema if schema.input.relations is not None else resolve(schema)))
 
 
 def make_tables(forest: Forest, schema: Schema, shuffled: Shuffled, progress: Progress | None = None) -> list[TableOut]:
-    """The tables of a forest, by a relational schema."""
+    """Return the tables of a forest, by a relational schema."""
     needs, numbered = needs_of(schema), in_random_order(shuffled)
     rows = lay_out(forest, needs, progress)
     keyed = make_keys(needs, rows, kept_primary(schema), numbered)
@@ -44,7 +44,7 @@ def make_tables(forest: Forest, schema: Schema, shuffled: Shuffled, progress: Pr
 
 
 def kept_primary(schema: Schema) -> dict[str, tuple[str, ...]]:
-    """The primary keys that tables keep: not those of columns that the schema says are not to be published."""
+    """Return the primary keys that tables keep: not those of columns that the schema excludes from publication."""
     root = schema.input.record.names[0] if schema.input.record else ""
     hidden = {
         (spec.path.steps[-2].name if len(spec.path.steps) > 1 else root, spec.path.steps[-1].name)
@@ -64,7 +64,7 @@ Tables = Callable[[], list[TableOut]]
 
 
 class TablesWriter(Protocol):
-    """Writes tables as a relational format."""
+    """Writer of tables as a relational format."""
 
     def check(self, target: str, plan: Plan | None) -> None:
         """Refuse, before any work, a target that tables cannot go to; with a plan, one that has its tables already."""
@@ -74,7 +74,7 @@ class TablesWriter(Protocol):
 
 
 class FolderWriter:
-    """Writes tables to a folder or zip of files of the kind that the input had."""
+    """Writer of tables to a folder or zip of files of the same kind as the input."""
 
     def check(self, target: str, plan: Plan | None) -> None:
         """Refuse a target that is a file."""
@@ -92,10 +92,10 @@ class FolderWriter:
 
 
 class SqliteWriter:
-    """Writes tables to a SQLite file."""
+    """Writer of tables to a SQLite file."""
 
     def check(self, target: str, plan: Plan | None) -> None:
-        """Refuse nothing: any name is that of a file."""
+        """Do nothing: any name can be that of a file."""
 
     def write(self, made: Tables, target: str, schema: Schema, *, force: bool, check: Check | None) -> None:
         """Write the file."""
@@ -104,7 +104,7 @@ class SqliteWriter:
 
 
 class DatabaseWriter:
-    """Writes tables to the database of a URL."""
+    """Writer of tables to the database of a URL."""
 
     def check(self, target: str, plan: Plan | None) -> None:
         """Refuse a database that cannot be reached, or that has one of the tables."""

@@ -192,7 +192,7 @@ def _check_types(loaded: Loaded, key: ForeignKey) -> None:
         if (clash := own.clash(target)) is not None:
             names = columns_text(key.table, [column]), columns_text(key.target, [other])
             what = f"{names[0]} holds {clash[0]}, but {names[1]}, which it refers to, {clash[1]}"
-            raise DataError(f"{what}; a key and what it refers to must be of one type", source=loaded.source.name)
+            raise DataError(f"{what}; a key and its target must have the same type", source=loaded.source.name)
 
 
 def _check_unique(loaded: Loaded) -> None:
