@@ -18,6 +18,7 @@ PACKAGE = ROOT / "treeanon"
 # Lowest first; a module may import its own layer and those before it.
 LAYERS = [
     "errors",
+    "parameters",
     "progress",
     "plugins",
     "formats",

@@ -20,7 +20,7 @@ from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, tree_algorithm_na
 from treeanon.errors import UsageError
 
 TREE_SEARCH = '''
-from treeanon.algorithms.parameters import Parameter
+from treeanon.parameters import Parameter
 from treeanon.algorithms.tree.registry import TreeAlgorithm
 from treeanon.algorithms.tree.solution import Result, Solution
 
@@ -39,7 +39,7 @@ ALGORITHM = TreeAlgorithm(
 TABLE_SEARCH = '''
 import numpy as np
 
-from treeanon.algorithms.parameters import Parameter
+from treeanon.parameters import Parameter
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.registry import TableAlgorithm
 

@@ -10,10 +10,10 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pytest
 
 from treeanon.algorithms.algorithm import Algorithm, parse_parameters
-from treeanon.algorithms.parameters import Parameter
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, table_algorithm_named
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, tree_algorithm_named
 from treeanon.errors import UsageError
+from treeanon.parameters import Parameter
 from treeanon.release.table_reapply import TableSolution
 
 EVERY: dict[str, Algorithm] = {**TREE_ALGORITHMS, **TABLE_ALGORITHMS}

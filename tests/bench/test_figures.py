@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treeanon.algorithms.parameters import Parameter
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, TableAlgorithm
@@ -25,6 +24,7 @@ from treeanon.metrics.table.il import (
     weighted_average_volume,
     weighted_maximum_ncp,
 )
+from treeanon.parameters import Parameter
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 
 SEARCH = TABLE_ALGORITHMS["datafly"].search

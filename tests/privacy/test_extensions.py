@@ -23,8 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from treeanon.parameters import Parameter
 from treeanon.privacy.models.model import SensitiveModel
-from treeanon.privacy.models.registry import ModelSpec, Parameter
+from treeanon.privacy.models.registry import ModelSpec
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Common(SensitiveModel):
 
 MODEL = ModelSpec(
     "commonness", Common, "each value in a group is that of several persons",
-    (Parameter("times", "whole", "how many persons have each value"),
-     Parameter("column", "text", "the sensitive class", is_needed=False)),
+    (Parameter("times", "int", "how many persons have each value", required=True),
+     Parameter("column", "text", "the sensitive class")),
 )
 '''
 SCHEMA = """
@@ -137,9 +138,9 @@ def test_what_is_wrong_with_a_model_is_said(place: Path) -> None:
 
 
 def test_every_model_has_the_parameters_of_its_class() -> None:
-    values = {"whole": 2, "number": 1.0, "text": None}
+    values = {"int": 2, "float": 1.0, "text": None}
     for name, spec in MODELS.items():
-        given = {one.name: values.get(one.kind, *one.choices[:1]) for one in spec.parameters if one.is_needed}
+        given = {one.name: values.get(one.kind, *one.choices[:1]) for one in spec.parameters if one.required}
         model = spec.model(given)
         assert plain_model(model)["model"] == name and model_of(plain_model(model)) == model
         optional = {one.name for one in spec.parameters} - set(given)

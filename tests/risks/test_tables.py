@@ -193,7 +193,7 @@ def test_what_cannot_be_asked_of_tables() -> None:
     table = Table.of_texts({"age": (["20"], Hierarchy.flat(["20"]))})
     with pytest.raises(UsageError, match="no relations"):
         risk(table, n=1)
-    with pytest.raises(UsageError, match="schema"):
+    with pytest.raises(UsageError, match="data must be a Forest"):
         risk([1])
     with pytest.raises(UsageError, match="at least"):
         risk(table, k=1)

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from treeanon.algorithms.papers import Paper
-from treeanon.algorithms.parameters import Parameter, checked_parameters, named_parameter
 from treeanon.errors import UsageError
+from treeanon.parameters import Parameter, checked_parameters, named_parameter
 from treeanon.plugins import Registry
 
 GROUP = "treeanon.algorithms"

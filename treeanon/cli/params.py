@@ -10,10 +10,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from treeanon.algorithms.algorithm import Algorithm, parse_parameters
-from treeanon.algorithms.parameters import Parameter
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.cli.printing import say
+from treeanon.parameters import Parameter
 
 if TYPE_CHECKING:
     from treeanon.algorithms.tree.registry import TreeAlgorithm

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from treeanon.algorithms import papers
 from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
-from treeanon.algorithms.parameters import Parameter
+from treeanon.parameters import Parameter
 
 if TYPE_CHECKING:
     from treeanon.algorithms.table.result import Result

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
 from treeanon.algorithms.papers import MULTIRELATIONAL, TREE
-from treeanon.algorithms.parameters import Parameter
 from treeanon.errors import UsageError
+from treeanon.parameters import Parameter
 
 if TYPE_CHECKING:
     from treeanon.algorithms.tree.solution import Result

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from treeanon.errors import UsageError
+from treeanon.parameters import Parameter
 from treeanon.plugins import Registry
 from treeanon.privacy.models.alpha_k import AlphaKAnonymity
 from treeanon.privacy.models.k_anonymity import KAnonymity
@@ -27,36 +28,6 @@ FORMS: tuple[Form, ...] = ("distinct", "frequency", "entropy", "recursive")
 PerColumnNumber = Number | Mapping[str, Number]
 """A parameter for every sensitive column, or one for each of those named."""
 
-Kind = Literal["whole", "number", "choice", "text"]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a privacy model: its name, of what kind its value is, and what it means."""
-
-    name: str
-    kind: Kind
-    help: str
-    choices: tuple[str, ...] = ()
-    is_needed: bool = True
-
-    def parsed(self, text: str) -> int | float | str:
-        """Return the value that a text means; UsageError if it is of another kind.
-
-        >>> Parameter("k", "whole", "persons in a group").parsed("5")
-        5
-        """
-        try:
-            if self.kind == "whole":
-                return int(text)
-            if self.kind == "number":
-                return float(text)
-        except ValueError:
-            raise UsageError(f"parameter {self.name} must be a {self.kind.replace('whole', 'whole number')}") from None
-        if self.kind == "choice" and text not in self.choices:
-            raise UsageError(f"parameter {self.name} must be one of {', '.join(self.choices)}")
-        return text
-
 
 @dataclass(frozen=True)
 class ModelSpec:
@@ -71,7 +42,8 @@ class ModelSpec:
             def _holds_in(self, sizes, histogram): ...  # asked by the searches, of all groups at once
             def check(self, group): ...                 # asked of each published group, whoever made it
 
-        MODEL = ModelSpec("no-majority", NoMajority, "no value is that of most", (Parameter("share", "number", "…"),))
+        SHARE = Parameter("share", "float", "largest share of a value", required=True)
+        MODEL = ModelSpec("no-majority", NoMajority, "no value is that of most", (SHARE,))
 
     and names it in its entry points: `[project.entry-points."treeanon.models"]`, `no-majority = "its_module:MODEL"`.
     It is asked for as `models=["no-majority:share=0.4"]`, and by `--model no-majority:share=0.4`.
@@ -90,15 +62,15 @@ class ModelSpec:
                 has = f"choose from {', '.join(names)}" if names else "it has none"
                 raise UsageError(f"unknown parameter {name!r} of model {self.name}; {has}")
         for one in self.parameters:
-            if one.is_needed and one.name not in parameters:
+            if one.required and one.name not in parameters:
                 raise UsageError(f"model {self.name} needs the parameter {one.name}: {one.help}")
         return self.make(**parameters)
 
 
-_COLUMN = Parameter("column", "text", "the sensitive class (default: each one)", is_needed=False)
-_K = Parameter("k", "whole", "least number of persons in a group")
-_L = Parameter("l", "whole", "least number of different values in a group")
-_WELL = Parameter("l", "number", "how many values must be well represented in a group")
+_COLUMN = Parameter("column", "text", "the sensitive class (default: each one)")
+_K = Parameter("k", "int", "least number of persons in a group", required=True)
+_L = Parameter("l", "int", "least number of different values in a group", required=True)
+_WELL = Parameter("l", "float", "how many values must be well represented in a group", required=True)
 
 MODELS: Registry[ModelSpec] = Registry(
     "treeanon.models",
@@ -121,16 +93,16 @@ MODELS: Registry[ModelSpec] = Registry(
                 "recursive-l-diversity",
                 RecursiveDiversity,
                 "the most frequent value has less than c times the rest from the l-th on",
-                (Parameter("c", "number", "factor of the rest"), _L, _COLUMN),
+                (Parameter("c", "float", "factor of the rest", required=True), _L, _COLUMN),
             ),
             ModelSpec(
                 "alpha-k-anonymity",
                 AlphaKAnonymity,
                 "a group has at least k persons, and no value more than a share of alpha",
                 (
-                    Parameter("alpha", "number", "largest share of a value in a group"),
-                    Parameter("k", "whole", "least number of persons in a group", is_needed=False),
-                    Parameter("value", "text", "the value (default: every one)", is_needed=False),
+                    Parameter("alpha", "float", "largest share of a value in a group", required=True),
+                    Parameter("k", "int", "least number of persons in a group"),
+                    Parameter("value", "text", "the value (default: every one)"),
                     _COLUMN,
                 ),
             ),
@@ -138,16 +110,16 @@ MODELS: Registry[ModelSpec] = Registry(
                 "p-sensitive-k-anonymity",
                 PSensitiveKAnonymity,
                 "a group has at least k persons and p different values",
-                (Parameter("p", "whole", "least number of different values in a group"), _K, _COLUMN),
+                (Parameter("p", "int", "least number of different values in a group", required=True), _K, _COLUMN),
             ),
             ModelSpec(
                 "t-closeness",
                 TCloseness,
                 "the values of a group are distributed as in the whole table, up to t",
                 (
-                    Parameter("t", "number", "largest distance"),
-                    Parameter("distance", "choice", "how far values are from each other", DISTANCES, is_needed=False),
-                    Parameter("order", "choice", "order of the values", ORDERS, is_needed=False),
+                    Parameter("t", "float", "largest distance", required=True),
+                    Parameter("distance", "choice", "how far values are from each other", choices=DISTANCES),
+                    Parameter("order", "choice", "order of the values", choices=ORDERS),
                     _COLUMN,
                 ),
             ),
@@ -171,8 +143,15 @@ def model_of_text(text: str) -> Model:
         key, equals, value = part.partition("=")
         if not equals or key in parameters:
             raise UsageError(f"write a model as NAME:PARAMETER=VALUE,…, each parameter once: {name}")
-        parameters[key] = kinds[key].parsed(value) if key in kinds else value
+        parameters[key] = _parsed(kinds[key], value) if key in kinds else value
     return spec.model(parameters)
+
+
+def _parsed(parameter: Parameter, text: str) -> object:
+    try:
+        return parameter.parse(text)
+    except ValueError:
+        raise UsageError(f"parameter {parameter.name} must be {parameter.expected}") from None
 
 
 def models_of(

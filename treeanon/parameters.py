@@ -1,7 +1,7 @@
-"""Parameters of searches, declared once: name, type, range, default and a line of help.
+"""Parameters of searches and privacy models, declared once: name, type, range, default and a line of help.
 
-From the declaration follow the checks of what is given in Python, the reading of `--param NAME=VALUE`, the listing of
-`treeanon algorithms NAME` and the documentation.
+From the declaration follow the checks of what is given in Python, the reading of `--param NAME=VALUE` and of
+`--model NAME:PARAMETER=VALUE`, the listing of `treeanon algorithms NAME` and the documentation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 
 from treeanon.errors import UsageError
 
-Kind = Literal["int", "float", "choice", "flag", "class", "classes", "weights", "effort"]
+Kind = Literal["int", "float", "choice", "text", "flag", "class", "classes", "weights", "effort"]
 """`class` is the name of one class, `classes` a list of names, `weights` a number from 0 for each class named, and
 `effort` a factor above 0, or a time such as 30s."""
 
@@ -23,7 +23,7 @@ _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a search; `aliases` are former names, which are still understood.
+    """One parameter of a search or a privacy model; `aliases` are former names, which are still understood.
 
     `shared` marks what several searches take, of trees and of tables: front doors have a name of their own for it,
     the command line an option. All others are given as `--param NAME=VALUE`.
@@ -52,6 +52,7 @@ class Parameter:
         return {
             "int": "a whole number" + self._range,
             "float": "a number" + self._range,
+            "text": "a text",
             "flag": "true or false",
             "class": "the name of a class",
             "classes": "names of classes, separated by commas",
@@ -65,7 +66,7 @@ class Parameter:
         return low if self.maximum is None else f"{low} to {self.maximum:g}"
 
     def takes(self, value: object) -> bool:
-        """Return whether a value is of the parameter's type and range; None leaves the choice to the search.
+        """Return whether a value is of the parameter's type and range; None stands for the default.
 
         >>> seconds = Parameter("seconds", "float", "", 60.0, minimum=0)
         >>> seconds.takes(2), seconds.takes(-1), seconds.takes("2")
@@ -97,7 +98,7 @@ class Parameter:
         >>> Parameter("weights", "weights", "").parse("age=2, sex=0.5")
         {'age': 2.0, 'sex': 0.5}
         """
-        value = self._read(text.strip())
+        value = self._read(text if self.kind == "text" else text.strip())
         if value is None or not self.takes(value):
             raise ValueError(f"must be {self.expected}")
         return value
