@@ -13,7 +13,7 @@ from treeanon.errors import HierarchyError
 from treeanon.hierarchy import Dates, Flat, Groups, Intervals, Prefix
 from treeanon.hierarchy import dates as periods
 from treeanon.hierarchy import numbers as plain_numbers
-from treeanon.hierarchy.layout import depth_and_end
+from treeanon.hierarchy.model import depth_and_end
 from treeanon.hierarchy.numbers import RARE, by_shape
 
 

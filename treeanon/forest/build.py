@@ -1,7 +1,4 @@
-"""Forests built from container tables: dictionaries, the class tree, merging and canonical order.
-
-Keyed pseudonyms: what is published for an identifier that has `pseudonym = true`.
-"""
+"""Forests built from container tables: dictionaries, pseudonyms, the class tree, merging and canonical order."""
 
 from __future__ import annotations
 

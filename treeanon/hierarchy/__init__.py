@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treeanon.hierarchy.builders import BUILDERS, Builder, Flat, Prefix, parse_builder
+from treeanon.hierarchy.builders import BUILDERS, Builder, Flat, Groups, Prefix, parse_builder
 from treeanon.hierarchy.dates import Dates
 from treeanon.hierarchy.files import (
     dump_csv,
@@ -13,11 +13,9 @@ from treeanon.hierarchy.files import (
     read_hierarchy,
     write_hierarchy,
 )
-from treeanon.hierarchy.groups import Groups
 from treeanon.hierarchy.intervals import Intervals
-from treeanon.hierarchy.layout import Codes
 from treeanon.hierarchy.links import ROOT
-from treeanon.hierarchy.model import Hierarchy
+from treeanon.hierarchy.model import Codes, Hierarchy
 from treeanon.hierarchy.show import render
 
 __all__ = [

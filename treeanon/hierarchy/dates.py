@@ -1,8 +1,7 @@
 """Hierarchies of calendar periods.
 
-Texts that are periods of the calendar: each is its first day, as the number yyyymmdd, and a rank.
-
-The rank says which level's label the text is, and is -1 for a day that is written otherwise.
+A text that is a period is read as its first day, the number yyyymmdd, and a rank: the level whose label the text
+is, or -1 for a day that is written otherwise.
 """
 
 from __future__ import annotations

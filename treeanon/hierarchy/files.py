@@ -1,8 +1,6 @@
-"""Hierarchies in files: ARX's CSV and JSON, by the file's ending.
+"""Hierarchies in files: ARX's CSV, one row per leaf, and JSON, `{"child": "parent"}`.
 
-Hierarchies as ARX's CSV: one row per leaf, from the leaf to the top.
-
-Hierarchies as JSON: `{"child": "parent"}`, where a parent `""` marks a root that is not plain.
+In JSON a parent `""` marks a root that the other entries do not reveal.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Hierarchies of nested numeric intervals.
-
-The exact arithmetic of nested numeric intervals, one number at a time.
-
-Texts sorted into the numbers and the labels of nested intervals, on a decimal grid that is fine enough.
-"""
+"""Hierarchies of nested numeric intervals: exact arithmetic, and texts sorted on a decimal grid."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Links from child to parent, with the places that said them, and the preorder of the one tree they make.
-
-Nodes gathered layer by layer, parents first, and the preorder that sorting by a key makes of them.
-"""
+"""Links from child to parent, with their places in a file, and the preorder of the one tree they make."""
 
 from __future__ import annotations
 

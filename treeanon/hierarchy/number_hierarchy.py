@@ -1,6 +1,6 @@
-"""A hierarchy of intervals over very many numbers, whose texts are made on request, each by itself.
+"""A hierarchy of intervals over very many numbers, whose texts are made on request.
 
-The nodes of nested intervals, placed all at once: numbers are whole steps of a decimal grid.
+All nodes are placed at once: numbers are whole steps of a decimal grid.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.layout import Codes
 from treeanon.hierarchy.links import Ids, Keys, Nodes, Tree
-from treeanon.hierarchy.model import Hierarchy
+from treeanon.hierarchy.model import Codes, Hierarchy
 from treeanon.hierarchy.number_texts import SAFE, NumberTexts, steps_of_text, steps_of_texts
 from treeanon.hierarchy.numbers import decimal_text
 

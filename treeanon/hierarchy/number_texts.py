@@ -1,7 +1,4 @@
-"""Texts of many numbers, made only on request: until then the numbers represent them.
-
-Texts of decimals in their shortest form, and back, many at a time: -12.5, 0.05, 7, without needless zeros.
-"""
+"""Shortest texts of many numbers at a time, made only on request: until then the numbers represent them."""
 
 from __future__ import annotations
 

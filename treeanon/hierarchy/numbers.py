@@ -1,9 +1,4 @@
-"""Exact numbers out of texts, and their shortest texts.
-
-Texts of one shape, which differ only in their digits, so that all of them can be read at once.
-
-Plain decimals such as -12.50, read many at a time as whole numbers of decimal steps.
-"""
+"""Exact numbers read from texts, one or many of one shape at a time, and their shortest texts."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _are_dates(texts: list[str]) -> bool:
         return False
     if len(read_periods(texts)[0]) != len(texts):
         return False
-    # eight digits may be any number: they are dates only within the last and next decades
+    # eight digits may be any number: as dates they count only from 1800 to 2199
     return all(1800 <= int(text[:4]) < 2200 for text in texts if text[:5].isdigit())
 
 

@@ -1,7 +1,4 @@
-"""Role, type, hierarchy and name of every class, and the head class of every repeated object.
-
-Names for classes: the last step that says something, longer where two would be the same.
-"""
+"""Role, type, hierarchy and name of every class, and the head class of every repeated object."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The structure of parsed JSON records, and counts of the values at each place.
-
-The first records of JSON documents and of lines of JSON.
-"""
+"""First records of JSON documents and lines of JSON, and counts of the values at each place in them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Paths of possible classes from counted places, and the places that no path can name.
-
-Arrays of mixed kinds of items, and the field that distinguishes the kinds.
-"""
+"""Paths of possible classes from counted places; arrays of mixed kinds are split by a distinguishing field."""
 
 from __future__ import annotations
 

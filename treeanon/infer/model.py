@@ -1,7 +1,4 @@
-"""Findings from a sample as plain data, each with the reason for it.
-
-Prefixes for the namespaces of XML documents, and the names that paths write.
-"""
+"""Findings from a sample as plain data, each with the reason for it, and the prefixes of XML namespaces."""
 
 from __future__ import annotations
 

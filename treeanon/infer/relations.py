@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 DANGLING_SHARE = 0.01
-"""Largest percentage of references to missing rows."""
+"""Largest share of references to missing rows."""
 
 MOST_ROWS = 1_000_000
 """Number of rows whose values are tested as references to another table."""

@@ -1,7 +1,4 @@
-"""The schema as commented TOML, from findings; of the data it shows only constants of predicates.
-
-Comments on foreign keys: those that the paths follow, and the reasons for those found.
-"""
+"""The schema as commented TOML, from findings; of the data it shows only constants of predicates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Findings from a file of rows, one per person: every column is a class, or left out.
-
-Hierarchy files beside an input, and the columns that they fit.
-"""
+"""Findings from a file of rows, one per person, with hierarchy files that lie beside it."""
 
 from __future__ import annotations
 

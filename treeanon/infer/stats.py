@@ -1,7 +1,4 @@
-"""Counts of objects, values and repetitions at the places of documents.
-
-The values of one class: those in an input, whatever the hierarchies of the schema know, or those of a list.
-"""
+"""Counts of objects, values and repetitions at the places of documents, and counts of the values of one class."""
 
 from __future__ import annotations
 

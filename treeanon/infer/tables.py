@@ -1,7 +1,4 @@
-"""Findings from tables tied by foreign keys: the record table, the paths from it, and their columns.
-
-The choice of the record table, whose rows are persons: as requested, or the most likely one.
-"""
+"""Findings from tables tied by foreign keys: the record table, the paths from it, and their columns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The structure of XML elements, and counts of the values at each place.
-
-The first records of XML documents, read no further than they need to be.
-"""
+"""First records of XML documents, read no further than needed, and counts of the values at each place in them."""
 
 from __future__ import annotations
 

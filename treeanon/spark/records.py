@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from treeanon.forest import Classes, Forest
 from treeanon.hierarchy import Hierarchy
-from treeanon.hierarchy.layout import Codes
+from treeanon.hierarchy.model import Codes
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.schema import Schema
 
