@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.strategies import properties
 from treeanon.io.columns.arrow_stream import plain_column
-from treeanon.io.columns.column_checks import wrong_row
+from treeanon.io.columns.column_checks import row_errors
 from treeanon.io.relational.join import DANGLING, NULL, KeyClash, find_targets
 from treeanon.spark.relational_read.columns import ColumnSummary, InvalidTable, TableSelection, report_row, texts_of
 
@@ -33,7 +33,7 @@ def draw_column(rnd: Random) -> pa.ChunkedArray:
     values, kinds = rnd.choice(KINDS)
     drawn = rnd.choices([*values, None] if rnd.random() < 0.9 else [None], k=rnd.randint(1, 6))
     column = pa.chunked_array([pa.array(drawn, rnd.choice(kinds))])
-    return plain_column("key", column, wrong_row("columns"))
+    return plain_column("key", column, row_errors("columns"))
 
 
 def as_read(column: pa.ChunkedArray, rnd: Random) -> tuple[list[str | None], ColumnSummary]:

@@ -17,7 +17,7 @@ from treeanon.infer.model import Finding, Findings, LeftOut, Prefixes, Sample, S
 from treeanon.infer.render import render_schema
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.interface import format_of_name
-from treeanon.io.relational.file_store import PACKAGE, open_shelf, table_name
+from treeanon.io.relational.file_store import PACKAGE, open_file_store, table_name
 from treeanon.io.relational.urls import is_database
 from treeanon.io.sources import Source, Sources, find_sources, plain_name
 from treeanon.schema import RecordPath, Schema, parse_record
@@ -121,10 +121,10 @@ def _tables_in(path: Path) -> str | None:
 
 def _holds_tables(path: Path) -> bool:
     """Return whether a folder or zip holds a datapackage.json or, mostly, files of tables."""
-    shelf = open_shelf(path)
-    if shelf.find(PACKAGE) is not None:
+    store = open_file_store(path)
+    if store.find(PACKAGE) is not None:
         return True
-    names = [name.rpartition("/")[2] for name in shelf.names()]
+    names = [name.rpartition("/")[2] for name in store.names()]
     documents = sum((form := format_of_name(name)) is not None and form.is_document for name in names)
     return sum(table_name(name) is not None for name in names) > documents
 

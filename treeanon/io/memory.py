@@ -13,7 +13,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest, ForestBuilder
 from treeanon.formats import NESTED
 from treeanon.io.columns.arrow_stream import DictSource, FrameSource, arrow_of
-from treeanon.io.columns.column_checks import check_asked
+from treeanon.io.columns.column_checks import check_columns_exist
 from treeanon.io.columns.frames import frame_like
 from treeanon.io.columns.python_values import value_text
 from treeanon.io.interface import reader_of, writer_of
@@ -246,7 +246,7 @@ class TablesSource:
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of a table; see `TableSource`."""
-        check_asked(self._infos, table, columns, self.name)
+        check_columns_exist(self._infos, table, columns, self.name)
         source = self._sources[table]
         return source.read(source.table, columns, most)
 

@@ -17,11 +17,11 @@ from treeanon.io.columns.column_checks import (
     DICTIONARY,
     NO_TEXT,
     Wrong,
-    check_asked,
+    check_columns_exist,
     check_names,
     check_numbers,
     check_texts,
-    wrong_row,
+    row_errors,
 )
 from treeanon.io.columns.python_values import GrowingColumn
 from treeanon.io.relational.source import OneTable, Place
@@ -136,12 +136,12 @@ class FrameSource(OneTable):
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of the table; see `TableSource`."""
-        check_asked(self.tables(), table, columns, self.name)
+        check_columns_exist(self.tables(), table, columns, self.name)
         data = self._data if most is None else self._data.slice(0, most)
         return pa.table({name: self._plain(name, data[name]) for name in columns}) if columns else data.select([])
 
     def _plain(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        wrong = wrong_row(self.name)
+        wrong = row_errors(self.name)
         check_kind(name, column.type, wrong)
         try:
             return plain_column(name, column, wrong)
@@ -178,14 +178,14 @@ class DictSource(OneTable):
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of the table; see `TableSource`."""
-        check_asked(self.tables(), table, columns, self.name)
+        check_columns_exist(self.tables(), table, columns, self.name)
         rows = self._rows if most is None else self._rows[:most]
         if not columns:
             return pa.table({"": pa.nulls(len(rows))}).select([])
         return pa.table({column: self._column(column, rows) for column in columns})
 
     def _column(self, name: str, rows: Sequence[Mapping[str, Any]]) -> pa.ChunkedArray:
-        column = GrowingColumn(name, wrong_row(self.name))
+        column = GrowingColumn(name, row_errors(self.name))
         column.add([row.get(name) for row in rows])
         return column.finish()
 

@@ -33,7 +33,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(repr(name) for name in names[:_LISTED]) + more or "none"
 
 
-def check_asked(tables: Mapping[str, TableInfo], table: str, columns: Sequence[str], source: str) -> None:
+def check_columns_exist(tables: Mapping[str, TableInfo], table: str, columns: Sequence[str], source: str) -> None:
     """Check that a table and columns exist; the error lists those that do."""
     if table not in tables:
         raise DataError(f"unknown table {table!r}; choose from {listed(tables)}", source=source)
@@ -53,7 +53,7 @@ def check_names(names: Sequence[str], source: str) -> None:
         )
 
 
-def wrong_row(source: str, table: str = "", start: int = 0) -> Wrong:
+def row_errors(source: str, table: str = "", start: int = 0) -> Wrong:
     """Return a function that makes errors which name a row by its number (from 1), or no row for -1, and the table if
     there are several.
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from treeanon.errors import DataError, FileError
 from treeanon.io.columns.arrow_stream import check_kind, is_text, plain_column
-from treeanon.io.columns.column_checks import check_names, listed, wrong_row
+from treeanon.io.columns.column_checks import check_names, listed, row_errors
 from treeanon.io.relational.source import Place
 
 _LONGEST_FOOTER_TEXT = 64 << 20
@@ -94,14 +94,14 @@ class ParquetFile:
     def _columns(self, columns: Sequence[str]) -> Iterator[pq.ParquetFile]:
         """Return the file, opened for these columns."""
         for name in columns:
-            check_kind(name, self.schema.field(name).type, wrong_row(self.name))
+            check_kind(name, self.schema.field(name).type, row_errors(self.name))
         texts = [name for name in columns if is_text(self.schema.field(name).type)]
         with _plainly(self.name), self._opened(texts) as file:
             yield file
 
     def _plain(self, table: pa.Table, start: int = 0) -> pa.Table:
         """Return rows starting at `start`, with columns of the types that sources have."""
-        wrong = wrong_row(self.name, start=start)
+        wrong = row_errors(self.name, start=start)
         with _plainly(self.name):
             plain = [plain_column(name, table[name], wrong) for name in table.column_names]
         return pa.table(plain, names=table.column_names).unify_dictionaries()

@@ -116,7 +116,7 @@ def read_permuted(
         classes = {RECORDS: (*rest, added[0]), VALUES: (added[0], _spec(hidden), added[1])}
         records, values = (
             table_of_rows(
-                _OneOf(folder, name),
+                _TableOfFolder(folder, name),
                 Schema(InputSpec(TABLE_FILES[folder.files].format), classes[name], schema.source),
                 options,
                 show_values=show_values,
@@ -178,7 +178,7 @@ def _number_spec(name: str, header: str) -> ClassSpec:
     return ClassSpec(name, FieldPath((Step(header),)), type="integer", role="keep")
 
 
-class _OneOf(OneTable):
+class _TableOfFolder(OneTable):
     """One of the tables of a folder, as a source with a single table."""
 
     by_column: bool

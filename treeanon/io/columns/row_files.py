@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import Format
-from treeanon.io.columns.column_checks import check_asked
+from treeanon.io.columns.column_checks import check_columns_exist
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.parquet import ParquetFile
-from treeanon.io.relational.file_store import Copies, lies_plain
+from treeanon.io.relational.file_store import Copies, is_plain_file
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.source import OneTable, Place
 from treeanon.io.sources import STDIN, Source, find_sources, plain_name
@@ -90,7 +90,7 @@ class OneFile(RowFiles):
     def _by_columns(self, given: str | Path, source: Source, form: Format) -> ParquetFile:
         magic = form.magic
         self.files = form.name
-        if str(given) != STDIN and lies_plain(Path(given)) and not source.name.lower().endswith((".gz", ".zst")):
+        if str(given) != STDIN and is_plain_file(Path(given)) and not source.name.lower().endswith((".gz", ".zst")):
             return ParquetFile(Path(given), source.name)
         if Path(given).is_file():
             # Before it is unpacked, whatever it may come to.
@@ -117,7 +117,7 @@ class OneFile(RowFiles):
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of the table; see `TableSource`."""
-        check_asked(self.tables(), table, columns, self.name)
+        check_columns_exist(self.tables(), table, columns, self.name)
         return self._part.read(columns, most, self._advance)
 
     def stars(self) -> pa.ChunkedArray | None:
@@ -174,7 +174,7 @@ class OneFolder(RowFiles):
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of the table; see `TableSource`."""
-        check_asked(self.tables(), table, columns, self.name)
+        check_columns_exist(self.tables(), table, columns, self.name)
         return self._folder.read(table, columns, most)
 
     def stars(self) -> pa.ChunkedArray | None:

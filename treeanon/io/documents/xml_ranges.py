@@ -53,7 +53,7 @@ WHOLE = Range()
 """All of a document."""
 
 
-class _Unusual(Exception):
+class _Unsupported(Exception):
     """The document holds something that only the reader of XML handles."""
 
 
@@ -71,7 +71,7 @@ def ranges_of(stream: BinaryIO, schema: Schema, least: int) -> list[Range]:
     cutter = _Cutter([qualifier.element(name) for name in schema.input.record.names], least)
     try:
         return cutter.read(stream)
-    except (_Unusual, expat.ExpatError, UnicodeError):
+    except (_Unsupported, expat.ExpatError, UnicodeError):
         return [WHOLE]
 
 
@@ -96,11 +96,11 @@ class _Cutter:
     def declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         """Refuse encodings other than ASCII and UTF-8, whose bytes cannot be cut."""
         if version != "1.0" or (encoding.lower() if encoding else None) not in _ENCODINGS:
-            raise _Unusual
+            raise _Unsupported
 
     def doctype(self, *_: object) -> None:
         """Refuse a DOCTYPE, as the reader does."""
-        raise _Unusual
+        raise _Unsupported
 
     def follow(self) -> Callable[[], int]:
         """Register callbacks for elements, most of which are below records; return what counts them."""
@@ -121,7 +121,7 @@ class _Cutter:
                     if depth < outer:
                         self.open.append(_tags(name, self.spaces))
             elif depth == _DEEPEST:
-                raise _Unusual
+                raise _Unsupported
             self.spaces.clear()
             depth += 1
 
@@ -148,7 +148,7 @@ class _Cutter:
         Content between records belongs to the one after it, as readers count what is left out when something follows.
         """
         if place <= self.begun.begin:
-            raise _Unusual
+            raise _Unsupported
         tail = "".join(last for _, last in reversed(self.open))
         self.ranges.append(_ended(self.begun, place, tail))
         head = "".join(first for first, _ in self.open)
@@ -159,13 +159,13 @@ class _Cutter:
         size = last = text = 0
         while block := stream.read(_BLOCK):
             if not size and (b"\0" in block[:4] or block[:2] in (b"\xff\xfe", b"\xfe\xff")):
-                raise _Unusual
+                raise _Unsupported
             size += len(block)
             self.parser.Parse(block, False)
             text = text + 1 if self.tags() == last else 0
             last = self.tags()
             if text == _BLOCKS_OF_TEXT:
-                raise _Unusual
+                raise _Unsupported
         self.parser.Parse(b"", True)
         return [*self.ranges, _ended(self.begun, size, "")]
 

@@ -17,9 +17,9 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.io.columns.column_checks import NO_TEXT, check_asked, wrong_row
+from treeanon.io.columns.column_checks import NO_TEXT, check_columns_exist, row_errors
 from treeanon.io.columns.python_values import GrowingColumn
-from treeanon.io.relational.source import Place, StatedKeys, TableInfo, ascii_lower
+from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower
 from treeanon.io.relational.urls import ENVIRONMENT, NO_URL, is_database, redacted
 from treeanon.schema.keys import ForeignKey
 
@@ -240,7 +240,7 @@ class DatabaseSource:
             if names:
                 self._tables[place[1]] = TableInfo(names, tuple(key["constrained_columns"]) if key else ())
         fold = ascii_lower if connection.dialect.name == "sqlite" else str
-        stated = StatedKeys(self._tables, fold)
+        stated = DeclaredKeys(self._tables, fold)
         for (_, table), keys in sorted(foreign.items(), key=lambda item: item[0][1]):
             for stated_key in keys:
                 if table in self._tables and stated_key["referred_schema"] in (None, inspector.default_schema_name):
@@ -260,10 +260,10 @@ class DatabaseSource:
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of a table; see `TableSource`."""
-        check_asked(self._tables, table, columns, self.name)
+        check_columns_exist(self._tables, table, columns, self.name)
         if self._connection is None:
             raise FileError(f"{self.name}: is closed")
-        wrong = wrong_row(self.name, table)
+        wrong = row_errors(self.name, table)
         growing = [GrowingColumn(column, wrong) for column in columns or ("",)]
         with plainly(self.name, f"table {table}"):
             for rows in self._rows(self._connection, table, columns, most):

@@ -129,14 +129,14 @@ class Package:
             raise DataError("\n".join([f"{len(self.problems)} problems:", *lines]), source=self.source)
 
 
-class _Twice(ValueError):
+class _RepeatedKey(ValueError):
     """An object has the same key twice."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise _Twice
+        raise _RepeatedKey
     return found
 
 
@@ -147,7 +147,7 @@ def parse_package(data: bytes, source: str) -> Package:
     try:
         orjson.loads(data)
         whole = json.loads(data, object_pairs_hook=_unique)
-    except _Twice:
+    except _RepeatedKey:
         raise DataError("an object has the same key twice", source=source) from None
     except orjson.JSONDecodeError as problem:
         raise DataError("is not valid JSON", source=source, place=f"line {problem.lineno}") from None

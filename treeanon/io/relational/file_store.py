@@ -31,7 +31,7 @@ class Stored:
     path: Path | None
 
 
-class Shelf(Protocol):
+class FileStore(Protocol):
     """Files by their relative names, with `/` between folders."""
 
     name: str
@@ -118,7 +118,7 @@ def _is_shown(member: str) -> bool:
     return not any(part.startswith(".") for part in parts) and parts[0] != "__MACOSX"
 
 
-def open_shelf(given: str | Path, called: str | None = None) -> Shelf:
+def open_file_store(given: str | Path, called: str | None = None) -> FileStore:
     """Return the files of a folder or a zip, or those beside a datapackage.json; `called` is the name in messages."""
     name, path = called or ("standard input" if str(given) == STDIN else str(given)), Path(given)
     try:
@@ -141,7 +141,7 @@ _BLOCK = 1 << 20
 _DESCRIPTOR = re.compile(r"/proc/[^/]+/fd/\d+|/dev/(?:fd/\d+|stdin)")
 
 
-def lies_plain(path: Path) -> bool:
+def is_plain_file(path: Path) -> bool:
     """Return whether a path is that of an uncompressed regular file, which libraries can open by its name."""
     if path.name.lower().endswith(COMPRESSED) or _DESCRIPTOR.fullmatch(str(path)):
         return False

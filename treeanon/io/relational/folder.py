@@ -10,13 +10,21 @@ import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import FORMATS, ROWS, TABLE_FILES
-from treeanon.io.columns.column_checks import check_asked, listed, same_types
+from treeanon.io.columns.column_checks import check_columns_exist, listed, same_types
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.parquet import ParquetFile
 from treeanon.io.relational.datapackage import LARGEST, Package, Resource, parse_package
-from treeanon.io.relational.file_store import PACKAGE, Copies, Shelf, Stored, lies_plain, open_shelf, table_name
-from treeanon.io.relational.source import Place, StatedKeys, TableInfo
+from treeanon.io.relational.file_store import (
+    PACKAGE,
+    Copies,
+    FileStore,
+    Stored,
+    is_plain_file,
+    open_file_store,
+    table_name,
+)
+from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo
 from treeanon.schema.keys import ForeignKey
 
 Part = DelimitedFile | ParquetFile
@@ -50,8 +58,8 @@ class FolderSource:
     ) -> None:
         self._advance, self._as_texts, self._delimiter = advance, as_texts, delimiter
         self._copies = Copies()
-        self._shelf: Shelf = open_shelf(given, called)
-        self.name = self._shelf.name
+        self._store: FileStore = open_file_store(given, called)
+        self.name = self._store.name
         try:
             package = None if parts_of else self._package()
             resources = self._bare(parts_of) if package is None else package.resources
@@ -62,7 +70,7 @@ class FolderSource:
         self._infos = {name: TableInfo(table.parts[0].columns, table.primary) for name, table in self._files.items()}
         stated = self._stated(resources)
         self._keys = stated.keys
-        self.left_out = (*(package.left_out if package else ()), *stated.left_out, *self._strays(package))
+        self.left_out = (*(package.left_out if package else ()), *stated.left_out, *self._undescribed(package))
         kinds = {resource.kind for resource in resources}
         self.by_column = all(TABLE_FILES[kind].by_column for kind in kinds)
         self.files = kinds.pop() if len(kinds) == 1 else ROWS
@@ -72,7 +80,7 @@ class FolderSource:
 
     def _package(self) -> Package | None:
         """Return the content of datapackage.json, if there is one."""
-        stored = self._shelf.find(PACKAGE)
+        stored = self._store.find(PACKAGE)
         if stored is None:
             return None
         with stored.source.open() as stream:
@@ -82,26 +90,26 @@ class FolderSource:
         package = parse_package(bytes(data), stored.source.name)
         for resource in package.resources:
             for path in resource.paths:
-                if self._shelf.find(path) is None:
+                if self._store.find(path) is None:
                     package.wrong(f"{resource.place}.path", f"there is no file {path!r}")
         if not package.problems and not package.resources:
             package.wrong("resources", "none of them is a table in CSV, TSV or Parquet")
         package.refuse_problems()
         return package
 
-    def _strays(self, package: Package | None) -> list[str]:
+    def _undescribed(self, package: Package | None) -> list[str]:
         """Return the files beside a package that it does not name."""
         if package is None:
             return []
         named = {PACKAGE, *(path for resource in package.resources for path in resource.paths)}
         nulls = [r.name for r in package.resources if any(r.missing)]
         notes = [f"table {name!r}: texts that stand for null (missingValues) are ignored" for name in nulls]
-        return notes + [f"file {name!r} is not named in {PACKAGE}" for name in self._shelf.names() if name not in named]
+        return notes + [f"file {name!r} is not named in {PACKAGE}" for name in self._store.names() if name not in named]
 
     def _bare(self, parts_of: str) -> list[Resource]:
         """Return the tables named by the files; a folder of files is one table of parts."""
         found: dict[str, dict[str, list[tuple[str, str]]]] = {}
-        for name in self._shelf.names():
+        for name in self._store.names():
             folder, _, base = name.rpartition("/")
             named = table_name(base)
             if named is not None:
@@ -126,7 +134,7 @@ class FolderSource:
     def _table(self, resource: Resource) -> _Table:
         parts: list[Part] = []
         for path in resource.paths:
-            stored = self._shelf.find(path)
+            stored = self._store.find(path)
             assert stored is not None
             parts.append(self._part(resource, stored))
         first = parts[0]
@@ -141,7 +149,7 @@ class FolderSource:
 
     def _part(self, resource: Resource, stored: Stored) -> Part:
         if TABLE_FILES[resource.kind].by_column:
-            plain = stored.path is not None and lies_plain(stored.path)
+            plain = stored.path is not None and is_plain_file(stored.path)
             if not plain:
                 # Before it is unpacked, whatever it may come to.
                 with stored.source.open() as stream:
@@ -154,8 +162,8 @@ class FolderSource:
         rules = Rules(resource.missing, integers, resource.fields)
         return DelimitedFile(stored.source, resource.dialect, rules)
 
-    def _stated(self, resources: Sequence[Resource]) -> StatedKeys:
-        stated = StatedKeys(self._infos)
+    def _stated(self, resources: Sequence[Resource]) -> DeclaredKeys:
+        stated = DeclaredKeys(self._infos)
         for resource in resources:
             for key in resource.keys:
                 # An old way to say "this one".
@@ -174,7 +182,7 @@ class FolderSource:
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of a table; see `TableSource`."""
-        check_asked(self._infos, table, columns, self.name)
+        check_columns_exist(self._infos, table, columns, self.name)
         files = self._files[table]
         read: list[pa.Table] = []
         left = most

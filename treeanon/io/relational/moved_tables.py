@@ -36,7 +36,7 @@ OTHER_ROW = "must name the row and the class of the node above it, or none"
 MISPLACED = "a node must lie under a class of the row that it belongs to"
 
 
-def holder_key(source: KeyedTables, table: str) -> list[str]:
+def owner_key(source: KeyedTables, table: str) -> list[str]:
     """Return the columns by which a table of moved nodes refers to the rows from which they were moved."""
     name = MOVED_TABLE + table
     columns = source.tables()[name].columns
@@ -126,7 +126,7 @@ class _Moved:
 
     def read(self, reader: NestedReader) -> None:
         """Give the nodes to the reader, the trees of one row together."""
-        key = holder_key(self.source, self.table)
+        key = owner_key(self.source, self.table)
         found = self.source.read(self.name, [NODE, ABOVE, UNDER, CLASS, VALUE, *(HOLDER + name for name in key)])
         holder = self.source.read(self.table, key)
         try:

@@ -98,7 +98,7 @@ class OneTable:
         return None
 
 
-class StatedKeys:
+class DeclaredKeys:
     """Collector of declared keys; `left_out` says of each dangling key why it was left out."""
 
     def __init__(self, tables: Mapping[str, TableInfo], fold: Callable[[str], str] = str) -> None:

@@ -11,10 +11,10 @@ from typing import NoReturn
 import pyarrow as pa
 
 from treeanon.errors import DataError, FileError, UsageError
-from treeanon.io.columns.column_checks import NO_TEXT, Wrong, check_asked, wrong_row
+from treeanon.io.columns.column_checks import NO_TEXT, Wrong, check_columns_exist, row_errors
 from treeanon.io.columns.python_values import GrowingColumn
-from treeanon.io.relational.file_store import Copies, lies_plain
-from treeanon.io.relational.source import Place, StatedKeys, TableInfo, ascii_lower, quoted
+from treeanon.io.relational.file_store import Copies, is_plain_file
+from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower, quoted
 from treeanon.io.sources import STDIN, find_sources
 from treeanon.schema.keys import ForeignKey
 
@@ -100,7 +100,7 @@ class SqliteSource:
     def _path(self, given: str | Path, advance: Callable[[int], None] | None, called: str | None) -> tuple[Path, bool]:
         """Return the path of the file, and whether it is a temporary copy."""
         path = Path(given)
-        if str(given) != STDIN and lies_plain(path) and not path.name.lower().endswith(".zip"):
+        if str(given) != STDIN and is_plain_file(path) and not path.name.lower().endswith(".zip"):
             return path, False
         if path.is_dir():
             raise UsageError(f"{self.name}: is a folder; a SQLite file is expected")
@@ -142,8 +142,8 @@ class SqliteSource:
         primary = sorted((place, column) for column, place in rows if place)
         return TableInfo(tuple(column for column, _ in rows), tuple(column for _, column in primary)) if rows else None
 
-    def _declared(self) -> StatedKeys:
-        stated = StatedKeys(self._tables, ascii_lower)
+    def _declared(self) -> DeclaredKeys:
+        stated = DeclaredKeys(self._tables, ascii_lower)
         columns = 'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id DESC, seq'
         for table in self._tables:
             parts: dict[int, list[tuple[str, str, str | None]]] = {}
@@ -164,8 +164,8 @@ class SqliteSource:
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of a table; see `TableSource`."""
-        check_asked(self._tables, table, columns, self.name)
-        wrong = wrong_row(self.name, table)
+        check_columns_exist(self._tables, table, columns, self.name)
+        wrong = row_errors(self.name, table)
         # An index would give rows in an order of its own, another one for other columns.
         query = f"SELECT {', '.join(map(quoted, columns)) or '1'} FROM {quoted(table)} NOT INDEXED"
         query += "" if most is None else f" LIMIT {max(most, 0):d}"

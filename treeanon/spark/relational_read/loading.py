@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from treeanon.errors import DataError
 from treeanon.forest import ReadReport
 from treeanon.io.options import ReadOptions
-from treeanon.io.relational.moved_tables import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, holder_key
+from treeanon.io.relational.moved_tables import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, owner_key
 from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey, columns_text
 from treeanon.spark.records import unpersist
@@ -104,7 +104,7 @@ def _all_selections(source: Tables, plan: Plan) -> dict[str, TableSelection]:
     for table in dict.fromkeys(stop.table for stop in plan.stops if stop.is_container):
         name = MOVED_TABLE + table
         if name in source.tables():
-            key = holder_key(source, table)
+            key = owner_key(source, table)
             out[table] = replace(out[table], holder=tuple(key))
             out[name] = TableSelection(name, (NODE, ABOVE, *(HOLDER + column for column in key)), (UNDER, CLASS, VALUE))
     return out

@@ -19,7 +19,7 @@ import pyarrow as pa
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import FORMATS, ROWS, Format
 from treeanon.io.columns.arrow_stream import FrameSource
-from treeanon.io.columns.column_checks import check_asked, check_names
+from treeanon.io.columns.column_checks import check_columns_exist, check_names
 from treeanon.io.columns.csv_dialect import Dialect, given_delimiter
 from treeanon.io.columns.csv_exact import UNCLOSED, RowForm, exact_rows
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
@@ -127,7 +127,7 @@ class Block(OneTable):
 
     def read(self, table: str, columns: Sequence[str], most: int | None = None) -> pa.Table:
         """Return these columns of the rows; see `TableSource`."""
-        check_asked(self.tables(), table, columns, self.name)
+        check_columns_exist(self.tables(), table, columns, self.name)
         return self.file.read(columns, most)
 
     def place(self, table: str, row: int) -> Place:
