@@ -56,11 +56,11 @@ BROKEN = {
         '[[class]]\nunder = 3\nhierarchy = { grups = 2 }\n[[class]]\nname = "c"\nunder = "d"\npseudonym = 1',
         (
             "line 1: version: must be 1",
-            "line 2: author: is no key of a schema; choose from version, input, class",
+            "line 2: author: is not a key of a schema; choose from version, input, class",
             "line 4, [input]: format: unknown value 'jsn'; did you mean 'json'? choose from json, ndjson, xml, trees",
-            "line 5, [input]: fromat: is no key of [input]; did you mean 'format'?",
+            "line 5, [input]: fromat: is not a key of [input]; did you mean 'format'?",
             "line 8, class 'a': type: unknown value 'int'; did you mean 'integer'? choose from text, integer,",
-            "line 9, class 'a': rol: is no key of a class; did you mean 'role'?",
+            "line 9, class 'a': rol: is not a key of a class; did you mean 'role'?",
             "line 10, class 2: name: is missing; for example name =",
             'line 11, class 2: under: must be the name of a class, or "/"',
             "line 12, class 2: hierarchy.grups: unknown key",
@@ -78,7 +78,7 @@ BROKEN = {
     ),
     "class is no table": Case(
         'class = [\n1,\n{ name = "a", path = "x", rol = 1 }]\n' + HEAD,
-        ("line 2, class 1: must be a table", "line 3, class 'a': rol: is no key of a class"),
+        ("line 2, class 1: must be a table", "line 3, class 'a': rol: is not a key of a class"),
     ),
     "no classes": Case("class = []\n" + HEAD, ("line 1: class: is missing",)),
     "format missing": Case(

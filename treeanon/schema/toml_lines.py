@@ -219,7 +219,7 @@ class SchemaProblems:
         """Note every key of a table that is not among those known."""
         for key in table:
             if key not in known:
-                self.add(f"is no key of {owner}; {_choices(key, known)}", *path, key)
+                self.add(f"is not a key of {owner}; {_choices(key, known)}", *path, key)
 
     def unknown_value(self, value: object, known: Collection[str], *path: str | int) -> None:
         """Note a value that is not one of the names known."""
