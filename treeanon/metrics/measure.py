@@ -38,7 +38,7 @@ class RelationsKept:
 
 
 def relation_counts(forest: Forest) -> Longs:
-    """For every two classes the different (upper, lower) pairs of labels in a record, summed over the records."""
+    """Return, for each pair of classes, the distinct (upper, lower) label pairs of all records."""
     classes = forest.classes
     return count_relations(forest.offsets, forest.parent, forest.label, classes.class_of, len(classes.names))
 
@@ -46,7 +46,7 @@ def relation_counts(forest: Forest) -> Longs:
 def relations_kept(
     before: Forest, after: Forest, kept: Longs | None = None, *, counted: Longs | None = None
 ) -> RelationsKept:
-    """The share of the input's relations that the release shows; 1 where there were none.
+    """Return the share of the input's relations that the release shows; 1 where there were none.
 
     Relations are counted by record and by labels, so those that become equal count once: a release keeps fewer of them
     when it is more general, as well as by disassociation and suppression. A search that asks often gives the counts of
@@ -66,7 +66,7 @@ def relations_kept(
 
 
 def kept_of_counts(names: Sequence[str], had: Longs, has: Longs) -> RelationsKept:
-    """The share of relations kept, by how many there were and are between every two classes."""
+    """Return the share of relations kept, from their counts before and after by pair of classes."""
     relations = {
         f"{names[upper]}>{names[lower]}": (int(had[upper, lower]), int(has[upper, lower]))
         for upper, lower in zip(*had.nonzero(), strict=True)
@@ -78,7 +78,7 @@ def kept_of_counts(names: Sequence[str], had: Longs, has: Longs) -> RelationsKep
 
 @dataclass(frozen=True)
 class Counts:
-    """What a collection holds: persons, nodes, different trees, and different values by class."""
+    """Counts of a collection: persons, nodes, distinct trees, and distinct values by class."""
 
     records: int
     nodes: int
@@ -88,7 +88,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Losses:
-    """What a release has lost against its input.
+    """Utility losses of a release compared with its input.
 
     `value_loss` is 0 for what is published as it was and 1 for class roots, `relations_kept` the share of the input's
     ancestor-descendant pairs that can still be seen, `rpd` the relative path distance of the release (lower is better).
@@ -103,12 +103,12 @@ class Losses:
     after: Counts
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, as solutions and `--json` have it."""
+        """Return the same as plain data, as solutions and `--json` have it."""
         return asdict(self)
 
 
 def counts(forest: Forest) -> Counts:
-    """The records, nodes, different trees and different values of a collection."""
+    """Return the number of records, nodes, distinct trees and distinct values of a collection."""
     classes = forest.classes
     used = np.bincount(forest.label, minlength=len(classes))[1:] > 0
     values = np.bincount(classes.class_of[1:][used], minlength=len(classes.names)).tolist()
@@ -124,7 +124,7 @@ def measure(
     weights: Weights | None = None,
     scope: Scope = "class",
 ) -> Losses:
-    """All losses of a release, where record i of `after` comes from record kept[i] of `before` (None: from i).
+    """Return all losses of a release whose record i comes from record kept[i] of `before` (None: from i).
 
     Records that were not kept have lost all their values and relations; the RPD speaks of the published ones alone.
     `weights` says what a label of a class counts for in the total value loss (1 if silent).
@@ -150,7 +150,7 @@ def measure(
 
 
 def value_loss_unmatched(before: Forest, after: Forest, *, weights: Weights | None = None) -> ValueLoss:
-    """The value loss of a release by how many records hold each label, here and there.
+    """Return the value loss of a release from the label supports before and after.
 
     It is `value_loss` where the input holds leaves only and nobody was left out. A general label of the input counts as
     published as it was in as many records as had it. Those left out lost what the mean person has; a class of which
@@ -169,7 +169,7 @@ def value_loss_unmatched(before: Forest, after: Forest, *, weights: Weights | No
 def measure_unmatched(
     before: Forest, after: Forest, *, weights: Mapping[str, float] | None = None, scope: Scope = "class"
 ) -> Losses:
-    """All losses of a release whose records come in any order, some perhaps left out; UsageError if it has more.
+    """Return all losses of a release with records in any order, some perhaps left out.
 
     As `measure`, but for the value loss: see `value_loss_unmatched`.
 

@@ -29,7 +29,7 @@ MOST_SETS = 500_000
 
 @dataclass(frozen=True)
 class MiningLevel:
-    """Frequent subtrees of one level: of the input, and those of them that the release shows.
+    """Frequent subtrees of the input on one level, and those of them that the release still shows.
 
     Subtrees of more than `most_nodes` nodes were not looked at; `distance` is the sum of their dtree.
     """
@@ -43,7 +43,7 @@ class MiningLevel:
 
 @dataclass(frozen=True)
 class MiningLoss:
-    """ML² (0: every frequent subtree is still shown, 1: none) and dML² (the mean dtree), and how they were found.
+    """ML² (0: every frequent subtree is still shown, 1: none) and dML² (the mean dtree), with their levels.
 
     Both speak of a sample of `records` out of `of_records` records of the input.
     """
@@ -56,12 +56,12 @@ class MiningLoss:
     min_support: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the same as plain data."""
         return asdict(self) | {"levels": [asdict(level) for level in self.levels]}
 
 
 def dtree(levels: Sequence[float], broken: float, relations: float) -> float:
-    """How far a published subtree is from its original: 0.5·Σ dlevel/N + 0.5·BR/R.
+    """Return the distance of a published subtree from its original: 0.5·Σ dlevel/N + 0.5·BR/R.
 
     `levels` has for each of the N nodes by how many hierarchy levels it was generalized, `broken` of its `relations`
     (ancestor-descendant pairs) are not published. A subtree of a hospital and a disease, the disease one level up,
@@ -83,7 +83,7 @@ def ml2(
     most_nodes: int = MOST_NODES,
     seed: int = 0,
 ) -> MiningLoss:
-    """ML² = 1 - Σ FT(D′)/Σ FT(D) and dML² = Σ dtree/Σ FT(D), where record i of `after` comes from before[kept[i]].
+    """Return ML² = 1 - Σ FT(D′)/Σ FT(D) and dML² = Σ dtree/Σ FT(D); record i of `after` is before[kept[i]].
 
     FT are the frequent subtrees over all levels. The dtree of a subtree is the mean over the input's records that have
     it, each compared with its own released record: the levels between a label and the one it is published as (one more
@@ -127,7 +127,7 @@ def ml2(
 
 @dataclass(frozen=True)
 class _Columns:
-    """The frequent root paths of one level: who holds them, what became of them, and the path above each (-1: none)."""
+    """Frequent root paths of one level: their holders, their fate, and the path above each (-1: none)."""
 
     held: Flags
     shown: Flags
@@ -168,7 +168,7 @@ def _columns(before: Forest, after: Forest, released: Longs, need: int) -> _Colu
 
 
 def _path_ids(forests: Sequence[Forest]) -> tuple[Longs, Longs]:
-    """The number of every node's root path, over all forests; and for every path the one above it, -1 if none."""
+    """Return the number of every node's root path over all forests, and the path above each (-1: none)."""
     depth = np.concatenate([depths(forest.offsets, forest.parent) for forest in forests])
     label = np.concatenate([forest.label for forest in forests]).astype(np.int64)
     parent, start = [], 0
@@ -192,7 +192,7 @@ def _path_ids(forests: Sequence[Forest]) -> tuple[Longs, Longs]:
 
 
 def _mined(level: int, columns: _Columns, need: int, most_nodes: int) -> MiningLevel:
-    """The frequent subtrees of one level, counted."""
+    """Return the counts of the frequent subtrees of one level."""
     if not columns.held.shape[1]:
         return MiningLevel(level, 0, 0, 0.0, most_nodes)
     bound = _bound(columns.held, need, most_nodes)
@@ -209,7 +209,7 @@ def _mined(level: int, columns: _Columns, need: int, most_nodes: int) -> MiningL
 
 
 def _bound(held: Flags, need: int, most_nodes: int) -> int:
-    """The size up to which item sets cannot be more than MOST_SETS (by Kruskal and Katona, from the frequent pairs)."""
+    """Return the largest size with at most MOST_SETS item sets (Kruskal and Katona, from frequent pairs)."""
     ones: Floats = held.astype(np.float32)
     together = ones.T @ ones
     pairs = (int(np.sum(together >= need)) - held.shape[1]) // 2
@@ -220,7 +220,7 @@ def _bound(held: Flags, need: int, most_nodes: int) -> int:
 
 
 def _frequent_sets(held: Flags, need: int, most: int) -> list[frozenset[int]]:
-    """All sets of up to `most` columns that at least `need` rows have together."""
+    """Return all sets of up to `most` columns that at least `need` rows have together."""
     # Not at the top: mlxtend brings pandas, scipy and matplotlib along, which no other part of the package needs.
     import pandas as pd
     from mlxtend.frequent_patterns import fpgrowth

@@ -16,7 +16,7 @@ from treeanon.metrics.values import Scope, level_sizes
 
 
 def rpd_of_records(forest: Forest, scope: Scope = "class") -> Floats:
-    """The RPD of every record: the mean over its root-to-leaf paths of 1 / Π d(u)·|C(u)|.
+    """Return the RPD of every record: the mean over its root-to-leaf paths of 1 / Π d(u)·|C(u)|.
 
     d is the depth of a node (children of the pseudo-root have 1), |C(u)| the number of hierarchy nodes on its label's
     level, in the hierarchy of its class or (`scope="hierarchy"`) in all of them. A record without nodes has 0.
@@ -25,7 +25,7 @@ def rpd_of_records(forest: Forest, scope: Scope = "class") -> Floats:
 
 
 def rpd(forest: Forest, scope: Scope = "class") -> float:
-    """The mean RPD of the records of a collection; 0 if there are none.
+    """Return the mean RPD of the records of a collection; 0 if there are none.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
@@ -40,7 +40,7 @@ _DIGITS = 12
 
 
 def rpda(forest: Forest, scope: Scope = "class") -> float:
-    """The RPDa of a collection: (1/nodes)·(1/leaves)·Σ_p RPDa(p) over the paths p of its synopsis (TREE Eq. 7, 8).
+    """Return the RPDa: (1/nodes)·(1/leaves)·Σ_p RPDa(p) over the paths p of the synopsis (TREE Eq. 7, 8).
 
     RPDa(p) = Σ support(u) / Π d(u)·|C(u)| over the nodes u of p; the root of the synopsis is none of them. As in
     `rpd`, d is a node's depth (1 at the top) and |C(u)| the number of hierarchy nodes on its label's level.
@@ -58,7 +58,7 @@ def rpda(forest: Forest, scope: Scope = "class") -> float:
 
 
 def cost_of(parent: Ints, support: Ints, level: Ints, dead: Flags) -> float:
-    """The RPDa of a synopsis tree; nodes marked dead are none.
+    """Return the RPDa of a synopsis tree without the nodes marked dead.
 
     It is rounded to 12 digits, so that equal costs are equal however they were added up: searches compare them.
     """

@@ -28,7 +28,7 @@ Scope = Literal["class", "hierarchy"]
 
 
 def label_parents(classes: Classes) -> Ints:
-    """The label above every label; 0 above the class roots, -1 above `*`."""
+    """Return the label above every label; 0 above the class roots, -1 above `*`."""
     out = np.full(len(classes), -1, np.int32)
     for first, hierarchy in zip(classes.first.tolist(), classes.hierarchies, strict=False):
         out[first : first + len(hierarchy)] = np.where(hierarchy.parent < 0, 0, hierarchy.parent + first)
@@ -36,12 +36,12 @@ def label_parents(classes: Classes) -> Ints:
 
 
 def label_depths(classes: Classes) -> Ints:
-    """The steps from every label up to its class root; -1 for `*`, one level above them all."""
+    """Return the steps from every label up to its class root; -1 for `*`, one level above them all."""
     return np.concatenate([[-1], *(hierarchy.depth for hierarchy in classes.hierarchies)]).astype(np.int32)
 
 
 def label_losses(classes: Classes) -> Floats:
-    """How general every label is, from 0 (one leaf) to 1 (its class root, or `*`).
+    """Return how general every label is, from 0 (one leaf) to 1 (its class root, or `*`).
 
     It is (leaves under the label - 1) / (leaves of the class - 1), and 0 for all labels of a class with one leaf.
 
@@ -57,7 +57,7 @@ def label_losses(classes: Classes) -> Floats:
 
 
 def level_sizes(classes: Classes, scope: Scope = "class") -> Ints:
-    """The number of hierarchy nodes on every label's level: of its class, or of all hierarchies under `*`."""
+    """Return the number of hierarchy nodes on every label's level, of its class or of all hierarchies."""
     if scope not in get_args(Scope):
         raise UsageError(f"the scope of a level must be one of {', '.join(get_args(Scope))}")
     if scope == "hierarchy":
@@ -70,7 +70,7 @@ def level_sizes(classes: Classes, scope: Scope = "class") -> Ints:
 
 
 def released_as(before: Forest, after: Forest, kept: Longs | None) -> Longs:
-    """For every record of `before` the record of `after` that it became, -1 if none; UsageError if they do not fit."""
+    """Return, for every record of `before`, its record of `after` (-1: none); UsageError if they do not fit."""
     ours, theirs = before.classes, after.classes
     if ours is not theirs and (ours.names != theirs.names or ours.hierarchies != theirs.hierarchies):
         raise UsageError("a release and its input must have the same classes with the same hierarchies")
@@ -93,14 +93,14 @@ Weights = Mapping[str, float]
 
 @dataclass(frozen=True)
 class ValueLoss:
-    """The mean loss of the published labels, in total and by class; classes without any values are left out."""
+    """Mean loss of the published labels, in total and by class; classes without any values are left out."""
 
     total: float
     by_class: Mapping[str, float]
 
 
 def class_weights(classes: Classes, weights: Weights | None) -> Floats:
-    """What a label of each class counts for in a total; 1 where `weights` is silent."""
+    """Return the weight of each class in a total; 1 where `weights` has none."""
     out = np.ones(len(classes.names))
     for name, weight in (weights or {}).items():
         if not 0 <= weight < float("inf"):
@@ -112,7 +112,7 @@ def class_weights(classes: Classes, weights: Weights | None) -> Floats:
 def loss_of_counts(
     classes: Classes, general: Longs, same: Longs, lost: Longs | Floats, weights: Weights | None = None
 ) -> ValueLoss:
-    """The loss of labels published for others, published as they were, and lost; `*` is no class's label."""
+    """Return the value loss from counts of labels generalized, published unchanged, and lost."""
     of_class = classes.class_of[1:]
     size = len(classes.names)
     counts = np.bincount(of_class, (general + same + lost)[1:], size)
@@ -127,7 +127,7 @@ def loss_of_counts(
 def value_loss(
     before: Forest, after: Forest, kept: Longs | None = None, *, weights: Weights | None = None
 ) -> ValueLoss:
-    """The value loss of a release, where record i of `after` comes from record kept[i] of `before` (None: from i).
+    """Return the value loss of a release; record i of `after` is record kept[i] of `before` (None: i).
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "sex"\\n'
@@ -146,7 +146,7 @@ def value_loss(
 
 
 def value_loss_of_supports(classes: Classes, supports: Longs, *, weights: Weights | None = None) -> ValueLoss:
-    """The value loss of a release of which only the number of records that hold each label is known.
+    """Return the value loss of a release from nothing but the support of each label.
 
     Equal to `value_loss` where all records are published and hold leaves only. So a search needs no forest for it, and
     disassociations, which move labels only, do not change it.
@@ -156,6 +156,6 @@ def value_loss_of_supports(classes: Classes, supports: Longs, *, weights: Weight
 
 
 def value_loss_alone(after: Forest, *, weights: Weights | None = None) -> ValueLoss:
-    """The value loss of a release without its input, as if each record had held leaves."""
+    """Return the value loss of a release without its input, as if each record had held leaves."""
     supports = count_records_with(after.offsets, after.label, len(after.classes))
     return value_loss_of_supports(after.classes, supports, weights=weights)

@@ -57,7 +57,7 @@ class Guarantee:
 
     @property
     def sentence(self) -> str:
-        """What the guarantee says, for people."""
+        """Return the guarantee as a sentence."""
         values = f"{self.m} value{'s' if self.m > 1 else ''}"
         relations = ""
         if self.n and self.m > 1:
@@ -73,7 +73,7 @@ class Guarantee:
         return f"{known} finds no person, or at least {self.k}.{diverse}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The guarantee as plain data, as solutions hold it; what is at its default for extensions is left out."""
+        """Return the guarantee as plain data, as in solutions; extensions at their defaults are left out."""
         plain: dict[str, Any] = {"k": self.k, "m": self.m, "n": self.n, "attacker": self.attacker}
         if self.l > 1:
             plain |= {"l": self.l, "diversity": self.diversity}
@@ -83,20 +83,20 @@ class Guarantee:
 
 
 class Labeled(Protocol):
-    """Records in the labels of classes, wherever they are."""
+    """Records labeled by classes, local or distributed."""
 
     @property
     def schema(self) -> Schema:
-        """What was declared of the classes."""
+        """Return the schema of the classes."""
 
     @property
     def classes(self) -> Classes:
-        """What the labels mean."""
+        """Return the classes of the labels."""
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The classes of a forest by what an attacker is taken to know; numbers of `forest.classes`.
+    """Classes of a forest by the attacker's assumed knowledge; numbers of `forest.classes`.
 
     `known` classes make the labels V of the guarantee. Values of `sensitive` ones are what must not be learnt. Others
     (`keep`, pseudonyms) are published as they are and declared safe by the owner of the data.
@@ -109,7 +109,7 @@ class Roles:
 
 
 def roles_of(forest: Forest | Labeled, guarantee: Guarantee) -> Roles:
-    """Which classes of a forest the guarantee speaks of; UsageError if it does not fit them."""
+    """Return the classes that a guarantee covers, by role; UsageError if it does not fit them."""
     roles = {spec.name: spec.role for spec in forest.schema.classes}
     names = forest.classes.names
     known = tuple(i for i, name in enumerate(names) if roles.get(name, "quasi") == "quasi")
@@ -124,7 +124,7 @@ def roles_of(forest: Forest | Labeled, guarantee: Guarantee) -> Roles:
 
 
 def refuse_too_few(forest: Forest, k: int) -> None:
-    """GuaranteeError if there are not k persons to hide among."""
+    """Raise GuaranteeError if there are fewer than k persons."""
     if not len(forest):
         raise GuaranteeError("there are no records, so there is nothing to publish")
     if len(forest) < k:

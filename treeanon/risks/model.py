@@ -1,6 +1,6 @@
 """Who can be singled out in a collection, as data: class names and numbers, never a value.
 
-Between what bounds a share lies of which only a sample was looked at.
+Confidence bounds of shares of a sample.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Literal
 Exactness = Literal["exact", "sampled"]
 
 MOST_COMBINATIONS = 100
-"""So many combinations are told, the most dangerous ones."""
+"""Number of combinations reported, the most dangerous ones."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share of the persons: `persons` of the `of` looked at, and so a share that lies between `low` and `high`.
+    """Share of the persons: `persons` of the `of` examined, with bounds `low` and `high`.
 
-    Where all persons were looked at and decided, `low` and `high` are the share itself. Else they are the bounds that
+    Where all persons were examined and decided, `low` and `high` are the share itself. Else they are the bounds that
     hold with 95 % confidence (Clopper and Pearson), a person who could not be decided counted once as not singled out
     and once as singled out.
 
@@ -34,17 +34,17 @@ class Share:
 
     @property
     def share(self) -> float:
-        """The share of the persons looked at."""
+        """Return the share of the persons examined."""
         return self.persons / self.of if self.of else 0.0
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the same as plain data."""
         return {"persons": self.persons, "of": self.of, "share": self.share, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True)
 class Combination:
-    """Classes that are dangerous when known together, `relations` as (upper, lower) pairs of them.
+    """Classes that are dangerous when known together, with `relations` as (upper, lower) pairs of them.
 
     `persons`, of those looked at, are singled out by values of these classes, so related, and by no part of that.
     """
@@ -56,7 +56,7 @@ class Combination:
 
     @property
     def text(self) -> str:
-        """The combination in words.
+        """Return the combination in words.
 
         >>> Combination(("hospital", "disease"), (("hospital", "disease"),), 3, 0.3).text
         'hospital + disease with hospital ⇝ disease'
@@ -67,7 +67,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class RowRisk:
-    """The risks of rows to whoever knows all quasi columns; `groups` are of persons whose rows look alike.
+    """Risks of rows against an attacker who knows all quasi columns; `groups` are of rows that look alike.
 
     `smallest` is the k of the file. A person in a group of f persons, of whom the population has F, is found by a
     prosecutor (who knows that the person is in the file) with chance 1/f, by a journalist (who does not) with 1/F:
@@ -87,13 +87,13 @@ class RowRisk:
     absent: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the same as plain data."""
         return asdict(self) | {"below_k": self.below_k.as_dict(), "unique": self.unique.as_dict()}
 
 
 @dataclass(frozen=True)
 class Risk:
-    """Who can be singled out by how much knowledge, in trees or in a table.
+    """Risk of being singled out by an attacker's knowledge, in trees or in a table.
 
     `below_k[i][j]` is the share of persons for whom there are 1 to i + 1 labels and up to j relations between them that
     they share with fewer than k persons, themselves counted; `unique` is the same for k = 2: nobody else. In a table
@@ -122,11 +122,11 @@ class Risk:
     seconds: float = 0.0
 
     def at(self, m: int, n: int = 0) -> Share:
-        """The share that up to m labels with up to n relations single out from fewer than k persons."""
+        """Return the share of persons that up to m labels and n relations single out."""
         return self.below_k[m - 1][n]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, as `--json` has it."""
+        """Return the same as plain data, as `--json` has it."""
         plain: Mapping[str, Any] = {
             "kind": self.kind,
             "k": self.k,
@@ -151,7 +151,7 @@ CONFIDENCE = 0.95
 
 
 def share_of(persons: int, of: int, undecided: int = 0, *, sampled: bool) -> Share:
-    """The share of persons of whom something is true, `undecided` others aside, with its bounds.
+    """Return the share of persons with its bounds, when `undecided` others are left open.
 
     Of a uniform sample the bounds are those of Clopper and Pearson, which hold with at least 95 % confidence for any
     share and any size of the sample.

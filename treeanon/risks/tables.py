@@ -29,7 +29,7 @@ _MOST_CELLS = 1 << 28
 
 
 def population_counts(table: Table, population: Table) -> Longs:
-    """For every row of a table the rows of the population that it may be of.
+    """Return, for every row of a table, the number of rows of the population that match it.
 
     One fits where each of the table's quasi values stands for the population's. A missing value stands for a missing
     one, and a root for a missing one too. Both tables must have the same hierarchies.
@@ -68,7 +68,7 @@ def population_counts(table: Table, population: Table) -> Longs:
 
 @dataclass(frozen=True, eq=False)
 class _MatchedColumn:
-    """The values of one column, as numbers that are equal where they fit; or a matrix that says which ones fit."""
+    """Values of one column as numbers that are equal where they match, or a matrix of matches."""
 
     rows: Ints
     people: Ints
@@ -100,7 +100,7 @@ def numbers_of(columns: Sequence[Column], rows: int) -> Longs:
 
 
 def _distinct(numbers: Longs, columns: Sequence[Ints]) -> tuple[Longs, Longs, Longs]:
-    """The different rows of numbers and columns, ascending; which one each row is; and how often each is there."""
+    """Return the distinct rows of numbers and columns, ascending; the place of each row; and the counts."""
     if not len(numbers):
         return np.zeros((0, len(columns) + 1), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     sizes = [int(numbers.max()) + 1, *(int(column.max()) + 1 for column in columns)]
@@ -126,7 +126,7 @@ def risk_of_table(
     population: Table | None = None,
     progress: Progress | None = None,
 ) -> Risk:
-    """Which share of the persons the values of up to m quasi columns single out from fewer than k persons, and all do.
+    """Return the share of persons that up to m quasi columns, and all of them, single out from fewer than k.
 
     Everybody is counted. Larger sets of columns that do not fit into `seconds` (None: however long it takes) are left
     out, and the `m` of the result says so. A missing value is a value of its own. A `population`, whom those in the
@@ -165,7 +165,7 @@ def risk_of_table(
 
 @dataclass(frozen=True, eq=False)
 class _DistinctRows:
-    """A table whose rows are all different where each is a person: `weight` of row i is how many are like it."""
+    """Distinct rows of a table where each is a person; `weight` counts the equal rows."""
 
     table: Table
     quasi: tuple[Column, ...]
@@ -182,7 +182,7 @@ class _DistinctRows:
         return cls(rows, rows.quasi, weight.astype(np.int64), len(table))
 
     def sizes(self, columns: tuple[int, ...]) -> Longs:
-        """For every row the persons who are like it in these columns."""
+        """Return, for every row, the number of persons with equal values in these columns."""
         numbers = numbers_of([self.quasi[column] for column in columns], len(self.table))
         if self.weight is None:
             return groups_of(self.table, numbers, ()).sizes[numbers]
@@ -191,7 +191,7 @@ class _DistinctRows:
         return counts[numbers]
 
     def count(self, rows: Flags) -> int:
-        """The persons of some rows."""
+        """Return the number of persons of some rows."""
         if self.weight is not None:
             return int(self.weight[rows].sum())
         assert self.table.person is not None
@@ -201,7 +201,7 @@ class _DistinctRows:
 def _by_columns(
     distinct: _DistinctRows, k: int, m: int, until: float | None, progress: Progress | None
 ) -> tuple[list[Share], list[Share], list[Combination]]:
-    """The persons singled out by up to 1, 2, … columns, among fewer than k and alone; and by which minimal sets."""
+    """Return the shares singled out (below k, alone) by 1, 2, … columns, and the minimal sets that do it."""
     many, rows = len(distinct.quasi), len(distinct.table)
     singled, single = np.zeros(rows, np.bool_), np.zeros(rows, np.bool_)
     below: list[Share] = []
@@ -230,7 +230,7 @@ def _by_columns(
 
 
 def _fits(many: int, size: int, rows: int, begun: float, checked: int, until: float | None) -> bool:
-    """Whether there is room and time for all sets of so many columns, by the time that smaller ones took."""
+    """Return whether memory and time suffice for all sets of this size, by the time of the smaller ones."""
     if comb(many, size) * rows // 8 > _MOST_BYTES:
         return False
     now = time.perf_counter()
@@ -238,7 +238,7 @@ def _fits(many: int, size: int, rows: int, begun: float, checked: int, until: fl
 
 
 def _dangerous(distinct: _DistinctRows, columns: tuple[int, ...], rare: Flags, before: Sets) -> Iterator[Combination]:
-    """The set of columns with those whom it singles out and no part of it does, if there are any."""
+    """Yield the set of columns if it singles out persons whom no part of it does."""
     parts = [columns[:i] + columns[i + 1 :] for i in range(len(columns))] if len(columns) > 1 else []
     own = rare.copy()
     for part in parts:
@@ -250,7 +250,7 @@ def _dangerous(distinct: _DistinctRows, columns: tuple[int, ...], rare: Flags, b
 
 
 def _all_columns(distinct: _DistinctRows, k: int, population: Table | None) -> RowRisk:
-    """What whoever knows all quasi columns can do."""
+    """Return the risks against an attacker who knows all quasi columns."""
     alike = distinct.sizes(tuple(range(len(distinct.quasi))))
     people = alike
     absent = 0
@@ -275,7 +275,7 @@ def _all_columns(distinct: _DistinctRows, k: int, population: Table | None) -> R
 
 
 def _mean_chance(distinct: _DistinctRows, people: Longs) -> float:
-    """The mean over the persons of the chance to find each; of the rows of one person the most telling counts."""
+    """Return the mean chance to find a person; of several rows of one, the most revealing counts."""
     if not distinct.persons:
         return 0.0
     if distinct.weight is not None:

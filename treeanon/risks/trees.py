@@ -47,7 +47,7 @@ def risk_of_trees(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Risk:
-    """Which share of the persons up to m labels and n relations between them single out from fewer than k persons.
+    """Return the share of persons that up to m labels and n relations single out from fewer than k.
 
     The attacker is the guarantee's own (independent); the labels are those of classes with role quasi. All persons are
     decided if that fits into `seconds` (None: however long it takes), else a uniform sample whose size a pilot has
@@ -102,7 +102,7 @@ def _refuse(k: int, m: int, n: int, seconds: float | None, sample: int | None) -
 
 @dataclass(frozen=True, eq=False)
 class _Decider:
-    """The rows of a forest, and what is needed to decide any of them."""
+    """Rows of a forest with the indexes and limits that deciding any of them needs."""
 
     rows: Rows
     columns: kernels.Rows
@@ -120,7 +120,7 @@ class _Decider:
         return cls(rows, columns, (begin, holder), deepest, sets, n, k)
 
     def decide(self, rows: Longs, times: Longs) -> tuple[Ints, Ints, Longs]:
-        """What the kernel finds for these rows, each standing for some persons."""
+        """Return the kernel's decisions for these rows, each standing for some persons."""
         return kernels.decide(
             self.columns,
             self.holders,
@@ -134,7 +134,7 @@ class _Decider:
 
 
 def _deepest(known: Ints, m: int) -> tuple[Ints, Sizes]:
-    """For every row the most labels of a set that can be looked at in sensible time, and how many sets that makes."""
+    """Return, for every row, the largest feasible label set, and the number of sets up to that size."""
     labels = known.astype(np.float64)
     deepest = np.ones(len(known), np.int32)
     sets, of_size = labels.copy(), labels.copy()
@@ -149,7 +149,7 @@ def _deepest(known: Ints, m: int) -> tuple[Ints, Sizes]:
 def _chosen(
     decider: _Decider, persons: int, seconds: float | None, sample: int | None, seed: int | None, jobs: int
 ) -> Longs | None:
-    """The row of every person drawn, in random order; None for all persons.
+    """Return the row of every person drawn, in random order; None for all persons.
 
     Where the time decides, a pilot measures what a person takes. Its persons are no part of the sample, whose size so
     depends on nothing that it is to tell.
@@ -167,7 +167,7 @@ def _chosen(
 
 
 def _pilot(decider: _Decider, order: Longs, seconds: float, jobs: int) -> tuple[int, int]:
-    """How many rows were tried, and how many more of the kind fit into the time."""
+    """Return how many rows were tried, and how many more of the kind fit into the time."""
     once = np.ones(len(order), np.int64)
     decider.decide(order[:1], once[:1])  # the first call waits for the compiler
     begun, tried, spent = time.perf_counter(), 0, 0.0
@@ -181,7 +181,7 @@ def _pilot(decider: _Decider, order: Longs, seconds: float, jobs: int) -> tuple[
 
 @dataclass(frozen=True, eq=False)
 class _DecidedRows:
-    """What was found for rows: levels as the kernel has them, the persons each row stands for, and the patterns."""
+    """Decisions for rows: the kernel's levels, the persons of each row, and the patterns."""
 
     level: Ints
     single: Ints
@@ -208,7 +208,7 @@ def _decided(decider: _Decider, rows: Longs, times: Longs, jobs: int, progress: 
 def _cells(
     levels: Ints, times: Longs, deepest: Ints, decided: int, m: int, *, sampled: bool
 ) -> tuple[tuple[Share, ...], ...]:
-    """The shares by m and n."""
+    """Return the shares by m and n."""
     out = []
     for size in range(1, m + 1):
         row = []
@@ -221,7 +221,7 @@ def _cells(
 
 
 def _combinations(forest: Forest, tables: list[Longs], decided: int) -> tuple[Combination, ...]:
-    """The patterns that single out the most persons, the smallest ones first among equals."""
+    """Return the patterns that single out the most persons, the smallest ones first among equals."""
     names = (STAR, *forest.classes.names)
     counts: Counter[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = Counter()
     for table in tables:
@@ -238,7 +238,7 @@ def _combinations(forest: Forest, tables: list[Longs], decided: int) -> tuple[Co
 
 
 def _parts(number: int, bits: int) -> Iterator[int]:
-    """The numbers of so many bits that a number is made of, the lowest first, up to the last that is not 0."""
+    """Yield the `bits`-bit digits of a number, the lowest first, up to the last that is not 0."""
     while number:
         yield number & ((1 << bits) - 1)
         number >>= bits

@@ -26,7 +26,7 @@ _AT_ONCE = 2000
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """What is to be counted: the labels that an attacker may know, numbered alike everywhere, and how many together.
+    """Plan of the count: the labels that an attacker may know, numbered alike in all parts, with m and n.
 
     `number` has the place of a label in `labels`, or -1.
     """
@@ -38,7 +38,7 @@ class Spread:
 
     @classmethod
     def of(cls, labels: Ints, all_labels: int, guarantee: Guarantee) -> Spread:
-        """The counting that a guarantee needs over these labels; UsageError if it cannot be spread."""
+        """Return the plan of a guarantee over these labels; UsageError if it cannot be distributed."""
         refuse_unspreadable(guarantee)
         number = np.full(all_labels, -1, np.int32)
         number[labels] = np.arange(len(labels), dtype=np.int32)
@@ -49,18 +49,18 @@ class Spread:
 
     @property
     def bits(self) -> int:
-        """The bits that the number of a label takes."""
+        """Return the number of bits of a label's number."""
         return max(len(self.labels).bit_length(), 1)
 
     def decode(self, first: int, second: int) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-        """The labels and relations (pairs of labels) of a counted set."""
+        """Return the labels and relations (pairs of labels) of a counted set."""
         places, pairs = set_of_words(first, second, self.m, self.bits)
         labels = tuple(int(self.labels[place]) for place in places)
         return labels, tuple((labels[i], labels[j]) for i, j in pairs)
 
 
 def refuse_unspreadable(guarantee: Guarantee) -> None:
-    """UsageError for a guarantee that only the check of a whole collection knows how to count."""
+    """Raise UsageError for a guarantee that only the local engine can count."""
     if guarantee.l > 1:
         raise UsageError("l-diversity of trees is not counted by an engine beside the local one")
     if guarantee.negative:
@@ -70,7 +70,7 @@ def refuse_unspreadable(guarantee: Guarantee) -> None:
 
 
 class SpreadCounter:
-    """Counts the sets of one part of the records, batch by batch."""
+    """Counter of the sets of one part of the records, batch by batch."""
 
     def __init__(self, spread: Spread) -> None:
         self.spread = spread
@@ -81,18 +81,18 @@ class SpreadCounter:
         self.used = 0
 
     def add(self, forest: Forest) -> None:
-        """Count some records."""
+        """Count the sets of some records."""
         self.table, self.used = count_sets(*self._given(forest), self.table, self.used)
 
     def add_all(self, forest: Forest) -> Iterator[Table]:
-        """Counts the records of a batch; yields what was counted whenever there is much of it."""
+        """Count the records of a batch; yield the counts whenever they are many."""
         for start in range(0, len(forest), _AT_ONCE):
             self.add(forest[start : start + _AT_ONCE])
             if self.used >= _FULL:
                 yield self.taken()
 
     def needed(self, forest: Forest, least: int) -> Flags:
-        """Which records of a batch are needed for `least` holders of every set, given those needed before."""
+        """Return which records are needed for `least` holders of every set, given those needed before."""
         flags, self.table, self.used = needed(*self._given(forest), self.table, self.used, least)
         return flags
 
@@ -103,7 +103,7 @@ class SpreadCounter:
         return *trees, spread.number, len(spread.labels), spread.m, spread.n, spread.bits
 
     def taken(self) -> Table:
-        """The sets counted since the last time: rows of two words and the persons that hold the set."""
+        """Return the sets counted since the last call: rows of two words and the number of holders."""
         found = self.table[self.table[:, 2] > 0]
         self._clear()
         return found

@@ -17,7 +17,7 @@ from treeanon.table.table import Column, Table
 
 
 def schema_as_published(schema: Schema) -> Schema:
-    """The schema by which values are read as they stand, whatever its hierarchies know; pseudonyms are made already."""
+    """Return the schema for reading published values unchanged, without hierarchies and pseudonyms."""
     plain = []
     for spec in schema.classes:
         role = "keep" if spec.pseudonym else spec.role
@@ -26,7 +26,7 @@ def schema_as_published(schema: Schema) -> Schema:
 
 
 def in_terms_of(original: Table, published: Table) -> tuple[Table, Mapping[str, int]]:
-    """The published table with the columns and hierarchies of its original; and for columns the strange rows.
+    """Return the published table with the original's columns and hierarchies, and the strange rows by column.
 
     `published` has its values as they stand: nodes of the original's hierarchies, ranges, or sets. A row is strange
     where its value stands for none that a row of the original has; one that the hierarchy does not know at all becomes
@@ -53,7 +53,7 @@ def in_terms_of(original: Table, published: Table) -> tuple[Table, Mapping[str, 
 
 
 def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:
-    """The column with the hierarchy of its original, and its strange rows."""
+    """Return the column with the hierarchy of its original, and the number of its strange rows."""
     used = np.unique(after.codes[after.codes >= 0])
     texts = [after.values[code] for code in used.tolist()]
     nodes = {text: _node(before.hierarchy, text) for text in texts}
@@ -75,7 +75,7 @@ def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:
 def _covers_by_text(
     hierarchy: Hierarchy, nodes: Mapping[str, int | None], said: Mapping[str, Cover]
 ) -> dict[str, Cover]:
-    """What each published text stands for; anything, if nobody knows."""
+    """Return the cover of each published text; the root's where its meaning is unknown."""
     ranks = value_ranks(hierarchy)
     held = {}
     for text, node in nodes.items():
@@ -88,19 +88,19 @@ def _covers_by_text(
 
 
 def _node(hierarchy: Hierarchy, text: str) -> int | None:
-    """The node that a text is; of a set of the root alone, the root."""
+    """Return the node of a text; the root for a set of the root alone."""
     found = hierarchy.find(text)
     return 0 if found is None and text == orjson.dumps([hierarchy.root]).decode() else found
 
 
 def _said(before: Column, text: str) -> Cover | None:
-    """What a range or a set stands for, if that is what a text says and the column may have such values."""
+    """Return the cover of a text that is a range or a set, if the column may have such values."""
     what = parsed(text) if before.role == "quasi" else None
     return None if what is None else cover_of(before.hierarchy, value_ranks(before.hierarchy), what)
 
 
 def _possible(before: Column, after: Column) -> Flags:
-    """For every value of a release, and a missing one at the end, whether it may stand for one of the original."""
+    """Return, for every value of a release and the missing one, whether it can stand for an original one."""
     hierarchy, missing = before.hierarchy, bool((before.codes < 0).any())
     used = np.unique(before.codes[before.codes >= 0])
     start, count = hierarchy.leaf_start.astype(np.int64), hierarchy.leaf_count.astype(np.int64)

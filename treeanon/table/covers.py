@@ -22,7 +22,7 @@ OR_MISSING = " or missing"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Covers:
-    """Values v that each stand for some leaves of a hierarchy, and perhaps for a missing value.
+    """Published values that each stand for some leaves of a hierarchy, and perhaps for a missing value.
 
     Leaves are told by their rank in `value_ranks`. Those of v are members[starts[v]:starts[v + 1]], ascending; where
     that is empty, v is a range: all from low[v] to high[v] (none if low[v] > high[v]).
@@ -46,7 +46,7 @@ class Covers:
     def of(
         cls, hierarchy: Hierarchy, held: Sequence[Sequence[int]], missing: Sequence[bool], *, is_range: bool
     ) -> Covers:
-        """The covers of these ranks of leaves, each list ascending: of all between the ends where they are ranges."""
+        """Return the covers of these ascending ranks of leaves, or of all between their ends for ranges."""
         names = ranked_texts(hierarchy)
         texts: list[str] = []
         members: list[int] = []
@@ -68,14 +68,14 @@ class Covers:
 
     @property
     def counts(self) -> Longs:
-        """How many leaves each value stands for."""
+        """Return how many leaves each value stands for."""
         listed = np.diff(self.starts)
         return np.where(listed > 0, listed, self.high.astype(np.int64) - self.low + 1)
 
 
 @dataclass(frozen=True)
 class Cover:
-    """The ranks that a published text stands for, or the first and the last of a range; and perhaps a missing value."""
+    """Ranks that a published text stands for, or the ends of a range; and perhaps a missing value."""
 
     ranks: tuple[int, ...]
     is_range: bool
@@ -83,7 +83,7 @@ class Cover:
 
 
 def reads_back(hierarchy: Hierarchy, covers: Covers) -> bool:
-    """Whether whoever reads the texts by the hierarchy takes them for what they stand for.
+    """Return whether a reader of the texts gets the values that they stand for.
 
     >>> hierarchy = Hierarchy.flat(["1", "2", "or missing"])
     >>> reads_back(hierarchy, Covers.of(hierarchy, [(0, 2), (1, 2)], [False, True], is_range=True))
@@ -105,7 +105,7 @@ def reads_back(hierarchy: Hierarchy, covers: Covers) -> bool:
 
 
 def _listed(covers: Covers) -> Covers:
-    """The covers with ranges of one value as lists of it."""
+    """Return the covers with ranges of one value as lists of it."""
     alone = (np.diff(covers.starts) == 0) & (covers.low == covers.high)
     if not alone.any():
         return covers
@@ -120,7 +120,7 @@ def _listed(covers: Covers) -> Covers:
 
 
 def covers_of(hierarchy: Hierarchy, said: Mapping[str, Cover]) -> Covers:
-    """The covers with these texts, as they were read.
+    """Return the covers that were read from texts.
 
     >>> covers_of(Hierarchy.flat(["1", "2", "3"]), {"1 … 3": Cover((0, 2), True, False)}).counts.tolist()
     [3]
@@ -134,7 +134,7 @@ def covers_of(hierarchy: Hierarchy, said: Mapping[str, Cover]) -> Covers:
 
 
 def _set_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], missing: bool) -> str:
-    """One value as it is; several, or one that may be missing, as a JSON array."""
+    """Return one value unchanged; several, or one that may be missing, as a JSON array."""
     if len(ranks) == 1 and not missing:
         return names[ranks[0]]
     values = [*(names[rank] for rank in ranks), *([None] if missing else [])]
@@ -146,7 +146,7 @@ def _set_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], 
 
 
 def _range_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], missing: bool) -> str | None:
-    """The two ends; None where a reader could take them for something else."""
+    """Return the two ends as a range; None where a reader could misread it."""
     low, high = names[ranks[0]], names[ranks[-1]]
     text = f"{low}{DOTS}{high}{OR_MISSING if missing else ''}"
     unclear = parsed(text) != ([low, high], True, missing)
@@ -154,8 +154,9 @@ def _range_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int]
 
 
 def parsed(text: str) -> tuple[list[str], bool, bool] | None:
-    """What a published text that is no node says: the values, whether they are the ends of a range, and whether a value
-    may be missing. None if it says nothing of the kind.
+    """Return what a text that is no node says: values, whether they are a range's ends, and whether one may be missing.
+
+    None if it is neither a range nor a set.
 
     >>> parsed("20 … 34"), parsed('["a",null]'), parsed("20")
     ((['20', '34'], True, False), (['a'], False, True), None)
@@ -175,7 +176,7 @@ def parsed(text: str) -> tuple[list[str], bool, bool] | None:
 
 @lru_cache(maxsize=64)
 def value_ranks(hierarchy: Hierarchy) -> Ints:
-    """For every node that is a leaf its rank, and -1 for others: of their numbers if all leaves are, else of preorder.
+    """Return the rank of each node that is a leaf (-1 for others): in order of numbers, else preorder.
 
     >>> value_ranks(Hierarchy.flat(["10", "9"])).tolist(), value_ranks(Hierarchy.flat(["b", "a"])).tolist()
     ([-1, 1, 0], [-1, 0, 1])
@@ -194,7 +195,7 @@ def value_ranks(hierarchy: Hierarchy) -> Ints:
 
 @lru_cache(maxsize=64)
 def ranked_nodes(hierarchy: Hierarchy) -> Ints:
-    """The node of every rank."""
+    """Return the node of every rank."""
     ranks = value_ranks(hierarchy)
     nodes = np.empty(len(hierarchy.leaf_nodes), np.int32)
     known = np.flatnonzero(ranks >= 0)
@@ -204,13 +205,13 @@ def ranked_nodes(hierarchy: Hierarchy) -> Ints:
 
 
 def ranked_texts(hierarchy: Hierarchy) -> list[str]:
-    """The text of every rank."""
+    """Return the text of every rank."""
     texts = hierarchy.texts
     return [texts[node] for node in ranked_nodes(hierarchy).tolist()]
 
 
 def cover_of(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, bool]) -> Cover | None:
-    """What a published text, as `parsed` has it, stands for: ranks of values. None if the hierarchy does not know it.
+    """Return the cover of a text as `parsed` has it; None if the hierarchy does not know its values.
 
     >>> hierarchy = Hierarchy.flat(["1", "2", "3"])
     >>> cover_of(hierarchy, value_ranks(hierarchy), (["1", "3"], True, False)).ranks
@@ -231,7 +232,7 @@ def cover_of(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, boo
 
 
 def level_maps(hierarchy: Hierarchy) -> Ints:
-    """For every level and node what the node becomes there; the last node of each row stands for a missing value.
+    """Return what each node becomes on every level; the last node of each row is the missing value.
 
     A missing value (code -1, or len(hierarchy)) stays missing, except at the last level: there it is the root, as
     everything is. A value nearer to the root than a level is stays as it is.

@@ -18,7 +18,7 @@ from treeanon.table.table import Column, Table
 
 @dataclass(frozen=True)
 class Histogram:
-    """How often each sensitive value occurs in each group: of group g, values[starts[g]:starts[g + 1]] and counts.
+    """Counts of each sensitive value by group: group g has values[starts[g]:starts[g + 1]] and counts.
 
     Values ascend within a group; they are nodes of `hierarchy`, or len(hierarchy) for a missing one. `whole` counts
     every value in the whole table, by code.
@@ -34,7 +34,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Groups:
-    """All groups: how many persons are in each, and for each sensitive column its histogram."""
+    """Sizes of all groups in persons, and a histogram for each sensitive column."""
 
     sizes: Longs
     sensitive: tuple[Histogram, ...] = ()
@@ -52,7 +52,7 @@ _ROOM = 2**62
 
 
 def groups_of(table: Table, numbers: Numbers, sensitive: Sequence[Column] | None = None) -> Groups:
-    """The groups of a table, of which `numbers` says where each row belongs, with histograms of the sensitive columns.
+    """Return the groups of a table by the group number of each row, with their sensitive histograms.
 
     Groups are numbered from 0 on and none is empty. A person with several rows in a group counts once there, and once
     for each of the different values.
@@ -78,7 +78,7 @@ def groups_of(table: Table, numbers: Numbers, sensitive: Sequence[Column] | None
 
 
 def whole_of(column: Column, person: Ints | None = None) -> Longs:
-    """How many persons have each value of a column, by code; the last is for a missing one.
+    """Return how many persons have each value of a column, by code; the last is for a missing one.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> whole_of(Table.of_texts({"x": (["a", None], Hierarchy.flat(["a", "b"]))}).columns[0]).tolist()
@@ -88,7 +88,7 @@ def whole_of(column: Column, person: Ints | None = None) -> Longs:
 
 
 def merged(groups: Groups, numbers: Numbers) -> Groups:
-    """The coarser groups, where `numbers` says for each group in which it ends up.
+    """Return coarser groups, where `numbers` has the new group of each group.
 
     Persons are added up, so it is right only where nobody has rows in two groups that come together.
 
@@ -142,7 +142,7 @@ def _histogram(column: Column, numbers: Longs, total: int, persons: Longs | None
 
 
 def _once(keys: Longs, persons: Longs | None) -> Longs:
-    """The keys of the rows, but of rows of one person that have one key only one."""
+    """Return the keys of the rows, with equal keys of one person only once."""
     if persons is None or not len(keys):
         return keys
     several = int(persons.max()) + 1
@@ -155,13 +155,13 @@ def _once(keys: Longs, persons: Longs | None) -> Longs:
 
 
 def _distinct(keys: Longs) -> Longs:
-    """The different keys, ascending."""
+    """Return the distinct keys, ascending."""
     keys = np.sort(keys)
     return keys[_firsts(keys)]
 
 
 def _persons(person: Ints | None) -> Longs | None:
-    """The persons of the rows, numbered without gaps; None if each has one row."""
+    """Return the persons of the rows, numbered without gaps; None if each has one row."""
     if person is None:
         return None
     known, ranks = np.unique(person, return_inverse=True)
@@ -169,18 +169,18 @@ def _persons(person: Ints | None) -> Longs | None:
 
 
 def _counted(keys: Longs) -> tuple[Longs, Longs]:
-    """The different keys, ascending, and how often each occurs."""
+    """Return the distinct keys, ascending, and how often each occurs."""
     keys = np.sort(keys)
     first = _firsts(keys)
     return keys[first], np.diff(np.append(first, len(keys)))
 
 
 def _firsts(ascending: Longs) -> Longs:
-    """Where each run of equal keys begins."""
+    """Return where each run of equal keys begins."""
     return np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)])
 
 
 def _split(keys: Longs, total: int, width: int) -> tuple[Longs, Ints]:
-    """Where each group begins among keys group * width + value, and the values."""
+    """Return where each group begins among keys group * width + value, and the values."""
     starts = np.searchsorted(keys, np.arange(total + 1) * width)
     return starts, (keys % width).astype(np.int32)

@@ -26,7 +26,7 @@ _WHOLE = re.compile("[1-9][0-9]{0,11}")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Permuted:
-    """The two tables: `records` has a row a person, `values` one for each sensitive value of each group.
+    """Two published tables: `records` with a row for each person, `values` with the values of each group.
 
     `group` and `count` are the names of the columns that were added: the group's number in both tables, and how many
     persons of the group have the value.
@@ -39,11 +39,11 @@ class Permuted:
 
     @property
     def sensitive(self) -> Column:
-        """The column of the sensitive values."""
+        """Return the column of the sensitive values."""
         return self.values.sensitive[0]
 
     def numbers(self) -> tuple[Longs, Longs]:
-        """The group of every row of the records, and of the values, numbered from 0 as in `groups`."""
+        """Return the group of every row of the records, and of the values, numbered from 0 as in `groups`."""
         both = same_codes(self.records.column(self.group), self.values.column(self.group))
         if not both.all():
             raise DataError("a row of a permuted release has no group")
@@ -51,7 +51,7 @@ class Permuted:
         return number[: len(self.records)], number[len(self.records) :]
 
     def groups(self) -> Groups:
-        """The groups that the two tables tell of, with the histogram of their sensitive values.
+        """Return the groups of the two tables, with the histogram of their sensitive values.
 
         DataError where the two do not belong together.
         """
@@ -75,7 +75,7 @@ class Permuted:
         return Groups(sizes, (Histogram(column.name, starts, values, counts, whole, column.hierarchy),))
 
     def diversity(self) -> int:
-        """The largest ℓ such that no value has more than 1/ℓ of any group, from nothing but the two tables.
+        """Return the largest ℓ such that no value has more than 1/ℓ of any group, from the two tables alone.
 
         0 if there is no group.
         """
@@ -84,13 +84,13 @@ class Permuted:
 
 
 def most_of(groups: Groups) -> Longs:
-    """How many persons of each group have the value that most of them have."""
+    """Return the number of persons of each group with its most frequent value."""
     histogram = groups.sensitive[0]
     return np.maximum.reduceat(histogram.counts, histogram.starts[:-1]) if len(groups) else np.zeros(0, np.int64)
 
 
 def permuted(table: Table, group: Longs | Ints, seed: int | None = None) -> Permuted:
-    """The two tables for a table and the group of every row; rows of group -1 are left out.
+    """Return the two tables for a table and the group of every row; rows of group -1 are left out.
 
     The rows of both and the numbers of the groups are in random order, which only a `seed` makes repeatable, for tests.
 
@@ -130,7 +130,7 @@ def permuted(table: Table, group: Longs | Ints, seed: int | None = None) -> Perm
 
 
 def _numbers(name: str, numbers: Longs) -> Column:
-    """A column of whole numbers, which is published as it is."""
+    """Return a column of whole numbers, which is published as it is."""
     known, of = np.unique(numbers, return_inverse=True)
     texts = [str(number) for number in known.tolist()]
     hierarchy = Hierarchy.flat(texts)
@@ -139,14 +139,14 @@ def _numbers(name: str, numbers: Longs) -> Column:
 
 
 def free_name(name: str, names: Set[str]) -> str:
-    """The name, with as many underscores as make it a new one."""
+    """Return the name with as many underscores appended as make it unused."""
     while name in names:
         name += "_"
     return name
 
 
 def _whole_numbers(column: Column) -> Longs:
-    """The counts of a column; DataError if one is none."""
+    """Return the counts of a column; DataError for a value that is no count."""
     texts = column.values
     codes, of = np.unique(column.codes, return_inverse=True)
     found = ["" if code < 0 else texts[code] for code in codes.tolist()]

@@ -32,7 +32,7 @@ _SAFE = 2**62
 
 @dataclass(frozen=True)
 class Occurrences:
-    """The nodes of one class: the record of each, in ascending order, and its code in the hierarchy."""
+    """Nodes of one class: the record of each, in ascending order, and its code in the hierarchy."""
 
     spec: ClassSpec
     hierarchy: Hierarchy
@@ -42,35 +42,35 @@ class Occurrences:
 
     @cached_property
     def counts(self) -> Longs:
-        """How many there are in each record."""
+        """Return the number of nodes in each record."""
         return np.bincount(self.record, minlength=self.records).astype(np.int64)
 
     @property
     def repeats(self) -> bool:
-        """Whether a record has several."""
+        """Return whether a record has several."""
         return bool((self.counts > 1).any())
 
     @cached_property
     def used(self) -> Ints:
-        """The codes that occur, ascending."""
+        """Return the codes that occur, ascending."""
         return np.unique(self.code)
 
     def texts(self) -> list[str]:
-        """The texts of `used`."""
+        """Return the texts of `used`."""
         texts = self.hierarchy.texts
         return [texts[code] for code in self.used.tolist()]
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """One reduction: the types of classes that it fits, and what it makes of one."""
+    """One reduction: the types of classes that it fits, and its function."""
 
     types: tuple[ValueType, ...]
     reduce: Callable[[Occurrences], Column]
 
 
 def fitting(kind: ValueType) -> list[str]:
-    """The names of the reductions that fit a type.
+    """Return the names of the reductions that fit a type.
 
     >>> fitting("text"), fitting("date")
     (['count', 'mode', 'set'], ['count', 'min', 'max', 'mode', 'set'])
@@ -79,13 +79,13 @@ def fitting(kind: ValueType) -> list[str]:
 
 
 def _count(found: Occurrences) -> Column:
-    """How many there are; 0 is a value."""
+    """Return the number of nodes of each record; 0 is a value."""
     values, codes = np.unique(found.counts, return_inverse=True)
     return _numbers(found.spec, [str(value) for value in values.tolist()], codes, is_integer=True)
 
 
 def _mean(found: Occurrences) -> Column:
-    """The mean of the numbers, each as often as it occurs, as the float nearest to it."""
+    """Return the mean of the numbers with their multiplicity, as the nearest float."""
     numbers = _parsed(found)
     decimals = max(map(decimals_of, numbers), default=0)
     steps = [int(number * 10**decimals) for number in numbers]
@@ -111,7 +111,7 @@ def _mean(found: Occurrences) -> Column:
 
 def _extreme(sign: int) -> Callable[[Occurrences], Column]:
     def reduce(found: Occurrences) -> Column:
-        """The least or the largest; of equal ones written in several ways the first of the hierarchy."""
+        """Return the least or the largest; of equal ones written in several ways the first of the hierarchy."""
         rank = _ranks(found)[np.searchsorted(found.used, found.code)]
         return _first(found, np.lexsort((found.code, sign * rank, found.record)))
 
@@ -119,7 +119,7 @@ def _extreme(sign: int) -> Callable[[Occurrences], Column]:
 
 
 def _mode(found: Occurrences) -> Column:
-    """The most frequent; of several the first of the hierarchy."""
+    """Return the most frequent value; among equals the first of the hierarchy."""
     size = len(found.hierarchy)
     pairs, times = np.unique(found.record * size + found.code, return_counts=True)
     record, code = pairs // size, (pairs % size).astype(np.int32)
@@ -128,7 +128,7 @@ def _mode(found: Occurrences) -> Column:
 
 
 def _first(found: Occurrences, order: Longs) -> Column:
-    """The first of each record in an order that is sorted by records."""
+    """Return the first of each record in an order that is sorted by records."""
     record, code = found.record[order], found.code[order]
     is_first = np.append(True, record[1:] != record[:-1])[: len(record)]
     codes = np.full(found.records, MISSING, np.int32)
@@ -137,7 +137,7 @@ def _first(found: Occurrences, order: Longs) -> Column:
 
 
 def _set(found: Occurrences) -> Column:
-    """The different values, as the JSON array of their texts in ascending order; none at all is missing."""
+    """Return the distinct values as a JSON array of ascending texts; missing if there are none."""
     size = len(found.hierarchy)
     pairs = np.unique(found.record * size + found.code)
     record, code = pairs // size, (pairs % size).astype(np.int32)
@@ -150,7 +150,7 @@ def _set(found: Occurrences) -> Column:
 
 
 def set_hierarchy(hierarchy: Hierarchy, sets: set[tuple[int, ...]]) -> tuple[Hierarchy, dict[tuple[int, ...], int]]:
-    """The hierarchy of sets of nodes, and the code of each of them in it.
+    """Return the hierarchy of sets of nodes, and the code of each of them in it.
 
     One step up, the deepest members of a set become their parents; the root alone is the root, by its own text.
 
@@ -180,7 +180,7 @@ def set_hierarchy(hierarchy: Hierarchy, sets: set[tuple[int, ...]]) -> tuple[Hie
 
 
 def _numbers(spec: ClassSpec, texts: Sequence[str], codes: Longs, *, is_integer: bool) -> Column:
-    """A column of new numbers, with a hierarchy that is made of them."""
+    """Return a column of new numbers, with a hierarchy that is made of them."""
     builder = number_builder(texts, is_integer=is_integer)
     hierarchy = builder.build(texts)
     nodes = np.append(hierarchy.encode(texts), MISSING)
@@ -191,7 +191,7 @@ def _numbers(spec: ClassSpec, texts: Sequence[str], codes: Longs, *, is_integer:
 
 
 def number_builder(texts: Sequence[str], *, is_integer: bool) -> Builder:
-    """Few numbers right under the root; more of them in some thirty intervals, these by four, and by four again.
+    """Return intervals for numbers: few right under the root, many in about thirty, grouped by fours.
 
     >>> number_builder(["1", "2"], is_integer=True)
     Flat()
@@ -210,7 +210,7 @@ def number_builder(texts: Sequence[str], *, is_integer: bool) -> Builder:
 
 
 def _nice(least: float, *, is_integer: bool) -> int | float | None:
-    """The least width of one digit 1, 2 or 5 that is no smaller; None where floats have none that is exact."""
+    """Return the least width of one digit 1, 2 or 5 that is no smaller; None if no float is exact."""
     exponent = 0
     if is_integer:
         width = 2
@@ -226,7 +226,7 @@ def _nice(least: float, *, is_integer: bool) -> int | float | None:
 
 
 def _parsed(found: Occurrences) -> list[Fraction]:
-    """The numbers of the codes that occur; UsageError if some are none."""
+    """Return the numbers of the codes that occur; UsageError if some are not numbers."""
     numbers = [parse_number(text, integer=False) for text in found.texts()]
     known = [Fraction(number) for number in numbers if number is not None]
     if len(known) < len(numbers):
@@ -235,7 +235,7 @@ def _parsed(found: Occurrences) -> list[Fraction]:
 
 
 def _ranks(found: Occurrences) -> Longs:
-    """The place of each code that occurs in the order of what their texts mean."""
+    """Return the rank of each code that occurs, in the order of its type."""
     if found.spec.type == "date":
         texts = found.texts()
         days, starts, ranks = read_periods(texts)
@@ -267,7 +267,7 @@ REDUCTIONS: dict[str, Reduction] = {
 
 
 def flatten(forest: Forest, reductions: Mapping[str, str] | None = None) -> Table:
-    """The table of the records, in their order: a column for every class.
+    """Return the table of the records, in their order, with a column for every class.
 
     A class that occurs at most once in every record is a column of its values. One that occurs several times needs a
     reduction by its name in `reductions`: UsageError lists those that fit its type. What is counted are the nodes of
@@ -296,13 +296,13 @@ def flatten(forest: Forest, reductions: Mapping[str, str] | None = None) -> Tabl
 
 
 def _as_own_column(column: Column) -> Column:
-    """The column as one that a file of rows has, called as its class, and as that is read."""
+    """Return the column as a file of rows has it: named as its class, in uniform spelling."""
     own = replace(column, spec=replace(column.spec, path=FieldPath((Step(column.name),)), under=None))
     return in_one_spelling(own)
 
 
 def _occurrences(forest: Forest, index: int) -> Occurrences:
-    """The nodes of one class, by record."""
+    """Return the nodes of one class, by record."""
     classes = forest.classes
     nodes = np.flatnonzero(classes.class_of[forest.label] == index)
     record = (np.searchsorted(forest.offsets, nodes, side="right") - 1).astype(np.int64)
@@ -312,7 +312,7 @@ def _occurrences(forest: Forest, index: int) -> Occurrences:
 
 
 def _check(found: Mapping[str, Occurrences], requested: Mapping[str, str]) -> None:
-    """UsageError for what cannot be reduced so, and for classes that need a reduction and have none."""
+    """Raise UsageError for reductions that do not fit, and for repeated classes that have none."""
     if unknown := [name for name in requested if name not in found]:
         what = ", ".join(map(repr, unknown))
         raise UsageError(f"unknown class {what} to reduce; choose from {', '.join(found)}")

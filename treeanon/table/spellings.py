@@ -13,7 +13,7 @@ _NUMBERS = ("integer", "number")
 
 
 def in_one_spelling(column: Column) -> Column:
-    """A sensitive column of type integer or number with one spelling for each number; any other as it is.
+    """Return a sensitive numeric column with one spelling for each number; any other column unchanged.
 
     Of the spellings that a number has in the column, that is the shortest form, or else the first by code. Inner nodes
     of the hierarchy stay: a name of a group may look like a number.
@@ -41,7 +41,7 @@ def in_one_spelling(column: Column) -> Column:
 
 
 def general_columns(table: Table) -> list[str]:
-    """The names of the sensitive columns that hold inner nodes of their hierarchies, each of which is one value more.
+    """Return the names of the sensitive columns that hold inner nodes of their hierarchies.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ills = Hierarchy.from_paths([["flu", "lung", "*"], ["asthma", "lung", "*"]])

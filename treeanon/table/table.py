@@ -27,7 +27,7 @@ MISSING = -1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Column:
-    """One column: what the schema says of it, its hierarchy, and a node of that (or MISSING) for every row.
+    """Column of a table: its class in the schema, its hierarchy, and a node of that (or MISSING) per row.
 
     Of a release that has ranges or sets of values, `covers` has these, and the codes are their numbers instead.
     """
@@ -39,38 +39,38 @@ class Column:
 
     @property
     def name(self) -> str:
-        """The column's name, that of its class."""
+        """Return the column's name, that of its class."""
         return self.spec.name
 
     @property
     def header(self) -> str:
-        """The column's name in files and frames: that of the column which the class was read from."""
+        """Return the column's name in files and frames: that of the column which the class was read from."""
         path = self.spec.path
         return self.name if path is None else path.steps[-1].name or self.name
 
     @property
     def role(self) -> str:
-        """quasi, sensitive, keep, …"""
+        """Return the role: quasi, sensitive, keep, …"""
         return self.spec.role
 
     def texts(self) -> list[str | None]:
-        """The value of every row; None where it is missing."""
+        """Return the value of every row; None where it is missing."""
         texts = [*self.values, None]
         return [texts[code] for code in self.codes.tolist()]
 
     @property
     def values(self) -> Sequence[str]:
-        """The texts that codes stand for."""
+        """Return the texts that codes stand for."""
         return self.hierarchy.texts if self.covers is None else self.covers.texts
 
     @property
     def size(self) -> int:
-        """How many values there can be: codes are less."""
+        """Return the number of possible values: codes are less."""
         return len(self.hierarchy if self.covers is None else self.covers)
 
     @property
     def places(self) -> Ints:
-        """The codes, where a missing value has the one after all others.
+        """Return the codes, with a missing value numbered after all others.
 
         >>> Table.of_texts({"sex": (["f", None], Hierarchy.flat(["f", "m"]))}).columns[0].places.tolist()
         [1, 3]
@@ -80,7 +80,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows as columns of codes. `person` numbers the person of each row where a person may have several (None: one).
+    """Rows as columns of codes; `person` has the person of each row where one may have several (None: one each).
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["41", "40-49", "*"]])
@@ -107,7 +107,7 @@ class Table:
         columns: Mapping[str, tuple[Sequence[str | None], Hierarchy]],
         roles: Mapping[str, Any] | None = None,
     ) -> Table:
-        """The table of texts (None: missing), each column with its hierarchy; roles are quasi unless given."""
+        """Return the table of texts (None: missing), each column with its hierarchy; roles are quasi unless given."""
         found = []
         for name, (texts, hierarchy) in columns.items():
             codes = hierarchy.encode("" if text is None else text for text in texts)
@@ -124,7 +124,7 @@ class Table:
         return f"<Table: {len(self):,} rows, {len(self.columns)} columns>"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same columns and the same rows, in whatever order."""
+        """Return whether both have the same columns and the same rows, in any order."""
         if not isinstance(other, Table):
             return NotImplemented
         names = [column.name for column in self.columns]
@@ -140,7 +140,7 @@ class Table:
     __hash__ = None  # type: ignore[assignment]
 
     def column(self, name: str) -> Column:
-        """The column of that name; UsageError lists what there is."""
+        """Return the column of that name; UsageError lists what there is."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -148,30 +148,30 @@ class Table:
 
     @property
     def quasi(self) -> tuple[Column, ...]:
-        """The columns that an attacker is taken to know."""
+        """Return the quasi-identifiers: the columns that an attacker is assumed to know."""
         return tuple(column for column in self.columns if column.role == "quasi")
 
     @property
     def sensitive(self) -> tuple[Column, ...]:
-        """The columns that nobody must learn of a person."""
+        """Return the sensitive columns."""
         return tuple(column for column in self.columns if column.role == "sensitive")
 
     def take(self, rows: npt.NDArray[np.integer]) -> Table:
-        """The table of these rows."""
+        """Return the table of these rows."""
         columns = tuple(replace(c, codes=c.codes[rows]) for c in self.columns)
         return Table(columns, None if self.person is None else self.person[rows], self.report)
 
     def with_codes(self, codes: Mapping[str, Ints]) -> Table:
-        """The table with other codes in the columns named."""
+        """Return the table with other codes in the columns named."""
         columns = tuple(replace(c, codes=codes.get(c.name, c.codes)) for c in self.columns)
         return Table(columns, self.person, self.report)
 
     def rows(self) -> Iterator[tuple[str | None, ...]]:
-        """The rows as texts."""
+        """Return the rows as texts."""
         return zip(*(column.texts() for column in self.columns), strict=True)
 
     def to_arrow(self) -> pa.Table:
-        """The table as Arrow has it, its rows as they are; missing values are null."""
+        """Return the table as an Arrow table with its rows in order; missing values are null."""
         from treeanon.io.columns.write_table import to_arrow
 
         return to_arrow(self)
@@ -179,19 +179,19 @@ class Table:
     def write(
         self, target: str | Path, *, format: str | None = None, force: bool = False, seed: int | None = None
     ) -> None:
-        """Writes the table as a CSV or Parquet file, its rows in random order; see `io.columns.write_table`."""
+        """Write the table as a CSV or Parquet file, its rows in random order; see `io.columns.write_table`."""
         from treeanon.io.columns.write_table import write_table
 
         write_table(self, target, format=format, force=force, seed=seed)
 
     @property
     def persons(self) -> int:
-        """The number of persons."""
+        """Return the number of persons."""
         return len(self) if self.person is None else len(np.unique(self.person))
 
 
 def same_codes(one: Column, other: Column) -> Ints:
-    """The values of two columns one after the other, as numbers that are the same for the same texts; 0 for missing."""
+    """Return the values of two columns, one after the other, as shared numbers; 0 for missing."""
     codes = np.concatenate([one.codes, other.codes]).astype(np.int32) + 1
     if one.values is other.values:
         return codes

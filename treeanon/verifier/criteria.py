@@ -59,7 +59,7 @@ def failing(groups: CountedGroups, model: Model) -> Flags:
 
 
 def refuse_unchecked(model: Model) -> None:
-    """UsageError for a model of others that has no method by which the check can ask it of a group."""
+    """Raise UsageError for a model of another package without a method `check`."""
     if not callable(getattr(model, "check", None)) and _criterion_of(model) is _unknown:
         raise UsageError(f"{model.name} has no method check(group), by which its releases can be checked")
 

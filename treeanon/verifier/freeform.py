@@ -31,7 +31,7 @@ from treeanon.verifier.models import Checked
 
 @dataclass(frozen=True)
 class FreeformVerdict:
-    """Whether every original can be behind k published tuples, and every tuple can have k originals behind it.
+    """Verdict on a freeform release: the least numbers of tuples for an original and of originals for a tuple.
 
     `tuples` is how many tuples it is for the original that has fewest, `originals` how many originals for the tuple
     that has fewest; both are None where there are no rows, and 0 if not every row of the one table has one of the other
@@ -47,21 +47,21 @@ class FreeformVerdict:
 
     @property
     def largest_k(self) -> int | None:
-        """The largest k that holds."""
+        """Return the largest k that holds."""
         return None if self.tuples is None or self.originals is None else min(self.tuples, self.originals)
 
     @property
     def holds(self) -> bool:
-        """Whether k holds."""
+        """Return whether k holds."""
         return self.largest_k is None or self.largest_k >= self.k
 
     def __bool__(self) -> bool:
-        """Whether k holds."""
+        """Return whether k holds."""
         return self.holds
 
     @property
     def sentence(self) -> str:
-        """What was found, for people."""
+        """Return the verdict as a sentence."""
         if self.largest_k is None:
             return f"{self.k}-anonymity holds. The table has no rows."
         holds = "holds" if self.holds else "does not hold"
@@ -74,7 +74,7 @@ class FreeformVerdict:
         return words
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain data."""
+        """Return the verdict as plain data."""
         return {
             "holds": self.holds,
             "k": self.k,
@@ -88,7 +88,7 @@ class FreeformVerdict:
 
 
 def verify_freeform(original: Table, released: Table, k: int, *, behind: Longs | Ints | None = None) -> FreeformVerdict:
-    """Whether a released table hides every original among k, from the two tables alone, whatever the order of rows.
+    """Check from the two tables alone, in any order of rows, that every original is hidden among k.
 
     Where its hierarchies are others than those of the original, its values are taken as they stand; UsageError if some
     stand for none that the original has.
@@ -125,7 +125,7 @@ tuple have 2 persons or more behind it.'
 
 
 def verify_edges(edges: Ints, k: int, *, behind: Ints | None = None) -> FreeformVerdict:
-    """Whether a graph hides every original among k: edges[j] are the originals that published tuple j covers.
+    """Check that a graph hides every original among k: edges[j] are the originals that tuple j covers.
 
     >>> verify_edges(np.array([[0, 1], [1, 2], [2, 0]], np.int32), 2).holds
     True
@@ -143,7 +143,7 @@ def verify_edges(edges: Ints, k: int, *, behind: Ints | None = None) -> Freeform
 
 
 def _distinct(table: Table) -> tuple[Ints, Longs]:
-    """The different tuples of a table, as codes, and which of them every row is."""
+    """Return the distinct tuples of a table, as codes, and the tuple of every row."""
     codes = np.stack([column.codes for column in table.quasi], axis=1)
     if not len(codes):
         return codes, np.zeros(0, np.int64)
@@ -152,7 +152,7 @@ def _distinct(table: Table) -> tuple[Ints, Longs]:
 
 
 def _compatible(original: Table, released: Table, ours: Ints, theirs: Ints) -> Longs:
-    """The pairs of a published tuple and an original whose values it stands for, by the numbers of both."""
+    """Return the pairs of a published tuple and an original that its values stand for."""
     matrices, numbers = [], []
     for c, (before, after) in enumerate(zip(original.quasi, released.quasi, strict=True)):
         own, of_own = np.unique(ours[:, c], return_inverse=True)
@@ -174,8 +174,9 @@ def _compatible(original: Table, released: Table, ours: Ints, theirs: Ints) -> L
 def _by_rarest(
     matrices: list[npt.NDArray[np.bool_]], numbers: list[tuple[Longs, Longs]]
 ) -> Iterator[tuple[int, int, Longs]]:
-    """The published tuples by the column, and the value in it, that stands for the fewest originals: only these can be
-    behind them, which saves looking at all others.
+    """Yield the published tuples by the column, and the value in it, that stands for the fewest originals.
+
+    Only these originals can be behind the tuples, so no others need to be compared.
     """
     fewest = [
         (matrix @ np.bincount(of_own, minlength=matrix.shape[1]))[of_published]
@@ -192,7 +193,7 @@ def _by_rarest(
 
 
 def stands_for(before: Column, after: Column, own: Ints, published: Ints) -> npt.NDArray[np.bool_]:
-    """Whether each of some published values stands for each of some values, missing or not."""
+    """Return whether each of some published values stands for each of some values, missing or not."""
     tree = before.hierarchy
     out = np.zeros((len(published), len(own)), np.bool_)
     ranks = np.append(value_ranks(tree), -1)[own]
@@ -212,9 +213,10 @@ def stands_for(before: Column, after: Column, own: Ints, published: Ints) -> npt
 
 
 def _through_matchings(pairs: Longs, counts: tuple[Longs, Longs], known: Longs | None) -> tuple[int | None, int | None]:
-    """The fewest tuples for an original, and the fewest originals for a tuple, over the pairs that are in some perfect
-    matching; 0 and 0 if there is none. Pairs are of numbers that stand for several tuples or originals that are alike:
-    `counts` says how many. `known` are the pairs of a matching, one for every tuple.
+    """Return the fewest tuples for an original and originals for a tuple, over the pairs in some perfect matching.
+
+    Both are 0 if there is none. Each number of a pair stands for as many equal tuples or originals as `counts` says.
+    `known` are the pairs of a matching, one for every tuple.
     """
     rows = int(counts[0].sum())
     if not rows:
@@ -234,14 +236,14 @@ def _through_matchings(pairs: Longs, counts: tuple[Longs, Longs], known: Longs |
 
 
 def _is_perfect(used: Longs, counts: tuple[Longs, Longs]) -> bool:
-    """Whether pairs give every tuple an original to itself."""
+    """Return whether the pairs give every tuple an original of its own."""
     width = len(counts[1])
     tuples, originals = np.bincount(used // width, minlength=len(counts[0])), np.bincount(used % width, minlength=width)
     return bool(np.array_equal(tuples, counts[0]) and np.array_equal(originals, counts[1]))
 
 
 def _flow(pairs: Longs, counts: tuple[Longs, Longs]) -> Longs | None:
-    """A perfect matching as pairs, tuple · originals + original, each as often as it is used; None if there is none."""
+    """Return a perfect matching as pairs, tuple · originals + original, with repetition; None if there is none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
@@ -261,14 +263,15 @@ def _flow(pairs: Longs, counts: tuple[Longs, Longs]) -> Longs | None:
 
 
 def _parts(pairs: Longs, used: Longs, counts: tuple[Longs, Longs]) -> Ints:
-    """The strongly connected part of every tuple and, after these, of every original, where a way leads from a tuple to
-    all originals that it fits, and from an original to the tuples that it is behind.
+    """Return the strongly connected component of every tuple and, after these, of every original.
+
+    Edges lead from a tuple to all originals that it fits, and from an original to the tuples that it is behind.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     tuples, size = len(counts[0]), len(counts[0]) + len(counts[1])
     start, stop = np.append(pairs[0], tuples + used[1]), np.append(tuples + pairs[1], used[0])
-    ways = csr_array((np.ones(len(start), np.int8), (start, stop)), shape=(size, size))
-    found: Ints = connected_components(ways, directed=True, connection="strong")[1]
+    edges = csr_array((np.ones(len(start), np.int8), (start, stop)), shape=(size, size))
+    found: Ints = connected_components(edges, directed=True, connection="strong")[1]
     return found

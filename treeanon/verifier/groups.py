@@ -19,7 +19,7 @@ from treeanon.table import Column, Table
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
-    """How many persons of each group have each value of one sensitive column.
+    """Number of persons of each group with each value of one sensitive column.
 
     Entry i says that `count[i]` persons of group `group[i]` have the value `value[i]`; groups ascend, and so do the
     values in a group. A value is a node of `hierarchy`, or len(hierarchy) where it is missing. `whole` counts the
@@ -41,7 +41,7 @@ class ValueCounts:
 
 @dataclass(frozen=True, eq=False)
 class CountedGroups:
-    """The groups of a table: how many persons are in each, and the values of the sensitive column that is looked at."""
+    """Groups of a table: their persons, and the values of the sensitive column under check."""
 
     persons: Longs
     values: ValueCounts | None = None

@@ -18,7 +18,7 @@ from treeanon.verifier.groups import CountedGroups, count_groups, count_values, 
 
 @dataclass(frozen=True)
 class Checked:
-    """What came out for one model and one sensitive column (None for a model of none): what fails, if anything.
+    """Result of one model for one sensitive column (None for a model of none): what fails, if anything.
 
     `groups` are those that fail, `persons` how many are in them.
     """
@@ -30,11 +30,11 @@ class Checked:
 
     @property
     def holds(self) -> bool:
-        """Whether no group fails."""
+        """Return whether no group fails."""
         return self.groups == 0
 
     def as_dict(self) -> dict[str, Any]:
-        """What came out, as plain data."""
+        """Return the result as plain data."""
         return {
             "model": self.model,
             "column": self.column,
@@ -45,7 +45,7 @@ class Checked:
 
     @property
     def sentence(self) -> str:
-        """What was found, for people."""
+        """Return the result as a sentence."""
         of = "" if self.column is None or self.model.endswith(f" of {self.column}") else f" of {self.column}"
         if self.holds:
             return f"{self.model}{of} holds."
@@ -56,17 +56,17 @@ class Checked:
 
 
 class AllChecked:
-    """What a verdict says that has `checked` models: whether all of them hold."""
+    """Base of verdicts with `checked` models."""
 
     checked: tuple[Checked, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether all models hold."""
+        """Return whether all models hold."""
         return all(one.holds for one in self.checked)
 
     def __bool__(self) -> bool:
-        """Whether all models hold."""
+        """Return whether all models hold."""
         return self.holds
 
 
@@ -103,7 +103,7 @@ def check(
 
 
 def _columns_of(model: Model, table: Table) -> Sequence[Column | None]:
-    """The columns that a model looks at, or only None; UsageError if they are not there."""
+    """Return the columns that a model examines, or only None; UsageError if they are missing."""
     if model.sensitive is None:
         return [None]
     found = [table.column(name) for name in model.sensitive] or list(table.sensitive)

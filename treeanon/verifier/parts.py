@@ -33,7 +33,7 @@ Counts = tuple[Longs, Longs, Longs]
 
 @dataclass(frozen=True, eq=False)
 class PartCheck:
-    """What is to be counted in every part: the labels that an attacker may know, and how many of them together.
+    """Plan of the count in every part: the labels that an attacker may know, with m and n.
 
     `number` has the place of a label in `labels`, or -1; `is_known` says of each label whether an attacker may know it.
     """
@@ -60,7 +60,7 @@ class PartCheck:
 
     @property
     def bits(self) -> int:
-        """The bits that the number of a label takes."""
+        """Return the number of bits of a label's number."""
         return max(len(self.labels).bit_length(), 1)
 
     def sets_of(self, forests: Iterable[Forest]) -> Iterator[Counts]:
@@ -127,7 +127,7 @@ def add_equal(first: Longs, second: Longs, persons: Longs) -> Counts:
 
 @dataclass(frozen=True)
 class PartsTotal:
-    """What all parts together hold: the least persons of a set (None: there is none), the sets, and those too rare."""
+    """Totals over all parts: the least persons of a set (None: no set), the sets, and those too rare."""
 
     least: int | None
     sets: int

@@ -24,7 +24,7 @@ _NUMBER = re.compile("[1-9][0-9]{0,11}")
 
 @dataclass(frozen=True)
 class PermutedVerdict(AllChecked):
-    """Whether every group satisfies every model, how small the smallest is, and the largest share of a value in one.
+    """Verdict on a permuted release: its models, its smallest group, and the largest share of a value.
 
     `largest_share` is the most that somebody who finds a person's row can know of the value: the share of the value
     that is most frequent in a group, where that is largest. None without a group, as `smallest`.
@@ -39,7 +39,7 @@ class PermutedVerdict(AllChecked):
 
     @property
     def sentence(self) -> str:
-        """What was found, for people."""
+        """Return the verdict as a sentence."""
         words = [one.sentence for one in self.checked]
         if self.smallest is None or self.largest_share is None:
             return " ".join([*words, "The release has no rows."])
@@ -48,7 +48,7 @@ class PermutedVerdict(AllChecked):
         return " ".join([*words, f"The smallest of {self.groups:,} groups has {self.smallest:,} {people}.", share])
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain data."""
+        """Return the verdict as plain data."""
         return {
             "holds": self.holds,
             "models": [one.as_dict() for one in self.checked],
@@ -61,7 +61,7 @@ class PermutedVerdict(AllChecked):
 
 
 def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:
-    """Whether a permuted release satisfies all models, in its groups; shares nothing with the searches.
+    """Check that the groups of a permuted release satisfy all models; shares nothing with the searches.
 
     k-anonymity asks for groups of k persons: quasi values are exact, so that it does not speak of rows that look alike.
     t-closeness compares with all values published. DataError where the two tables do not belong together.
@@ -137,7 +137,7 @@ def _counts(column: Column) -> Longs:
 
 
 def refuse_others(models: Sequence[Model], column: str) -> None:
-    """UsageError for models that cannot be asked of a permuted release with this sensitive column."""
+    """Raise UsageError for models that do not apply to a permuted release with this sensitive column."""
     for model in models:
         if model.sensitive is None and not asks_for_size(model):
             raise UsageError(f"{model.name} speaks of no sensitive column, which is all that a permuted release hides")
@@ -147,7 +147,7 @@ def refuse_others(models: Sequence[Model], column: str) -> None:
 
 
 def name_of(model: Model) -> str:
-    """What a model asks of a permuted release, in words: of k-anonymity only the size of groups is left.
+    """Return the name of a model for a permuted release: of k-anonymity only the size of groups is left.
 
     >>> from treeanon.privacy.models import KAnonymity
     >>> name_of(KAnonymity(3))
@@ -157,7 +157,7 @@ def name_of(model: Model) -> str:
 
 
 def promise(hidden: str, models: Sequence[Model], verdict: PermutedVerdict) -> str:
-    """What a permuted release keeps to itself, for people: less where all persons of some group have one value.
+    """Return what a permuted release protects, as a sentence: less where a group has only one value.
 
     >>> from treeanon.privacy.models import KAnonymity
     >>> promise("ill", [KAnonymity(3)], PermutedVerdict((), 3, 0.5, 2, 7))

@@ -16,7 +16,7 @@ from treeanon.verifier.models import AllChecked, Checked, check
 
 @dataclass(frozen=True)
 class TableVerdict(AllChecked):
-    """Whether every group of rows that look alike satisfies every model, and how small the smallest one is.
+    """Verdict on a table: its models, and the size of the smallest group of equal rows.
 
     `checked` has what came out for each model and each sensitive column that it looks at. `largest_k` is the number of
     persons in the smallest group: the largest k for which the table is k-anonymous; None for a table without rows.
@@ -31,7 +31,7 @@ class TableVerdict(AllChecked):
 
     @property
     def sentence(self) -> str:
-        """What was found, for people."""
+        """Return the verdict as a sentence."""
         words = [one.sentence for one in self.checked]
         if self.largest_k is None:
             return " ".join([*words, "The table has no rows."])
@@ -39,7 +39,7 @@ class TableVerdict(AllChecked):
         return " ".join([*words, f"The smallest of {self.groups:,} groups has {self.largest_k:,} {people}."])
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain data."""
+        """Return the verdict as plain data."""
         return {
             "holds": self.holds,
             "models": [one.as_dict() for one in self.checked],
@@ -52,7 +52,7 @@ class TableVerdict(AllChecked):
 
 
 def verify_table(table: Table, models: Sequence[Model]) -> TableVerdict:
-    """Whether a table satisfies all models, in groups of rows that have the same values in all quasi columns.
+    """Check that a table satisfies all models, in groups of rows equal in all quasi columns.
 
     Shares nothing with the searches. t-closeness compares with the table itself, which is all that an attacker sees.
 

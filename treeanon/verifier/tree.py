@@ -46,7 +46,7 @@ class Groups:
         self.jobs, self.progress, self.joint = jobs, progress, joint
 
     def failing(self, *, every: bool) -> tuple[int | None, tuple[Diverse, ...], tuple[Failure, ...]]:
-        """The least number of persons of a group, the diversity of the groups, and the patterns that fail.
+        """Return the least persons of a group, the diversity of the groups, and the patterns that fail.
 
         Without `every` only the largest combinations of each person are looked at: enough to decide, except for the
         frequency of values.
@@ -123,7 +123,7 @@ class Groups:
         return tuple(Failure(p[0], p[1], counts[p], least[p], p[2]) for p in order)
 
     def _pattern(self, a: int, b: int, c: int) -> _Pattern:
-        """The class names, class relations and sensitive class that a line of the kernel's table speaks of."""
+        """Return the classes, class relations and sensitive class of a line of the kernel's table."""
         depth = (c >> 28) & 15
         groups = [(a >> 16 * i if i < 4 else b >> 16 * (i - 4)) & 0xFFFF for i in range(depth)]
         related = []
@@ -158,7 +158,7 @@ def verify(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Verdict:
-    """Whether the trees keep a guarantee, given whole or by its parts, and the largest k that they keep.
+    """Check whether trees satisfy a guarantee, given whole or by its parts, and find the largest k that holds.
 
     Counts every combination of labels and relations that somebody holds, exactly and without the searches' structures.
     `patterns=False` leaves out what fails in detail. `jobs` is the number of threads (default: all cores).
@@ -216,7 +216,7 @@ def _requested(
 
 
 def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | None) -> tuple[int | None, int]:
-    """The least number of persons behind a combination that anybody holds, and the label sets looked at."""
+    """Return the least persons behind a combination that anybody holds, and the label sets examined."""
     begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, m)
     shared = np.array([kernels.NOBODY], np.int64)
 

@@ -17,7 +17,9 @@ ABSENT = 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Persons that are alike are one row of some `weight`; items are numbered from the rarest label on.
+    """Weighted distinct persons; items are numbered from the rarest label on.
+
+    Equal persons are one row, and `weight` counts them.
 
     Row r owns item[start[r]:start[r + 1]], of which the first known[r] are labels and the rest absences (numbered from
     `labels` on), the relation words rel[rel_start[r]:…] (see kernels/verify_rows.py) and the sensitive values
@@ -45,12 +47,12 @@ class Rows:
 
     @property
     def items(self) -> int:
-        """The number of labels and absences that an attacker may know."""
+        """Return the number of labels and absences that an attacker may know."""
         return len(self.group)
 
 
 def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) -> Rows:
-    """The rows of a forest; with `apart`, persons with a label at several nodes are not merged with others."""
+    """Return the rows of a forest; with `apart`, persons with a label at several nodes are not merged with others."""
     code, order = _numbered(forest, roles.known)
     group = forest.classes.class_of + 1
     sizes, _ = kernels.row_sizes(forest.offsets, forest.label, code, len(order))
@@ -96,12 +98,12 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
 
 
 def starts_of(sizes: Longs | Ints) -> Longs:
-    """Where stretches of these sizes start, and where the last one ends."""
+    """Return where stretches of these sizes start, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _numbered(forest: Forest, classes: tuple[int, ...]) -> tuple[Ints, Ints]:
-    """The item of every label, and the label of every item, the rarest first: so first items have little work each."""
+    """Return the item of every label and the label of every item, the rarest first to spread the work."""
     counts = np.bincount(forest.label, minlength=len(forest.classes))
     # The node `*` stands for everything that is known.
     counted = np.isin(forest.classes.class_of, [-1, *classes]) & (counts > 0)
@@ -113,7 +115,7 @@ def _numbered(forest: Forest, classes: tuple[int, ...]) -> tuple[Ints, Ints]:
 
 
 def _missing(forest: Forest, code: Ints, items: int, absent: Ints) -> Longs:
-    """How many of the absent items every record does not hold."""
+    """Return the number of absent items that every record lacks."""
     only = np.full(items + 1, -1, np.int32)
     only[absent] = np.arange(len(absent), dtype=np.int32)
     sizes, _ = kernels.row_sizes(forest.offsets, forest.label, only[code], len(absent))
@@ -121,7 +123,7 @@ def _missing(forest: Forest, code: Ints, items: int, absent: Ints) -> Longs:
 
 
 def above_of(forest: Forest) -> Flags:
-    """Whether one class lies above another, both counted from 1; 0 is `*`, above all."""
+    """Return whether one class lies above another, both counted from 1; 0 is `*`, above all."""
     parents = forest.classes.parents
     above = np.zeros((len(parents) + 1, len(parents) + 1), bool)
     above[0, 1:] = True
@@ -133,7 +135,7 @@ def above_of(forest: Forest) -> Flags:
 
 
 def _sensitive(forest: Forest, classes: tuple[int, ...]) -> tuple[Longs, Ints, Ints]:
-    """The distinct sensitive values of every record, and the class (its place in `classes`) of every value."""
+    """Return the distinct sensitive values of every record, and the class (place in `classes`) of each."""
     code, order = _numbered(forest, classes)
     if forest.classes.class_of[order].min(initial=0) < 0:
         order = order[order != 0]
@@ -148,7 +150,7 @@ def _sensitive(forest: Forest, classes: tuple[int, ...]) -> tuple[Longs, Ints, I
 
 
 def _merged(rows: Rows, apart: Flags) -> Rows:
-    """The rows with equal ones as one, where enough are equal to be worth it."""
+    """Return the rows with equal ones merged, where enough are equal."""
     hashes = kernels.row_hashes(rows.start, rows.item, rows.rel_start, rows.rel, rows.held_start, rows.held)
     order = np.argsort(hashes, kind="stable")
     chosen, weight = kernels.equal_rows(

@@ -24,7 +24,7 @@ def _counted(number: int, thing: str) -> str:
 
 @dataclass(frozen=True)
 class Failure:
-    """Combinations of one pattern of classes that single out too few persons; values are never told.
+    """Combinations of one pattern of classes that single out too few persons; never with values.
 
     `labels` are class names (`not disease` for an absence), `relations` pairs of them, the upper one first.
     `combinations` counts what fails, `least` is the smallest number of persons behind one. `sensitive` is empty, or
@@ -39,13 +39,13 @@ class Failure:
 
     @property
     def pattern(self) -> str:
-        """The classes and relations of the pattern as text."""
+        """Return the classes and relations of the pattern as text."""
         related = [f"{upper} ⇝ {lower}" for upper, lower in self.relations]
         return " + ".join(self.labels) + (f" with {', '.join(related)}" if related else "")
 
     @property
     def sentence(self) -> str:
-        """What fails, for people."""
+        """Return the failure as a sentence."""
         counted = _counted(self.combinations, "combination")
         few = f"as few as {_counted(self.least, 'person')}"
         if self.sensitive:
@@ -53,7 +53,7 @@ class Failure:
         return f"{self.pattern}: {counted} held by {few}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The failure as plain data."""
+        """Return the failure as plain data."""
         plain: dict[str, Any] = {"labels": list(self.labels), "relations": [list(pair) for pair in self.relations]}
         plain |= {"combinations": self.combinations, "least": self.least}
         return plain | ({"sensitive": self.sensitive} if self.sensitive else {})
@@ -61,7 +61,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Diverse:
-    """How diverse the groups that an attacker can form are in one sensitive class.
+    """Diversity, in one sensitive class, of the groups that an attacker can form.
 
     `largest_l` is the largest l that holds for all of them; None where no group holds a value of the class.
     """
@@ -71,13 +71,13 @@ class Diverse:
     largest_l: int | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The result as plain data."""
+        """Return the result as plain data."""
         return {"class": self.sensitive, "holds": self.holds, "largest_l": self.largest_l}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a collection of trees keeps a guarantee, and the largest k for which it would.
+    """Verdict on a collection of trees: whether the guarantee holds, and the largest k that does.
 
     `largest_k` is None where nobody has a label: then every k holds. `label_sets` counts the sets of labels that were
     looked at. `failures` groups what fails by classes, the simplest first.
@@ -93,12 +93,12 @@ class Verdict:
     seconds: float = 0.0
 
     def __bool__(self) -> bool:
-        """Whether the guarantee holds."""
+        """Return whether the guarantee holds."""
         return self.holds
 
     @property
     def sentence(self) -> str:
-        """What was found, for people."""
+        """Return the verdict as a sentence."""
         guarantee = self.guarantee
         name = f"{guarantee.k}^({guarantee.m},{guarantee.n})-anonymity"
         if self.largest_k is None:
@@ -116,7 +116,7 @@ class Verdict:
         return " ".join(words)
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as plain data, as solutions and `--json` hold it."""
+        """Return the verdict as plain data, as solutions and `--json` hold it."""
         plain: dict[str, Any] = {
             "holds": self.holds,
             "guarantee": self.guarantee.as_dict(),
@@ -136,7 +136,7 @@ _PORTIONS = 64
 
 
 def in_parts(task: Callable[[Ints], T], work: npt.NDArray[np.float64], jobs: int, progress: Progress | None) -> list[T]:
-    """What the task makes of all items, in portions of about equal work; kernels hold no interpreter lock."""
+    """Return the task's results for all items, in portions of about equal work; kernels release the lock."""
     parts = shares(work)
     found: list[T] = []
     with ThreadPoolExecutor(min(jobs, max(len(parts), 1))) as pool:
@@ -148,7 +148,7 @@ def in_parts(task: Callable[[Ints], T], work: npt.NDArray[np.float64], jobs: int
 
 
 def shares(work: npt.NDArray[np.float64]) -> list[Ints]:
-    """The items in portions of about equal work, the heaviest first.
+    """Return the items in portions of about equal work, the heaviest first.
 
     >>> [part.tolist() for part in shares(np.array([1.0, 100.0, 100.0, 0.5]))]
     [[1], [2], [0, 3]]

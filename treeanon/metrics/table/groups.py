@@ -22,7 +22,7 @@ from treeanon.table.covers import ranked_nodes
 
 
 def groups_of(table: Table, columns: Sequence[Column] | None = None) -> tuple[Longs, int]:
-    """The number of each row's group and how many there are; by the quasi columns unless others are given.
+    """Return each row's group number and the number of groups, by the quasi columns unless others are given.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> sexes = Hierarchy.flat(["f", "m"])
@@ -34,13 +34,13 @@ def groups_of(table: Table, columns: Sequence[Column] | None = None) -> tuple[Lo
 
 
 def row_counts(table: Table) -> Longs:
-    """How many rows each group of a table has."""
+    """Return how many rows each group of a table has."""
     numbers, groups = groups_of(table)
     return np.bincount(numbers, minlength=groups).astype(np.int64)
 
 
 def classification(released: Table, label: str, suppressed: int = 0) -> float:
-    """CM (Iyengar 2002): the share of rows that are suppressed, or whose label is not the commonest of their group.
+    """Return CM (Iyengar 2002): the share of rows suppressed, or with a minority label in their group.
 
     The groups are those of the quasi columns other than `label`, which is a column of the release.
 
@@ -65,7 +65,7 @@ def classification(released: Table, label: str, suppressed: int = 0) -> float:
 
 
 def discernibility(released: Table, suppressed: int = 0) -> int:
-    """DM (Bayardo and Agrawal 2005): each row costs the size of its group, a suppressed one the whole input's.
+    """Return DM (Bayardo and Agrawal 2005): a row costs its group's size, a suppressed one all rows.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"sex": (["f", "f", "m"], Hierarchy.flat(["f", "m"]))})
@@ -77,7 +77,7 @@ def discernibility(released: Table, suppressed: int = 0) -> int:
 
 
 def average_class_size(released: Table, k: int = 1) -> float:
-    """C_avg (LeFevre et al. 2006): rows / groups / k of what is published; 0 if nothing is.
+    """Return C_avg (LeFevre et al. 2006): published rows / groups / k; 0 if nothing is published.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"sex": (["f", "f", "m", "m"], Hierarchy.flat(["f", "m"]))})
@@ -91,7 +91,7 @@ def average_class_size(released: Table, k: int = 1) -> float:
 
 
 def node_levels(column: Column) -> Ints:
-    """The lowest level at which each node of a column's hierarchy is published for what lies below it.
+    """Return the lowest level at which each node of a column's hierarchy stands for its leaves.
 
     A leaf is published at level 0, however near to the root it is; so is a missing value, the last one.
 
@@ -106,7 +106,7 @@ def node_levels(column: Column) -> Ints:
 
 
 def precision(released: Table, suppressed: int = 0) -> float:
-    """Prec (Sweeney 2002): 1 - the mean share of its hierarchy's height that a value has gone up.
+    """Return Prec (Sweeney 2002): 1 - the mean share of the hierarchy's height that values went up.
 
     A value of a suppressed row has gone up all of it; hierarchies without any height are left out.
 
@@ -124,7 +124,7 @@ def precision(released: Table, suppressed: int = 0) -> float:
 
 
 def height(released: Table) -> int:
-    """The sum over the quasi columns of the highest level at which a value is published.
+    """Return the sum over the quasi columns of the highest level at which a value is published.
 
     Of a full-domain release that is the height of the least vector that gives it. A release without rows is as high as
     can be.
@@ -140,7 +140,7 @@ def height(released: Table) -> int:
 
 
 def _levels(column: Column) -> Ints:
-    """The level of every row's value: of a range or set that of the lowest node that covers it."""
+    """Return the level of every row's value; for a range or set, of the lowest node that covers it."""
     levels = node_levels(column)
     if column.covers is None:
         return levels[column.codes]

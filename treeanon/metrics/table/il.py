@@ -20,7 +20,7 @@ from treeanon.table.covers import value_ranks
 
 
 def mean_extent(released: Table, weights: Weights | None = None) -> float:
-    """IL₁: the mean over the rows of the extents of their groups.
+    """Return IL₁: the mean over the rows of the extents of their groups.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> hierarchy = Hierarchy.from_paths([[x, "low" if x < "3" else "high", "*"] for x in "12345"])
@@ -33,13 +33,13 @@ def mean_extent(released: Table, weights: Weights | None = None) -> float:
 
 
 def largest_extent(released: Table, weights: Weights | None = None) -> float:
-    """IL∞: the largest extent of a group."""
+    """Return IL∞: the largest extent of a group."""
     extents, _ = _by_group(released, {c.name: value_extents(c) for c in released.quasi}, weights)
     return float(extents.max(initial=0.0))
 
 
 def average_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
-    """The mean over the groups of their NCP, each group counted once, whatever its size.
+    """Return the mean over the groups of their NCP, each group counted once, whatever its size.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"sex": (["*", "*", "*", "m"], Hierarchy.flat(["f", "m"]))})
@@ -51,13 +51,13 @@ def average_ncp(released: Table, form: Form = "taxonomy", weights: Weights | Non
 
 
 def weighted_maximum_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
-    """The largest NCP of a group times its share of the rows: what the worst group adds to the GCP."""
+    """Return the largest product of a group's NCP and its share of the rows: its part of the GCP."""
     prices, sizes = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
     return float((prices * sizes).max(initial=0.0) / max(1, len(released)))
 
 
 def value_extents(column: Column) -> Floats:
-    """The extent of every published value of a column, by code; at the end 0, of a missing value.
+    """Return the extent of every published value of a column, by code; at the end 0, of a missing value.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> value_extents(Table.of_texts({"x": (["a"], Hierarchy.flat("abc"))}).columns[0]).tolist()
@@ -75,7 +75,7 @@ def value_extents(column: Column) -> Floats:
 
 
 def node_ends(column: Column) -> tuple[Ints, Ints]:
-    """The least and the greatest rank of the leaves below every node."""
+    """Return the least and the greatest rank of the leaves below every node."""
     hierarchy = column.hierarchy
     ranks = value_ranks(hierarchy)[hierarchy.leaf_nodes]
     starts = hierarchy.leaf_start.astype(np.int64)
@@ -87,7 +87,7 @@ def node_ends(column: Column) -> tuple[Ints, Ints]:
 
 
 def _by_group(released: Table, prices: dict[str, Floats], weights: Weights | None) -> tuple[Floats, Longs]:
-    """The weighted mean over the columns of each group's price, and how many rows each group has."""
+    """Return the weighted mean over the columns of each group's price, and how many rows each group has."""
     numbers, groups = groups_of(released)
     sizes = np.bincount(numbers, minlength=groups).astype(np.int64)
     first = np.zeros(groups, np.int64)
@@ -101,7 +101,7 @@ def _by_group(released: Table, prices: dict[str, Floats], weights: Weights | Non
 
 
 def weighted_average_volume(released: Table) -> float:
-    """The mean over the rows of the volume published for them: the share of all combinations of values that it covers.
+    """Return the row mean of the share of all value combinations that a row covers.
 
     That is the product over the quasi columns of (values covered) / (all values of the column), where a missing value
     is one more value if the column has it.
@@ -120,7 +120,7 @@ def weighted_average_volume(released: Table) -> float:
 
 
 def covered_shares(column: Column) -> Floats:
-    """The share of a column's values that each published value covers, by code; at the end that of a missing one.
+    """Return the share of a column's values that each published value covers, by code; the missing one last.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> covered_shares(Table.of_texts({"x": (["a", None], Hierarchy.flat("abc"))}).columns[0]).tolist()

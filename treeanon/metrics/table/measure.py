@@ -21,7 +21,7 @@ from treeanon.table import Table
 
 @dataclass(frozen=True)
 class FlatLosses:
-    """What a release of a table has lost against its input, of `rows` rows.
+    """Utility losses of a release of a table compared with its input of `rows` rows.
 
     All but `precision` (1: nothing lost) are lower for better releases. `gcp_taxonomy` and `gcp_set` are the means over
     the quasi columns of what `ncp_taxonomy` and `ncp_set` say of each, from 0 to 1; `discernibility` (DM) adds up the
@@ -44,7 +44,7 @@ class FlatLosses:
     suppressed: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, as `--json` has it."""
+        """Return the same as plain data, as `--json` has it."""
         return asdict(self)
 
 
@@ -57,7 +57,7 @@ def measure(
     k: int = 1,
     weights: Weights | None = None,
 ) -> FlatLosses:
-    """All losses of a release; rows of the original that it lacks are suppressed, and lost entirely.
+    """Return all losses of a release; rows of the original that it lacks count as suppressed.
 
     Losses speak of rows, whoever's they are, in whatever order. `suppressed` need not be told: it is checked. `label`
     is the column of the classification metric, `weights` what columns count for in the GCP.

@@ -23,7 +23,7 @@ Weights = Mapping[str, float]
 
 
 def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:
-    """The NCP of every node of a column's hierarchy, by code; the last one, of a missing value, is 0.
+    """Return the NCP of every node of a column's hierarchy, by code; the last one, of a missing value, is 0.
 
     `taxonomy`: 0 for a single value, else the share of the column's values that the node covers; where the hierarchy
     was built from intervals of numbers, the share of their range. `set`: (values covered - 1) / (all values - 1). The
@@ -48,7 +48,7 @@ def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:
 
 
 def ncp(column: Column, form: Form = "taxonomy", suppressed: int = 0) -> float:
-    """The mean NCP of a published column, 0 to 1, where suppressed rows have lost it entirely.
+    """Return the mean NCP of a published column, 0 to 1, where suppressed rows have lost it entirely.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> sexes = Hierarchy.flat(["f", "m"])
@@ -64,7 +64,7 @@ def ncp(column: Column, form: Form = "taxonomy", suppressed: int = 0) -> float:
 
 
 def value_ncp(column: Column, form: Form = "taxonomy") -> Floats:
-    """The NCP of every published value of a column, by code, whether these are nodes or ranges and sets.
+    """Return the NCP of every published value of a column, by code: of nodes, or of ranges and sets.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> value_ncp(Table.of_texts({"sex": (["f"], Hierarchy.flat(["f", "m"]))}).columns[0]).tolist()
@@ -74,7 +74,7 @@ def value_ncp(column: Column, form: Form = "taxonomy") -> Floats:
 
 
 def cover_ncp(column: Column, covers: Covers, form: Form = "taxonomy") -> Floats:
-    """The NCP of ranges and sets of a column's values, and at the end of a missing value: 0.
+    """Return the NCP of ranges and sets of a column's values, and at the end of a missing value: 0.
 
     `taxonomy`: of a column of integers or numbers how far it is from the least to the greatest value, as a share of
     the whole range; of another column 0 for a single value, else the share of the values below the lowest node that
@@ -106,7 +106,7 @@ def cover_ncp(column: Column, covers: Covers, form: Form = "taxonomy") -> Floats
 
 
 def cover_ends(covers: Covers, nodes: Ints) -> tuple[Ints, Ints]:
-    """The first and the last node in preorder of what each value stands for."""
+    """Return the first and the last node in preorder of what each value stands for."""
     low, high = nodes[covers.low].copy(), nodes[covers.high].copy()
     for v in np.flatnonzero((covers.counts > 1) & (np.diff(nodes).min(initial=1) < 0)).tolist():
         # Ranks that are not in preorder: the ends are not those of the range.
@@ -117,7 +117,7 @@ def cover_ends(covers: Covers, nodes: Ints) -> tuple[Ints, Ints]:
 
 
 def lowest_common(hierarchy: Hierarchy, low: Ints, high: Ints) -> Ints:
-    """The lowest node that covers two nodes, of which the first does not come after the second in preorder.
+    """Return the lowest node that covers two nodes, the first not after the second in preorder.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
@@ -133,7 +133,7 @@ def lowest_common(hierarchy: Hierarchy, low: Ints, high: Ints) -> Ints:
 
 
 def gcp(released: Table, suppressed: int = 0, *, form: Form = "taxonomy", weights: Weights | None = None) -> float:
-    """The GCP of a release: the mean NCP of its quasi columns, 0 to 1, where suppressed rows are lost entirely.
+    """Return the GCP of a release: the mean NCP of its quasi columns, with suppressed rows lost entirely.
 
     `weights` says what a column counts for in the mean (1 if silent).
 
@@ -147,7 +147,7 @@ def gcp(released: Table, suppressed: int = 0, *, form: Form = "taxonomy", weight
 
 
 def mean_of(values: Mapping[str, float], weights: Weights | None = None) -> float:
-    """The weighted mean of a number per column; 0 without columns, or where no column weighs anything."""
+    """Return the weighted mean of a number per column; 0 without columns, or where no column weighs anything."""
     for name, weight in (weights or {}).items():
         if name not in values:
             raise UsageError(f"unknown quasi column {name!r} to weigh; choose from {', '.join(values)}")

@@ -20,7 +20,7 @@ LEVELS = 2
 
 @dataclass(frozen=True)
 class PermutedLosses:
-    """What a permuted release of `rows` rows has lost; quasi values are as they were.
+    """Utility losses of a permuted release of `rows` rows; quasi values are unchanged.
 
     `queries` has the mean KL divergence of all group-bys of so many quasi columns with the sensitive column, in nats: 0
     is answered exactly. It is empty where values of the input are groups of values already.
@@ -34,12 +34,12 @@ class PermutedLosses:
     suppressed: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain data, as `--json` has it."""
+        """Return the same as plain data, as `--json` has it."""
         return asdict(self) | {"queries": {str(level): loss for level, loss in self.queries.items()}}
 
 
 def measure_permuted(original: Table, group: Longs, levels: int = LEVELS) -> PermutedLosses:
-    """The losses of publishing a table by these groups of its rows; -1 is one that is left out.
+    """Return the losses of publishing a table in these groups of its rows; rows with -1 are left out.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> columns = {"sex": (["f", "m"], Hierarchy.flat(["f", "m"])), "ill": (["a", "b"], Hierarchy.flat(["a", "b"]))}
@@ -53,7 +53,7 @@ def measure_permuted(original: Table, group: Longs, levels: int = LEVELS) -> Per
 
 
 def measure_permuted_tables(original: Table, made: Permuted, levels: int = LEVELS) -> PermutedLosses:
-    """The same by the two tables that were published, whatever row was made of which.
+    """Return the losses from the two published tables, without a matching of their rows.
 
     Their columns have the hierarchies of the original.
 
@@ -73,7 +73,7 @@ def measure_permuted_tables(original: Table, made: Permuted, levels: int = LEVEL
 
 
 def _levels(original: Table, levels: int) -> range:
-    """How many quasi columns queries are by; none where values of the input are groups of values already."""
+    """Return the numbers of quasi columns to query by; none where the input holds groups of values."""
     return range(1, min(levels, len(original.quasi)) + 1) if _has_values(original) else range(0)
 
 
@@ -85,6 +85,6 @@ def _losses(queries: Mapping[int, float], sizes: Longs, rows: int) -> PermutedLo
 
 
 def _has_values(table: Table) -> bool:
-    """Whether all that queries are about are values, and no groups of them."""
+    """Return whether all queried columns hold single values, no groups of them."""
     columns = (*table.quasi, *table.sensitive)
     return all((value_ranks(c.hierarchy)[c.codes[c.codes >= 0]] >= 0).all() for c in columns)

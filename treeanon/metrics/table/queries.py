@@ -39,13 +39,13 @@ class Runs:
 
     @property
     def counts(self) -> Longs:
-        """How many leaves each value stands for; a missing value counts as one."""
+        """Return how many leaves each value stands for; a missing value counts as one."""
         sizes = np.append(0, np.cumsum(self.high.astype(np.int64) - self.low + 1))
         return np.diff(sizes[self.starts])
 
 
 def runs_of(column: Column, *, missing: bool) -> Runs:
-    """The runs of all published values that occur in a column, by code, and at the end of the missing value.
+    """Return the runs of all published values of a column, by code, with the missing value at the end.
 
     Where the input has `missing` values, the root of the hierarchy may stand for one too. What does not occur has no
     runs.
@@ -84,7 +84,7 @@ def _cover(column: Column, code: int) -> tuple[Longs, bool]:
 
 
 def _runs_in(ranks: Longs) -> list[tuple[int, int]]:
-    """The first and last of each run of numbers that follow each other."""
+    """Return the first and last of each run of numbers that follow each other."""
     breaks = np.flatnonzero(np.diff(ranks) != 1)
     firsts = ranks[np.append(0, breaks + 1)]
     return list(zip(firsts.tolist(), ranks[np.append(breaks, len(ranks) - 1)].tolist(), strict=True))
@@ -102,12 +102,12 @@ class QueryLoss:
 
     @property
     def mean(self) -> float:
-        """The mean over all group-bys of the level."""
+        """Return the mean over all group-bys of the level."""
         return sum(self.divergences.values()) / len(self.divergences)
 
 
 def query_loss(original: Table, released: Table, level: int, *, sensitive: str | None = None) -> QueryLoss:
-    """What a release of generalized values loses in queries by `level` quasi columns and the sensitive column.
+    """Return the loss of generalized values in queries by `level` quasi columns and the sensitive one.
 
     `sensitive` names that column where there are several; where there is none, queries are by quasi columns alone.
     Rows of the original that the release lacks are spread over everything, so is a row over a column of which it tells
@@ -130,7 +130,7 @@ def query_loss(original: Table, released: Table, level: int, *, sensitive: str |
 
 
 def permuted_query_loss(original: Table, group: Longs, level: int, *, sensitive: str | None = None) -> QueryLoss:
-    """What a release loses that has all quasi values as they are, but the sensitive ones of each group for themselves.
+    """Return the query loss of a release that permutes the sensitive values within each group.
 
     `group` has the group of every row; rows with -1 are not published, and spread over everything.
 
@@ -151,7 +151,7 @@ def permuted_query_loss(original: Table, group: Longs, level: int, *, sensitive:
 
 
 def permuted_query_loss_of(original: Table, records: Table, groups: Groups, number: Longs, level: int) -> QueryLoss:
-    """The same of two tables that were published: `records` with the number of each one's group, and the `groups`.
+    """Return the query loss from the two published tables: the records with group numbers, and the groups.
 
     Which row was made of which need not be known. The quasi columns of the records, and the one sensitive column of the
     groups, have the hierarchies of the original.
@@ -199,7 +199,7 @@ def _workload(table: Table, level: int, sensitive: str | None) -> tuple[list[Col
 
 
 class _Domain:
-    """The cells of a column: its values by rank, then the missing one if there is any; and where each row lies."""
+    """Cells of a column: its values by rank, then the missing one if any; and the cell of each row."""
 
     def __init__(self, original: Column, released: Column) -> None:
         missing = bool((original.codes < 0).any() or (released.codes < 0).any())
@@ -210,7 +210,7 @@ class _Domain:
 
 
 def _cells(column: Column) -> Ints:
-    """The cell of every row: the rank of its value, or the number of leaves where that is missing."""
+    """Return the cell of every row: the rank of its value, or the number of leaves where that is missing."""
     ranks = np.append(value_ranks(column.hierarchy), -2)[column.codes]
     if (ranks == -1).any():
         raise UsageError(f"column {column.name!r}: queries are about values, and it has groups of values already")
@@ -218,7 +218,7 @@ def _cells(column: Column) -> Ints:
 
 
 def _divergence(original: Table, released: Table, domains: Mapping[str, _Domain], query: Query, gone: int) -> float:
-    """The divergence of one query. The sensitive column comes first: it keeps most of the others apart."""
+    """Return the divergence of one query; the sensitive column comes first, as it separates rows most."""
     used = [domains[name] for name in (query[0], *query[1]) if name]
     cells, times = _distinct([domain.cells for domain in used], [domain.size for domain in used])
     sizes = [len(domain.runs.starts) - 1 for domain in used]
@@ -242,7 +242,7 @@ def _kl(times: Longs, got: npt.NDArray[np.floating], rows: int) -> float:
 
 
 def _distinct(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int]) -> tuple[Longs, Longs]:
-    """The different rows of some columns, in ascending order, and how often each occurs."""
+    """Return the distinct rows of some columns, in ascending order, and how often each occurs."""
     numbers, count = group_numbers([c.astype(np.int32) for c in columns], sizes, len(columns[0]))
     first = np.zeros(count, np.int64)
     first[numbers] = np.arange(len(numbers))
@@ -250,7 +250,7 @@ def _distinct(columns: Sequence[npt.NDArray[np.integer]], sizes: Sequence[int]) 
 
 
 def _tree(cells: Longs) -> tuple[Ints, Longs, int]:
-    """The cells of a query as a tree, and where its last level begins; see the kernel."""
+    """Return the cells of a query as a tree, and where its last level begins; see the kernel."""
     new = np.ones(len(cells), np.bool_)
     new[1:] = False
     level_cells: list[Ints] = []
@@ -270,9 +270,10 @@ def _tree(cells: Longs) -> tuple[Ints, Longs, int]:
 
 @dataclass(frozen=True, eq=False)
 class _Grouped:
-    """The rows published of a permuted release, `number` the group of each, and how often each sensitive cell occurs.
+    """Published rows of a permuted release with their groups, and the counts of sensitive cells by group.
 
-    Group g has cells[starts[g]:starts[g + 1]], each `times`; `quasi` has the cells of the rows by column.
+    Group g has cells[starts[g]:starts[g + 1]], each `times`; `quasi` has the cells of the rows by column
+    and `number` the group of each row.
     """
 
     number: Longs
@@ -285,7 +286,7 @@ class _Grouped:
 
     @classmethod
     def of(cls, group: Longs, domains: Mapping[str, _Domain], secret: str) -> _Grouped:
-        """The groups of the rows of an original; -1 is no group."""
+        """Return the groups of the rows of an original; -1 is no group."""
         rows = np.flatnonzero(group >= 0)
         number = np.unique(group[rows], return_inverse=True)[1].astype(np.int64)
         sizes = np.bincount(number).astype(np.int64)

@@ -20,7 +20,7 @@ Bounds = dict[int, tuple[Number, Number]]
 
 
 def node_ranges(hierarchy: Hierarchy, built: Intervals) -> npt.NDArray[np.float64]:
-    """For every node of a hierarchy built from intervals, its range / that of the root: a number's is 0.
+    """Return each node's share of the range of a hierarchy built from intervals; 0 for a number.
 
     The root spans from the least to the greatest of what the builder allows, or else from the first interval to the
     last.
@@ -44,7 +44,7 @@ def node_ranges(hierarchy: Hierarchy, built: Intervals) -> npt.NDArray[np.float6
 
 
 def rank_places(column: Column) -> npt.NDArray[np.float64] | None:
-    """Where the number of each rank lies between the least of the column's range (0) and the greatest (1).
+    """Return the place of each rank's number between the least (0) and the greatest (1) of the range.
 
     None for a column that is not of integers or numbers, or has values that are none.
 
@@ -69,7 +69,7 @@ def rank_places(column: Column) -> npt.NDArray[np.float64] | None:
 
 
 def _labels(hierarchy: Hierarchy, integer: bool) -> tuple[Bounds, Number | None, Number | None]:
-    """The bounds of the nodes that are intervals, and the least and greatest of these and of all numbers."""
+    """Return the bounds of the nodes that are intervals, and the least and greatest of these and of all numbers."""
     pattern = _INTEGER_LABEL if integer else _DECIMAL_LABEL
     texts = hierarchy.texts
     labels: Bounds = {}

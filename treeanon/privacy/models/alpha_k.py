@@ -45,7 +45,7 @@ class AlphaKAnonymity(SensitiveModel):
 
     @property
     def name(self) -> str:
-        """(0.4, 3)-anonymity, say."""
+        """Return the name, such as (0.4, 3)-anonymity."""
         if self.value is None:
             return super().name
         return f"{self._short} for one value of {self.column}"
@@ -66,7 +66,7 @@ class AlphaKAnonymity(SensitiveModel):
         return enough & at_most(self._having(histogram), sizes, exact("alpha", self.alpha))
 
     def _having(self, histogram: Histogram) -> Longs:
-        """How many persons of each group have the value, or the value that most have."""
+        """Return the number of persons of each group with the value, or with its most frequent value."""
         if self.value is None:
             return most_in(histogram, histogram.counts)
         node = histogram.hierarchy.find(self.value)

@@ -26,17 +26,17 @@ class KAnonymity(BaseModel):
 
     @property
     def name(self) -> str:
-        """3-anonymity, say."""
+        """Return the name, such as 3-anonymity."""
         return f"{self.k}-anonymity"
 
     @property
     def is_monotone(self) -> bool:
-        """True: a union is no smaller."""
+        """Return True: a union is no smaller."""
         return True
 
     @property
     def holds_when_grown(self) -> bool:
-        """True: more persons are more."""
+        """Return True: more persons only make a group larger."""
         return True
 
     @property
@@ -49,5 +49,5 @@ class KAnonymity(BaseModel):
         return KAnonymity(to)
 
     def holds(self, groups: Groups) -> Flags:
-        """Whether each group is large enough."""
+        """Return whether each group is large enough."""
         return np.asarray(groups.sizes >= self.k, np.bool_)

@@ -46,7 +46,7 @@ class DistinctDiversity(SensitiveModel):
 
     @property
     def holds_when_grown(self) -> bool:
-        """True: no value goes away."""
+        """Return True: added persons remove no value."""
         return True
 
     @property
@@ -127,7 +127,7 @@ class EntropyDiversity(SensitiveModel):
 
 
 def _enough(counts: list[int], least: Fraction) -> bool:
-    """Whether the entropy of counts that differ reaches the logarithm of the least, to 40 digits."""
+    """Return whether the entropy of unequal counts is at least log(least), to 40 digits."""
     if len(counts) <= least:
         return False
     with decimal.localcontext() as context:
@@ -140,7 +140,7 @@ def _enough(counts: list[int], least: Fraction) -> bool:
 
 @dataclass(frozen=True)
 class RecursiveDiversity(SensitiveModel):
-    """Of every group the most frequent value has less than c times what is left without the l - 1 most frequent.
+    """The most frequent value of a group has less than c times the rest from the l-th most frequent on.
 
     Monotone: the largest count of a union is no more than the largest counts together, and so are the l - 1 largest,
     which leaves the rest no less.

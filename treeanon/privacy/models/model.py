@@ -20,7 +20,7 @@ from treeanon.table import Groups, Histogram
 
 
 class Model(Protocol):
-    """What must hold for every published group.
+    """Protocol of a privacy model: a criterion that every published group must satisfy.
 
     `name` says it with its parameters ("5-anonymity"). `is_monotone` is true if a union of groups that satisfy it
     always does, where no person is in two of them: then a generalization of a table that satisfies it does too.
@@ -36,27 +36,27 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """The model with its parameters, in words."""
+        """Return the model with its parameters, in words."""
 
     @property
     def is_monotone(self) -> bool:
-        """Whether unions of groups that satisfy it, of different persons, satisfy it."""
+        """Return whether unions of groups that satisfy it, of different persons, satisfy it."""
 
     @property
     def holds_when_grown(self) -> bool:
-        """Whether whatever contains a group that satisfies it satisfies it."""
+        """Return whether every superset of a group that satisfies it satisfies it."""
 
     @property
     def sensitive(self) -> tuple[str, ...] | None:
-        """The sensitive columns that it looks at; None for none at all, () for every one of the table."""
+        """Return the sensitive columns that it examines; None for none, () for every one of the table."""
 
     @property
     def limits(self) -> Limits:
-        """What every group that satisfies it keeps to."""
+        """Return limits that every group satisfying it keeps to."""
 
     @property
     def compares_with_table(self) -> bool:
-        """Whether it compares a group with the whole table, so that it matters which rows are left out."""
+        """Return whether it compares groups with the whole table, so that suppressed rows matter."""
 
     def tightened(self, share: Fraction) -> Model:
         """Return the model with this share of its t, if it compares groups with the table."""
@@ -65,12 +65,12 @@ class Model(Protocol):
         """Return the model with another k or l; None if it is not of one such number."""
 
     def holds(self, groups: Groups) -> Flags:
-        """Whether it holds, for each group."""
+        """Return, for each group, whether it satisfies the model."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The least number of persons in a group and of different values, and the largest share of any one value.
+    """Least number of persons and of distinct values in a group, and largest share of any one value.
 
     `is_all` says that whatever group keeps to them satisfies the model.
     """
@@ -82,31 +82,31 @@ class Limits:
 
 
 class BaseModel:
-    """What a model is unless it says otherwise: not monotone, of no sensitive column, and more than limits."""
+    """Defaults of a model: not monotone, of no sensitive column, and stricter than its limits."""
 
     @property
     def is_monotone(self) -> bool:
-        """False: unless it is shown, it is not so."""
+        """Return False, the safe default without a proof."""
         return False
 
     @property
     def holds_when_grown(self) -> bool:
-        """False: unless it is shown, it is not so."""
+        """Return False, the safe default without a proof."""
         return False
 
     @property
     def sensitive(self) -> tuple[str, ...] | None:
-        """None: it looks at no sensitive column."""
+        """Return None: no sensitive column is examined."""
         return None
 
     @property
     def limits(self) -> Limits:
-        """None, and there is more that it asks for."""
+        """Return trivial limits, which do not imply the model."""
         return Limits()
 
     @property
     def compares_with_table(self) -> bool:
-        """False: a group is looked at by itself."""
+        """Return False: a group is examined by itself."""
         return False
 
     def tightened(self, share: Fraction) -> Self:
@@ -142,7 +142,7 @@ def largest_k(models: Iterable[Model]) -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """One published group as the check of a release sees it: rows that look alike.
+    """One published group of equal rows, as the check of a release sees it.
 
     `persons` is how many persons are in it. For a model of a sensitive column, `values` says how many of them have each
     value (None: it is missing), `whole` how many of all persons, and `hierarchy` is that of the column.
@@ -156,7 +156,7 @@ class Group:
 
 @dataclass(frozen=True)
 class SensitiveModel(BaseModel):
-    """A model of one sensitive column, or of each: what holds for the histogram of one is left to its subclasses.
+    """Base class of a model of one sensitive column or of each; subclasses judge one histogram.
 
     Columns are looked at one by one, in the groups as they are: who has several sensitive columns asks for each with
     groups that the others belong to, as `check` does.
@@ -166,22 +166,22 @@ class SensitiveModel(BaseModel):
 
     @property
     def is_monotone(self) -> bool:
-        """True: so for each of ours, shown where it is defined."""
+        """Return True; each model of the package states why in its docstring."""
         return True
 
     @property
     def holds_when_grown(self) -> bool:
-        """False for what speaks of shares: who is added can have what is frequent already."""
+        """Return False: added persons may all have the most frequent value."""
         return False
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The column, or () for every one of the table."""
+        """Return the column, or () for every one of the table."""
         return () if self.column is None else (self.column,)
 
     @property
     def name(self) -> str:
-        """The model with its parameters and its column."""
+        """Return the model with its parameters and its column."""
         return self._short if self.column is None else f"{self._short} of {self.column}"
 
     @property
@@ -189,7 +189,7 @@ class SensitiveModel(BaseModel):
         raise NotImplementedError
 
     def holds(self, groups: Groups) -> Flags:
-        """Whether it holds in all of its columns, for each group."""
+        """Return, for each group, whether all of its columns satisfy the model."""
         found = [one for one in groups.sensitive if self.column in (None, one.name)]
         if not found:
             has = ", ".join(one.name for one in groups.sensitive) or "none"
@@ -200,7 +200,7 @@ class SensitiveModel(BaseModel):
         return flags
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
-        """Whether it holds for each group: how many persons there are, and what values they have."""
+        """Return, for each group, whether one column satisfies the model, from sizes and value counts."""
         raise NotImplementedError
 
 
@@ -214,7 +214,7 @@ _SIMPLE = 10**6
 
 
 def whole_number(name: str, value: object, least: int = 1) -> None:
-    """UsageError unless the value is a whole number, and not below the least.
+    """Raise UsageError unless the value is a whole number that is not below the least.
 
     >>> whole_number("k", 0)
     Traceback (most recent call last):
@@ -226,7 +226,7 @@ def whole_number(name: str, value: object, least: int = 1) -> None:
 
 
 def exact(name: str, value: object, least: int = 0, most: int | None = None, *, above: bool = False) -> Fraction:
-    """The number as a fraction, the simple one that a float is meant to be; UsageError unless it lies in its bounds.
+    """Return the number as the simple fraction that a float means; UsageError if it is out of bounds.
 
     >>> exact("alpha", 0.4, 0, 1), exact("alpha", 1 / 3, 0, 1)
     (Fraction(2, 5), Fraction(1, 3))
@@ -248,7 +248,7 @@ def exact(name: str, value: object, least: int = 0, most: int | None = None, *, 
 
 
 def at_most(part: Longs, of: Longs, limit: Fraction) -> Flags:
-    """Whether part ≤ limit · of, for each; exact for whole numbers, and for doubles never true by rounding alone.
+    """Return whether part ≤ limit · of, for each pair, exactly for whole numbers.
 
     >>> at_most(np.array([1, 2]), np.array([3, 3]), Fraction(1, 3)).tolist()
     [True, False]
@@ -271,15 +271,15 @@ def _fits(numbers: Longs, factor: int) -> bool:
 
 
 def total_in(histogram: Histogram, what: Longs) -> Longs:
-    """The sum over each group of something that there is for each of its values."""
+    """Return the sum over each group of an array with an entry for each of its values."""
     return np.add.reduceat(what, histogram.starts[:-1]) if len(what) else what
 
 
 def most_in(histogram: Histogram, what: Longs) -> Longs:
-    """The largest in each group of something that there is for each of its values."""
+    """Return the maximum in each group of an array with an entry for each of its values."""
     return np.maximum.reduceat(what, histogram.starts[:-1]) if len(what) else what
 
 
 def shown(value: Number) -> str:
-    """A parameter as it is written in names."""
+    """Return a parameter as it is written in names."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -35,7 +35,7 @@ class PSensitiveKAnonymity(SensitiveModel):
 
     @property
     def holds_when_grown(self) -> bool:
-        """True: neither persons nor values go away."""
+        """Return True: added persons remove neither persons nor values."""
         return True
 
     @property

@@ -31,7 +31,7 @@ PerColumnNumber = Number | Mapping[str, Number]
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A privacy model by name: the class that makes it, what it asks for in a line, and its parameters.
+    """A privacy model by name: its class, a line of help, and its parameters.
 
     The class is a dataclass with a field for each parameter. A package adds a model of its own in one file:
 
@@ -166,7 +166,7 @@ def models_of(
     emd: Distance = "equal",
     models: Sequence[Model | str] = (),
 ) -> tuple[Model, ...]:
-    """The models that these parameters ask for, together; an l of 1 asks for nothing.
+    """Return the models that these parameters request; an l of 1 requests nothing.
 
     `l` is of the l-diversity in the form `diversity`, which needs `c` if that is recursive; `alpha` of
     (alpha,k)-anonymity, `p` of p-sensitive k-anonymity, `t` of t-closeness by the distance `emd`. Each may be a number,
@@ -219,7 +219,7 @@ def _diversity(form: Form, l: Number, c: Number | None, column: str | None) -> M
 
 
 def plain_model(model: Model) -> dict[str, Any]:
-    """A model as plain data; one that is not ours by its name alone.
+    """Return a model as plain data; one of another package by its name alone.
 
     >>> plain_model(KAnonymity(3)), plain_model(TCloseness(0.2, column="pay"))["column"]
     ({'model': 'k-anonymity', 'k': 3}, 'pay')
@@ -232,7 +232,7 @@ def plain_model(model: Model) -> dict[str, Any]:
 
 
 def model_of(plain: object) -> Model:
-    """The model of plain data; UsageError says what is wrong with it.
+    """Return the model of plain data; UsageError says what is wrong with it.
 
     >>> model_of({"model": "k-anonymity", "k": 3})
     KAnonymity(k=3)

@@ -25,7 +25,7 @@ from treeanon.table import Histogram
 
 
 def places_in_order(histogram: Histogram, order: Literal["auto", "numbers", "leaves"]) -> Longs:
-    """The place of each value among those that occur, by code; -1 for one that does not. A missing one is the last.
+    """Return the place of each value that occurs, by code (-1 for others); a missing one is last.
 
     Texts of one number ("1" and "1.0") have one place.
 
@@ -57,7 +57,7 @@ def places_in_order(histogram: Histogram, order: Literal["auto", "numbers", "lea
 
 @lru_cache(maxsize=16)
 def _number_ranks(hierarchy: Hierarchy) -> Longs:
-    """The rank of each node's number, by code; -1 where the text is none. Long ones are one as floats: so fractions."""
+    """Return the rank of each node's number (-1 for other texts); exact, as long numbers tie as floats."""
     numbers: dict[int, Fraction] = {}
     for code, text in enumerate(hierarchy.texts):
         with contextlib.suppress(ValueError, ZeroDivisionError):
@@ -107,7 +107,7 @@ class TCloseness(SensitiveModel):
 
     @property
     def compares_with_table(self) -> bool:
-        """True: with how its values are distributed."""
+        """Return True: with the distribution of the table's values."""
         return True
 
     def tightened(self, share: Fraction) -> TCloseness:
@@ -128,7 +128,7 @@ Steps = tuple[tuple[Longs, Longs], ...]
 
 @lru_cache(maxsize=16)
 def _steps(hierarchy: Hierarchy, equal: bool) -> Steps:
-    """The tree on whose paths the distances lie, in units of 1/(2·height): every value is a leaf of its own.
+    """Return the tree whose paths are the distances, in units of 1/(2·height); every value is a leaf.
 
     Li et al. move mass at a common ancestor at the cost of its level: the two paths to it have half of that each. As in
     level_maps a level counts from the hierarchy's height downwards: leaves near the root are not nearer to others.
@@ -151,7 +151,7 @@ def _steps(hierarchy: Hierarchy, equal: bool) -> Steps:
 
 
 def tree_distance(histogram: Histogram, steps: Steps) -> tuple[Numbers, Numbers]:
-    """The distance of each group from the whole as a part, and of what: how far all mass moves if it moves all the way.
+    """Return the distance of each group from the whole, as a numerator and a denominator.
 
     On a tree the distance is the sum over the edges of their length times what has to go over them.
     """
@@ -169,7 +169,7 @@ def tree_distance(histogram: Histogram, steps: Steps) -> tuple[Numbers, Numbers]
 
 
 def ordered_distance(histogram: Histogram, places: Longs) -> tuple[Numbers, Numbers]:
-    """The same for values in a row, of which `places` says where they are: the sum of what goes over the gaps."""
+    """Return the same for values in a row at `places`: the sum of the mass that crosses the gaps."""
     gaps = max(int(places.max()), 0)
     persons, everybody = _scaled(histogram, gaps + 1)
     far = np.zeros_like(persons)
@@ -183,7 +183,7 @@ def ordered_distance(histogram: Histogram, places: Longs) -> tuple[Numbers, Numb
 
 
 def _scaled(histogram: Histogram, longest: int) -> tuple[Numbers, Numbers]:
-    """How many values each group has, and the whole; as doubles if products with the longest way leave no room."""
+    """Return the number of values of each group and of the whole, as doubles where products would overflow."""
     persons, everybody = total_in(histogram, histogram.counts), histogram.whole.sum(keepdims=True)
     largest = int(persons.max()) if len(persons) else 0
     kind = np.int64 if 2 * longest * int(everybody[0]) * largest < ROOM else np.float64
