@@ -323,7 +323,7 @@ def test_no_value_is_told() -> None:
 
 def test_what_cannot_be_asked() -> None:
     forest = Forest.from_records(SCHEMA, [])
-    with pytest.raises(UsageError, match="k is needed"):
+    with pytest.raises(UsageError, match="k is required"):
         verify(forest)
     with pytest.raises(UsageError, match="not both"):
         verify(forest, Guarantee(2), k=3)

@@ -211,7 +211,7 @@ def _requested(
             raise UsageError("give a guarantee or its parts, not both")
         return guarantee
     if k is None:
-        raise UsageError("k is needed: the least number of persons behind every combination")
+        raise UsageError("k is required: the least number of persons behind every combination")
     return Guarantee(k, m, n, attacker, l, diversity, (negative,) if isinstance(negative, str) else tuple(negative))
 
 
