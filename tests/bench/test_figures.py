@@ -149,7 +149,7 @@ def test_what_is_not_there_is_told():
     found = one(Line("X", "no-such", "k"), "k", (3,), "gcp")
     assert not found.lines and found.notes == ("X: left out: there is no algorithm 'no-such' here",)
     found = one(Line("D", "datafly", "k", (("speed", 3),)), "k", (3,), "gcp")
-    assert not found.lines and "no option 'speed'" in found.notes[0]
+    assert not found.lines and "no parameter 'speed'" in found.notes[0]
     found = one(Line("D", "datafly", "l", (), "permuted"), "l", (2,), "divergence")
     assert "has no groups" in found.notes[0]
     found = one(Line("D", "datafly", "k"), "k", (3, 300), "gcp")

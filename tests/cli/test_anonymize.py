@@ -108,7 +108,7 @@ def test_plain_words(stand_in: None, place: Path, monkeypatch: pytest.MonkeyPatc
         "Written to out.ndjson: ",
         "Solution written to s.json",
         "Suppressed: 2 records",
-        "relations: hospital ⇝ diagnosis",
+        "Disassociated: 1 relation: hospital ⇝ diagnosis",
         "Published unchanged (declared safe by the schema): note",
         "       40  ssn",
         "value loss",

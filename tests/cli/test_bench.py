@@ -74,7 +74,7 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_figures_that_are_not_there() -> None:
-    with pytest.raises(UsageError, match="figures 22 to 36"):
+    with pytest.raises(UsageError, match="choose figures from 22 to 36"):
         bench("flat", "--figures", "21")
 
 

@@ -204,8 +204,8 @@ def test_documents_released_as_trees(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["p.csv", "p.csv", "--weight", "2"], "must be CLASS=N"),
-        (["p.csv", "p.csv", "--weight", "nope=2"], "no quasi column 'nope'"),
-        (["p.csv", "p.csv", "--label", "nope"], "no column 'nope'"),
+        (["p.csv", "p.csv", "--weight", "nope=2"], "unknown quasi column 'nope'"),
+        (["p.csv", "p.csv", "--label", "nope"], "unknown column 'nope'"),
         (["p.csv", "p.csv", "--queries", "4"], "1 to 3 quasi columns"),
         (["p.csv", "p.csv", "--reduce", "age=mode"], "--reduce applies to records"),
         (["p.csv", "o.ndjson"], "a release of rows is a CSV or Parquet file"),

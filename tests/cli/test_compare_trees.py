@@ -138,7 +138,7 @@ def test_a_permuted_release_of_others(tmp_path: Path) -> None:
         (["-m", "2"], "-m and -n require -k"),
         (["--permuted", "-k", "3"], "-k does not apply to a permuted release"),
         (["--table", "--mining"], "--mining does not apply to rows"),
-        (["--weight", "nope=2"], "no class 'nope'"),
+        (["--weight", "nope=2"], "unknown class 'nope'"),
     ],
 )
 def test_what_cannot_be_asked(arguments: list[str], said: str) -> None:

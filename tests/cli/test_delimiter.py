@@ -153,4 +153,7 @@ def test_other_formats_have_none(folder: Path) -> None:
         "compare in.ndjson in.parquet -s n.toml --table",
     ):
         done = CliRunner().invoke(main, [*line.split(), "--delimiter", "~"])
-        assert isinstance(done.exception, UsageError) and "of a CSV file" in str(done.exception), (line, done.output)
+        assert isinstance(done.exception, UsageError) and "applies to CSV files" in str(done.exception), (
+            line,
+            done.output,
+        )

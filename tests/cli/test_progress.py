@@ -127,7 +127,7 @@ def test_what_is_done_is_told_and_taken_away(folder: Path, tmp_path: Path) -> No
     assert len(shares) > 3 and shares == sorted(shares)
     assert any(re.search(r"%, \d+ s left$", line) for line in searching)
     # The last thing on the line, before the words on the result, is that it is made empty.
-    assert shown.said.split("Whoever knows")[0].endswith("\r\x1b[K")
+    assert shown.said.split("Guarantee:")[0].endswith("\r\x1b[K")
 
 
 def test_nothing_is_drawn_of_short_work_nor_where_no_terminal_is(folder: Path, tmp_path: Path) -> None:

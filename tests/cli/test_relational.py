@@ -260,8 +260,8 @@ def test_sqlite_loads_with_its_keys_on(place: Path, run: Told) -> None:
 @pytest.mark.parametrize(
     ("line", "code", "words"),
     [
-        ("in -s s.toml -o in --force", 2, "in is read"),
-        ("in -s s.toml -o in/ --force", 2, "in/ is read"),
+        ("in -s s.toml -o in --force", 2, "in is an input"),
+        ("in -s s.toml -o in/ --force", 2, "in/ is an input"),
         ("in -s s.toml -o mine", 4, "mine: exists already; use --force"),
         ("in -s s.toml -o mine --force", 4, "mine: holds files that are not from treeanon"),
         ("in -s s.toml -o copy --force", 4, "copy: holds files that are not from treeanon"),
@@ -275,7 +275,7 @@ def test_sqlite_loads_with_its_keys_on(place: Path, run: Told) -> None:
         ("in/person.csv -s q.toml -o out", 3, "in/person.csv: is not a SQLite database"),
         ("half.sqlite -s q.toml -o out", 3, "half.sqlite: the database is damaged or ends too early"),
         ("clash.sqlite -s q.toml -o out", 3, "clash.sqlite: visit.person_id holds texts, but person.id"),
-        ("whole.sqlite -s q.toml -o whole.sqlite --force", 2, "whole.sqlite is read"),
+        ("whole.sqlite -s q.toml -o whole.sqlite --force", 2, "whole.sqlite is an input"),
     ],
 )
 def test_sources_and_targets_that_cannot_be(line: str, code: int, words: str, place: Path, run: Told) -> None:
@@ -450,12 +450,14 @@ def test_keys_of_the_input_are_not_safe(place: Path, run: Told) -> None:
     assert json.loads(out)["not_looked_at"]["person.id"] == 60
 
 
-# --- what the README says ---
+# --- what the docs say ---
 
 
-def test_the_readme_s_schema_of_tables(place: Path, run: Told) -> None:
+def test_the_schema_of_tables_in_the_docs(place: Path, run: Told) -> None:
     home = ROOT
-    (text,) = re.findall(r"```toml\n(version = 1\ninput = .*?)```", (home / "README.md").read_text(), re.DOTALL)
+    (text,) = re.findall(
+        r"```toml\n(version = 1\ninput = .*?)```", (home / "docs/how-to/relational.md").read_text(), re.DOTALL
+    )
     put(place, {"readme.toml": text})
     (place / "hierarchies").symlink_to(home / "schemas" / "hierarchies")
     code, out, _ = run(f"convert {home / 'samples' / 'clinic'} -s readme.toml -o out --json")
@@ -477,7 +479,7 @@ def test_nothing_that_is_read_is_written_over(place: Path, run: Told) -> None:
     assert (place / "base.sqlite").read_bytes() == before
     for target in ("in/person.csv --to ndjson", "in/out", "in/new.sqlite"):
         code, _, err = run(f"convert in -s s.toml -o {target} --force")
-        assert code == 2 and "is an input" in err
+        assert code == 2 and "is inside an input folder" in err
     text = (place / "s.toml").read_text()
     (place / "h.csv").write_text("a;*\n")
     (place / "h.toml").write_text(text + '[[class]]\nname = "more"\npath = "more"\nhierarchy = "h.csv"\n')

@@ -149,7 +149,7 @@ def test_values_with_line_ends_go_from_parquet_to_parquet(spark: Any, tmp_path: 
 @pytest.mark.parametrize(
     ("text", "problem", "words"),
     [
-        ("age,town,age\n33,T,4\n", DataError, "have one name"),
+        ("age,town,age\n33,T,4\n", DataError, "have the same name"),
         ("age,ill,serial\n33,T,4\n", SchemaError, "town"),
         ("age,town,ill,serial\n33,SECRET,i,s\n34,SECRET\n", DataError, "line 3"),
         ("age,town,ill,serial\n", DataError, "holds no row"),

@@ -55,7 +55,7 @@ def test_the_command_writes_a_folder_and_tells_of_it(spark: Any, tmp_path: Path)
     ("options", "code", "words"),
     [
         (["--l", "1", "-a", "freeform"], 2, "freeform"),
-        (["--l", "2", "--publish", "permuted"], 2, "permutations"),
+        (["--l", "2", "--publish", "permuted"], 2, "permuted releases"),
         (["--l", "1", "--release", "documents", "-a", "local"], 2, "--release documents"),
         (["--l", "1", "--reduce", "age=set"], 2, "--reduce"),
         (["--l", "1", "--html", "page.html"], 2, "--html"),

@@ -72,7 +72,7 @@ def test_weights() -> None:
     problem = vector_problem("race_zip_8", {"k": 2, "max_suppressed": 2})
     assert search(problem, loss="height", weights={"Race": 5}).vector == {"Race": 0, "ZIP": 1}
     assert precision(search(problem).apply(problem.table)) <= 1
-    with pytest.raises(UsageError, match="no loss"):
+    with pytest.raises(UsageError, match="unknown loss"):
         search(problem, loss="price")
-    with pytest.raises(UsageError, match="no quasi column"):
+    with pytest.raises(UsageError, match="unknown quasi column"):
         search(problem, loss="gcp", weights={"Zip": 5})

@@ -48,9 +48,9 @@ def test_weights_turn_the_choice() -> None:
     assert search(problem, weights={"ZIP": 5}).vector == {"Race": 1, "ZIP": 0}
     with pytest.raises(UsageError, match="takes no weights"):
         search(problem, preference="minimum_suppression", weights={"ZIP": 5})
-    with pytest.raises(UsageError, match="no quasi column"):
+    with pytest.raises(UsageError, match="unknown quasi column"):
         search(problem, weights={"Zip": 5})
-    with pytest.raises(UsageError, match="no preference"):
+    with pytest.raises(UsageError, match="unknown preference"):
         search(problem, preference="nicest")
 
 

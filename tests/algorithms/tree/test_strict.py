@@ -137,7 +137,7 @@ def check_walks(rnd: Random, forest: ta.Forest, g: Guarantee) -> None:
     for _ in range(3):
         order = random_order(rnd, len(forest.classes.names))
         walked = Walk(workshop, tree, order).run()
-        workshop.lessons.add(walked.learned)
+        workshop.refused_sets.add(walked.learned)
         assert holds(forest, walked.mapping, g)
         if monotone and order.let_out:
             assert not any(holds(forest, finer, g) for finer in one_more(forest, walked.mapping, g))

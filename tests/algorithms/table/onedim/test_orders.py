@@ -177,5 +177,5 @@ def test_wrong_options() -> None:
         ordered(table, "hilbert", columns="c0")
     with pytest.raises(UsageError, match="bits is for the order hilbert"):
         ordered(table, "user", bits=3)
-    with pytest.raises(UsageError, match="no quasi column 'other'"):
+    with pytest.raises(UsageError, match="unknown quasi column 'other'"):
         ordered(table, "user", columns="c0,other")

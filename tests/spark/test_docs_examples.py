@@ -1,4 +1,4 @@
-"""What the README shows of the Spark engine runs."""
+"""What the docs show of the Spark engine runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import treeanon as ta
 from tests.support.paths import ROOT
 from treeanon.cli.main import main
 
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs/spark.md").read_text()
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def samples(tmp_path: Path) -> Path:
 
 
 def test_the_commands_run(spark: Any, samples: Path) -> None:
-    lines = [line for code in re.findall(r"```bash\n(.*?)```", README, re.DOTALL) for line in code.splitlines()]
+    lines = [line for code in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in code.splitlines()]
     shown = [line for line in lines if line.startswith("treeanon ") and "hdfs:" not in line]
     assert any("--engine spark" in line for line in shown)
     for line in shown:
@@ -39,7 +39,7 @@ def test_the_commands_run(spark: Any, samples: Path) -> None:
 
 def test_the_dataframe_is_published(spark: Any, samples: Path) -> None:
     spark.read.json(str(samples / "patients.ndjson")).write.parquet(str(samples / "patients.parquet"))
-    (code,) = re.findall(r"```py\n(.*?)```", README, re.DOTALL)
+    (code,) = re.findall(r"```py\n(.*?)```", PAGE, re.DOTALL)
     scope = {"spark": spark, "ta": ta, "schema": ta.Schema.load(samples / "hospital-json.toml")}
     *before, last = code.replace("patients.parquet", str(samples / "patients.parquet")).strip().splitlines()
     exec("\n".join([*before, f"released = {last}"]), scope)
