@@ -266,6 +266,9 @@ class Session:
         found: Outcome = self._kept((settings, choice), wanted, outcome, settings, choice)
         if choice == "typical":
             self._typical = found.numbers
+            with self._lock:
+                # It is found again by the numbers that typical records have from now on.
+                self._found[(settings, found.numbers)] = found
         return found
 
     def _risk(self, settings: Settings, notify: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
