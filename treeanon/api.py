@@ -156,6 +156,8 @@ def anonymize(
         n: trees: and up to n relations between them (default 1).
         attacker: trees: "independent" (default), or "joint": also knows that relations speak of the same nodes.
         negative: trees: a class, or several, of which an attacker may know what a person lacks.
+        as_published: trees: False to hide what is known of the original, too: nodes are left out where a relation is
+            rare, and traces of moved nodes count (default True: k^(m,n)-anonymity as published).
         l: l-diversity of the sensitive classes. 1 states that none is wanted. Rows: a number, or one for each column.
         diversity: "distinct" (default) or "frequency"; rows: also "entropy" or "recursive", which needs `c`.
         c: rows: the c of recursive (c,l)-diversity.
@@ -168,8 +170,10 @@ def anonymize(
     Parameters of the search
         algorithm: the search, by name; `treeanon algorithms` lists them. Trees: "maximal" unless named; rows: "local".
         parameters: those of a single search, by name, such as {"g": 3} for "gcs".
+        taking_apart: trees: how rare relations are ended: "move", "leave-out" or "none" (default: "move" as published,
+            else "leave-out").
         weights: how much more than others (1) what is lost in a class counts, for each class named.
-        effort: how long to search, for "maximal" ("quick", "normal", "thorough" or a factor) and "local" (a number).
+        effort: how long to search: 1 is usual, 2 twice as long; "maximal" also takes a time such as "30s".
         max_suppressed: how many persons may be left out: a count, a share such as 0.01, or a text such as "1%".
         max_loss: the largest k is wanted whose loss (0 to 1) is no higher; of rows for "onedim-dual" alone.
         complete: trees: carry the result of "acs", "gcs" or "ocs" on until nothing can be made finer.
@@ -207,7 +211,7 @@ def anonymize(
     if is_dataframe(data) or are_dataframes(data):
         found = schema_of(schema)
         rows = is_of_rows(algorithm, asked, lambda: found.input.is_flat, only_rows=publish is not None)
-        flat = flat_parameters({**asked, **more}, "rows" if rows else "trees", "sample")
+        flat = flat_parameters({**asked, **more}, "rows" if rows else "trees", "sample", "publish")
         return engine_named("spark").publish_frame(data, found, flat)
     given = Given.of(data, schema, jobs=asked.get("jobs"))
     found_data = read_for_release(given, {**asked, **more})
@@ -294,7 +298,7 @@ def verify(
         guarantee: trees: the guarantee as a whole, instead of its parts.
         schema: what is in the data, where they are no Forest or Table: a Schema, the path of one, or its TOML text.
         original: rows: the input of a freeform release, in which no rows need look alike; checked for `k` alone.
-        k, m, n, attacker, negative, l, diversity: the guarantee of trees, as for `anonymize`.
+        k, m, n, attacker, negative, l, diversity, as_published: the guarantee of trees, as for `anonymize`.
         k, l, diversity, c, alpha, p, t, emd, models: the models of rows, as for `anonymize`.
         patterns: trees: whether to tell which classes fail (default True).
         jobs: trees: the number of cores to use (default: all).

@@ -28,8 +28,8 @@ class Command(click.Command):
     """
 
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Guarantee": ("k", "m", "n", "attacker", "negative", *MODEL_PARAMETERS),
-        "Search": ("algorithm", "params", "effort", "weights", "max_suppressed", "max_loss"),
+        "Guarantee": ("k", "m", "n", "attacker", "negative", "for_original", *MODEL_PARAMETERS),
+        "Search": ("algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "mining"),
         "Tables": ("as_table", "reduced", "publish", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
@@ -39,7 +39,7 @@ class Command(click.Command):
     }  # fmt: skip
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
-        ("models", "delimiter", "on_error", "strict", "show_values", "seed", "jobs")
+        ("models", "taking_apart", "delimiter", "on_error", "strict", "show_values", "seed", "jobs")
     )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:

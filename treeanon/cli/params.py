@@ -24,6 +24,7 @@ COMPLETE = Parameter("complete", "flag", "Refine the cut that was found to a max
 OPTION_OF = {
     "weights": "--weight",
     "effort": "--effort",
+    "taking_apart": "--taking-apart",
     "max_loss": "--max-loss",
     "max_suppressed": "--max-suppressed",
 }

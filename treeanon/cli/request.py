@@ -35,6 +35,8 @@ class CommandRequest:
     n: int | None
     attacker: str
     negative: tuple[str, ...]
+    for_original: bool
+    taking_apart: str | None
     models: Mapping[str, Any]
     algorithm: str | None
     params: Mapping[str, str]
@@ -109,7 +111,7 @@ class CommandRequest:
         from treeanon.release import Request
 
         options, complete = parsed_for_trees(tree_algorithm_named(algorithm), self.params)
-        options |= {name: value for name in ("weights", "effort") if (value := getattr(self, name)) is not None}
+        options |= {name: value for name in ("weights", "effort", "taking_apart") if (value := getattr(self, name))}
         return Request(
             self.k,
             2 if self.m is None else self.m,
@@ -123,6 +125,7 @@ class CommandRequest:
             seed=self.seed,
             jobs=self.reading["jobs"],
             options=options,
+            as_published=not self.for_original,
             **more,
         )
 
@@ -133,6 +136,8 @@ class CommandRequest:
             "-n": self.n is not None,
             "--attacker": self.attacker != "independent",
             "--negative": bool(self.negative),
+            "--for-original": self.for_original,
+            "--taking-apart": self.taking_apart is not None,
         }
         refuse_tree_flags([flag for flag, there in given.items() if there], more)
 
@@ -198,6 +203,13 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     model_options,
     click.option("--negative", multiple=True, metavar="CLASS", help="Trees: absent values may be known as well."),
     click.option(
+        "--taking-apart",
+        type=click.Choice(["leave-out", "move", "none"]),
+        metavar="HOW",
+        help="Trees: end relations by move, leave-out, none.",
+    ),
+    click.option("--for-original", is_flag=True, help="Trees: protect what is known of the original."),
+    click.option(
         "--algorithm",
         "-a",
         type=AlgorithmName(),
@@ -226,8 +238,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 _NAMES = (
-    "k", "m", "n", "attacker", "negative", "algorithm", "params", "weights", "effort", "max_suppressed", "max_loss",
-    "reduced", "publish",
+    "k", "m", "n", "attacker", "negative", "taking_apart", "for_original",
+    "algorithm", "params", "weights", "effort", "max_suppressed", "max_loss", "reduced", "publish",
 )  # fmt: skip
 
 
@@ -239,6 +251,8 @@ class ReleaseOptions(TypedDict):
     n: int | None
     attacker: str
     negative: tuple[str, ...]
+    taking_apart: str | None
+    for_original: bool
     models: dict[str, Any]
     algorithm: str | None
     params: dict[str, str]

@@ -52,16 +52,17 @@ def _solution_line(solution: str, *, applies: bool) -> str:
 
 
 def sacrifice_lines(data: Mapping[str, Any]) -> list[str]:
-    """Return lines about what a release of trees withholds, suppresses, disassociates and publishes unchanged."""
+    """Return lines about what a release of trees withholds, suppresses, ends and publishes unchanged."""
     lines = []
     if data["withheld"]:
         lines.append(f"Withheld classes, too rare to be published safely: {', '.join(data['withheld'])}")
     if data["suppressed"]:
         lines.append(f"Suppressed: {counted(data['suppressed'], 'record')}")
-    if data["disassociated"]:
-        total = sum(part["pairs"] for part in data["disassociated"])
-        pairs = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in data["disassociated"])
-        lines.append(f"Disassociated: {counted(total, 'relation')}: {pairs}")
+    for word, ended in (("Disassociated", data["disassociated"]), ("Left out for", data["left_out"])):
+        if ended:
+            total = sum(part["pairs"] for part in ended)
+            pairs = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in ended)
+            lines.append(f"{word}: {counted(total, 'relation')}: {pairs}")
     sensitive = "sensitive, diverse in every group" if data["guarantee"].get("l", 1) > 1 else "sensitive"
     for role, names in data["published_as_they_are"].items():
         reason = {"keep": _DECLARED_SAFE, "sensitive": sensitive}.get(role, role)

@@ -52,6 +52,7 @@ class _Verify(Command):
 )
 @model_options
 @click.option("--negative", multiple=True, metavar="CLASS", help="Trees: absent values may be known as well.")
+@click.option("--for-original", is_flag=True, help="Trees: what is known of the original is hidden, too.")
 @click.option("--ignore-unnamed", is_flag=True, help="Ignore fields that the schema does not name.")
 @reading_options
 @printing_options
@@ -68,6 +69,7 @@ def command(
     attacker: Literal["independent", "joint"],
     negative: tuple[str, ...],
     reading: Reading,
+    for_original: bool,
     ignore_unnamed: bool,
     quiet: bool,
     as_json: bool,
@@ -79,7 +81,7 @@ def command(
     combination of up to M values and N relations that some person has is counted. Failures are reported by class,
     values are never shown. Exit code 0: the guarantee holds; 1: it does not, or the release has fields that the schema
     does not name (in tables also keys that are more than row numbers), white space around typed values, or values that
-    are missing in a hierarchy.
+    are missing in a hierarchy. With --for-original, what the places of moved nodes tell of the original counts, too.
 
     Tables (CSV and Parquet without -m and -n, or any records with --table): every group of rows with the same
     quasi-identifiers must satisfy all models.
@@ -99,7 +101,13 @@ def command(
     loaded = Schema.load(schema)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
     loaded = as_released(loaded)
-    trees = {"-m": m, "-n": n, "--attacker": None if attacker == "independent" else attacker, "--negative": negative}
+    trees = {
+        "-m": m,
+        "-n": n,
+        "--attacker": None if attacker == "independent" else attacker,
+        "--negative": negative,
+        "--for-original": for_original or None,
+    }
     request = VerifyRequest(release, loaded, k, trees, models, reductions_of(reduced), reading, quiet)
     verdict: Any
     report: ReadReport | None
@@ -218,11 +226,11 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
 
     if request.k is None:
         raise click.UsageError("-k is required")
-    m, n, attacker, negative = request.trees.values()
+    m, n, attacker, negative, for_original = request.trees.values()
     l = 1 if request.models["l"] is None else request.models["l"]  # noqa: E741
     guarantee = Guarantee(
         request.k, 2 if m is None else m, 1 if n is None else n, attacker or "independent", l,
-        request.models["diversity"], negative,
+        request.models["diversity"], negative, not for_original,
     )  # fmt: skip
     forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet)
     with progress_bar("verifying", quiet=request.quiet) as progress:

@@ -13,7 +13,15 @@ from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
-from treeanon.kernels.tree.forest import canonical, drop_nodes, gather, hash_records, move_disassociated
+from treeanon.kernels.tree.forest import (
+    canonical,
+    drop_nodes,
+    gather,
+    group_by_record,
+    hash_records,
+    move_disassociated,
+)
+from treeanon.kernels.tree.leave_out import left_out_nodes
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:
@@ -205,6 +213,45 @@ class Forest:
         starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
         parent = move_disassociated(self.offsets, self.parent, label, starts, order, upper, lower)
         return self._with(*canonical(self.offsets, parent, self.label, self._rank()))
+
+    def with_leaves(self, places: Longs, labels: Ints) -> Forest:
+        """Return the forest with a leaf of each label below the node at each place, counted over all records."""
+        record = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.offsets))
+        parent = np.where(self.parent < 0, -1, self.offsets[record] + self.parent)
+        trees = group_by_record(
+            np.concatenate([record, record[places]]),
+            np.concatenate([parent, places]).astype(np.int32),
+            np.concatenate([self.label, labels]),
+            len(self),
+        )
+        return self._with(*canonical(*trees, self._rank()))
+
+    def leave_out(self, rules: Sequence[tuple[Label, Label]]) -> Forest:
+        """Return the forest without every node `b` below or beside a node `a`, for each rule (a, b).
+
+        What lies below a node that is left out goes with it. A node stands beside a node of a class above its own only
+        where it is out of place. Rules are applied from the top of the class tree down, by their triggers `a`, so that
+        what a rule leaves out triggers none.
+        """
+        upper = np.array([self.classes.label(*rule[0]) for rule in rules], np.int32)
+        lower = np.array([self.classes.label(*rule[1]) for rule in rules], np.int32)
+        return self.leave_out_labels(upper, lower)
+
+    def leave_out_labels(self, upper: Ints, lower: Ints) -> Forest:
+        """Return the same for arrays of labels."""
+        trigger_class = self.classes.class_of[upper]
+        rest = self
+        for own in np.unique(trigger_class):
+            rest = rest._leave_out(upper[trigger_class == own], lower[trigger_class == own])
+        return rest
+
+    def _leave_out(self, upper: Ints, lower: Ints) -> Forest:
+        """Return the forest without what rules leave out whose triggers are of one class."""
+        order = np.argsort(lower, kind="stable")
+        starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
+        triggers = np.ascontiguousarray(upper[order])
+        dropped = left_out_nodes(self.offsets, self.parent, self.label, starts, triggers)
+        return self._with(*canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped), self._rank()))
 
     def records(self) -> Iterator[Tree]:
         """Return every record as plain nested lists [class, value, [children…]], children sorted by these texts."""

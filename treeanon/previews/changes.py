@@ -1,8 +1,9 @@
 """What a release made of single records: where every original node went.
 
 A node is *generalized* if its published value differs, *moved* if its published parent is not what its own parent
-became, *merged* if several nodes became one, and *dropped* if no node is published for it. Children of a dropped node
-attach to its parent and do not count as moved.
+became, *merged* if several nodes became one, *dropped* if its class or record is not published, and *left-out* if a
+rule of the solution leaves it out, with all below it. Children of a dropped node attach to its parent and do not count
+as moved.
 
 With global recoding, the solution is replayed on single records, so that every original node can be followed into the
 release. Nodes are merged at the very end: what a solution does to a node depends only on the labels of its path, which
@@ -86,13 +87,15 @@ class Recipe:
     """A solution with a cut, in the labels of one forest.
 
     `published` holds the published label of every label, or GONE. `upper` and `lower` are the disassociated labels in
-    order, and `pairs` the numbers of the pairs by lower label.
+    order, and `pairs` the numbers of the pairs by lower label. `left_out` holds the rules, from the top of the class
+    tree down.
     """
 
     published: Ints
     upper: Ints
     lower: Ints
     pairs: dict[int, list[int]] = field(repr=False)
+    left_out: tuple[tuple[int, int], ...] = field(default=(), repr=False)
 
     @classmethod
     def of(cls, solution: Solution, forest: Forest) -> Recipe:
@@ -106,7 +109,9 @@ class Recipe:
         pairs: dict[int, list[int]] = defaultdict(list)
         for number, label in enumerate(ends[1]):
             pairs[label].append(number)
-        return cls(published, np.array(ends[0], np.int32), np.array(ends[1], np.int32), dict(pairs))
+        rules = [(classes.label(*trigger), classes.label(*label)) for trigger, label in solution.left_out]
+        by_class = tuple(sorted(rules, key=lambda rule: int(classes.class_of[rule[0]])))
+        return cls(published, np.array(ends[0], np.int32), np.array(ends[1], np.int32), dict(pairs), by_class)
 
     def replay(self, record: Record) -> tuple[Record, list[int | None]]:
         """Return the published record, and for every node the published node that it became part of (None: none)."""
@@ -115,7 +120,27 @@ class Recipe:
         wanted = sorted({number for own in set(label) for number in self.pairs.get(own, ())})
         for number in wanted:
             _disassociate(parent, label, int(self.upper[number]), int(self.lower[number]))
-        return merged(parent, label)
+        made, became = merged(parent, label)
+        if self.left_out:
+            gone = _left_out(made, self.left_out)
+            if gone:
+                # What lies below goes too, so nothing has to find another parent.
+                made, places = merged(made.parent, [GONE if i in gone else own for i, own in enumerate(made.label)])
+                became = [None if place is None else places[place] for place in became]
+        return made, became
+
+
+def _left_out(record: Record, rules: Iterable[tuple[int, int]]) -> set[int]:
+    """Return the nodes that rules leave out: labels below or beside their triggers, and what lies below."""
+    gone: set[int] = set()
+    for trigger, label in rules:
+        siblings = {record.parent[i] for i, own in enumerate(record.label) if own == trigger and i not in gone}
+        for node, own in enumerate(record.label):
+            above = list(record.above(node))
+            near = record.parent[node] in siblings or any(record.label[up] == trigger for up in above)
+            if gone.intersection(above) or (own == label and near):
+                gone.add(node)
+    return gone
 
 
 def _without_gone(record: Record, label: list[int]) -> list[int]:
@@ -310,9 +335,15 @@ class _Tracing:
             return RecordChange(number, nodes, None, gone, 1.0)
         published = Record.of(self.after, place)
         became = self._became(record, published)
-        fates = tuple(node_changes(record, published, became))
+        fates = tuple(node_changes(record, published, became, self._withheld(record)))
         change = change_of(record, published, fates, self.losses)
         return RecordChange(number, nodes, published.nodes(self.after.classes), fates, change)
+
+    def _withheld(self, record: Record) -> list[bool] | None:
+        """Return which nodes are of withheld classes; None where a release has no rules."""
+        if self.recipe is None or not self.recipe.left_out:
+            return None
+        return [bool(self.recipe.published[label] == GONE) for label in record.label]
 
     def _became(self, record: Record, published: Record) -> list[int | None]:
         if self.recipe is not None:
@@ -322,12 +353,15 @@ class _Tracing:
         return matched(record, published, self.label_parents)
 
 
-def node_changes(before: Record, after: Record, became: list[int | None]) -> Iterable[NodeChange]:
-    """Yield the change of every node, given where it went."""
+def node_changes(
+    before: Record, after: Record, became: list[int | None], withheld: list[bool] | None = None
+) -> Iterable[NodeChange]:
+    """Yield the change of every node, given where it went and, if nodes are left out by rules, which are withheld."""
     shares = Counter(became)
     for node, place in enumerate(became):
         if place is None:
-            yield NodeChange(node, None, frozenset({"dropped"}))
+            kind: Change = "dropped" if withheld is None or withheld[node] else "left-out"
+            yield NodeChange(node, None, frozenset({kind}))
             continue
         left = _left(before, after, became, node, place)
         happened: dict[Change, bool] = {

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Change = Literal["generalized", "moved", "merged", "dropped"]
+Change = Literal["generalized", "moved", "merged", "dropped", "left-out"]
 """Changes of a node: a more general value, another parent, one node with others, or not published."""
 
 

@@ -59,11 +59,25 @@ def _global(before: Forest, release: Release) -> tuple[Floats, npt.NDArray[np.in
     moved = np.zeros(before.nodes, np.bool_)
     moved[~gone] = _moved(before, recipe, gone)
     kept = np.where(general, 1 - label_losses(before.classes)[published], 1.0) * np.where(moved, 1 - MOVED, 1.0)
-    kept[gone] = 0.0
+    kept[gone | _left_out(before, release)] = 0.0
     sizes = np.maximum(np.diff(before.offsets), 1)
     change = np.bincount(_records(before), 1 - kept, len(before)) / sizes
     some = np.bincount(_records(before), moved, len(before)) > 0
     return change, _by_class(before, general | moved), some
+
+
+def _left_out(before: Forest, release: Release) -> Flags:
+    """Return which nodes are left out by rules: those whose label no node of the released record stands for."""
+    solution = release.solution
+    if not solution.left_out:
+        return np.zeros(before.nodes, np.bool_)
+    recipe = Recipe.of(solution, before)
+    seen = recipe.published[before.label]
+    released = released_as(before, release.forest, release.kept)
+    size = len(before.classes)
+    there = np.repeat(np.arange(len(release.forest)), np.diff(release.forest.offsets)) * size + release.forest.label
+    gone: Flags = (seen != GONE) & ~np.isin(released[_records(before)] * size + seen, there)
+    return gone
 
 
 def _moved(before: Forest, recipe: Recipe, gone: Flags) -> Flags:

@@ -23,12 +23,17 @@ MOST_LABELS = 8
 class Guarantee:
     """Every set of 1 to m labels with 0 to n relations between them is held by no person or by at least k.
 
+    With `as_published = False`, whatever up to m labels and n relations are known of an *original* person, at least k
+    released records may be that person's: traces, which tell where nodes were moved from, count as relations
+    (docs/guarantee.md has the definition and the proof).
     `attacker = "joint"` also counts the persons in whom one and the same nodes witness all relations. With `l`, every
     group that an attacker can form must be l-diverse in every sensitive class. `negative` names classes of which an
     attacker may also know what a person does *not* have. (TREE II, III-F and III-G.)
 
     >>> Guarantee(5, m=2, n=1).sentence
     'Whoever knows up to 2 values of a person and up to 1 relation between them finds no person, or at least 5.'
+    >>> Guarantee(5, m=3, n=0, as_published=False).sentence
+    'Whoever knows up to 3 values of a person finds at least 5 records that may be theirs.'
     """
 
     k: int
@@ -38,6 +43,7 @@ class Guarantee:
     l: int = 1  # noqa: E741 - its name in the literature
     diversity: Diversity = "distinct"
     negative: tuple[str, ...] = ()
+    as_published: bool = True
 
     def __post_init__(self) -> None:
         limits = (
@@ -70,7 +76,9 @@ class Guarantee:
             diverse = f" Among those, every sensitive class has at least {kind}."
             diverse = diverse if self.diversity == "distinct" else diverse.replace("has at least", "has")
         known = f"Whoever knows up to {values} of a person{lacks}{relations}"
-        return f"{known} finds no person, or at least {self.k}.{diverse}"
+        if self.as_published:
+            return f"{known} finds no person, or at least {self.k}.{diverse}"
+        return f"{known} finds at least {self.k} records that may be theirs.{diverse}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain data, as in solutions; extensions at their defaults are left out."""
@@ -79,6 +87,8 @@ class Guarantee:
             plain |= {"l": self.l, "diversity": self.diversity}
         if self.negative:
             plain["negative"] = list(self.negative)
+        if not self.as_published:
+            plain["as_published"] = False
         return plain
 
 

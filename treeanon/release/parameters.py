@@ -35,6 +35,7 @@ class GuaranteeParameters(TypedDict, total=False):
     l: int | None  # noqa: E741 - its name in the literature
     diversity: Diversity
     negative: str | Sequence[str]
+    as_published: bool
 
 
 class ModelParameters(TypedDict, total=False):
@@ -69,6 +70,7 @@ class TreeParameters(GuaranteeParameters, SearchParameters, total=False):
     """All that can be asked of a release of trees."""
 
     complete: bool
+    taking_apart: Literal["leave-out", "move", "none"] | None
 
 
 class RowParameters(ModelParameters, SearchParameters, total=False):
@@ -108,7 +110,8 @@ def flat_parameters(asked: Mapping[str, Any], kind: Literal["trees", "rows"], *f
     return flat | dict(own)
 
 
-SHARED = tuple(name for name in (*TREE_NAMES, *ROW_NAMES) if name not in ("weights", "effort", "max_loss"))
+_OF_SEARCHES = "weights", "effort", "max_loss", "taking_apart"
+SHARED = tuple(name for name in (*TREE_NAMES, *ROW_NAMES) if name not in _OF_SEARCHES)
 """What no search has as a parameter of its own."""
 
 

@@ -38,7 +38,7 @@ from treeanon.verifier.verdict import Verdict
 Rest = Literal["drop"] | Request
 
 _OF_ROWS = ("models", "verification", "algorithm", "options", "losses", "suppressed", "levels", "search")
-_OF_TREES = ("guarantee", "verification", "algorithm", "options", "withheld", "disassociated", "search")
+_OF_TREES = ("guarantee", "verification", "algorithm", "options", "withheld", "disassociated", "left_out", "search")
 
 
 @dataclass(frozen=True, repr=False)

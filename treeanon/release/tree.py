@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from treeanon.algorithms.tree.default.leaving_out import safe_result
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError
@@ -117,9 +118,11 @@ def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Pro
     own = {name: value for name, value in given.items() if algorithm.takes(name)}
     found = algorithm.search(forest, guarantee, **own, **algorithm.received(**common))
     if not request.complete:
-        return found
+        return safe_result(forest, found)
     finishing = tree_algorithm_named(TREE_DEFAULT)
-    rest = {name: value for name, value in given.items() if finishing.takes(name)}
+    # What the paper's searches move is moved on, and left out where it would point back.
+    rest = {} if guarantee.as_published else {"taking_apart": "move"}
+    rest |= {name: value for name, value in given.items() if finishing.takes(name)}
     done = finishing.search(forest, guarantee, **rest, start=found.solution, **finishing.received(**common))
     options = {**found.solution.options, **rest, "complete": True}
     return replace(done, solution=replace(done.solution, algorithm=algorithm.name, options=options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,8 +52,8 @@ def fitted(solution: Solution, forest: Forest) -> Solution:
         raise UsageError(
             f"a solution of {solution.algorithm} recodes every record by itself: it has no cut to apply to other data"
         )
-    names = forest.classes.names
-    named = {*solution.cut, *solution.withheld, *(label[0] for pair in solution.disassociated for label in pair)}
+    names, ended = forest.classes.names, (*solution.disassociated, *solution.left_out)
+    named = {*solution.cut, *solution.withheld, *(label[0] for pair in ended for label in pair)}
     for name in sorted(named - {*names, STAR}):
         raise UsageError(f"the solution speaks of class {name!r}, which the schema lacks; it has: {', '.join(names)}")
     if STAR in solution.cut:
@@ -61,8 +62,26 @@ def fitted(solution: Solution, forest: Forest) -> Solution:
         if names[index] not in named:
             raise UsageError(f"the solution says nothing of class {names[index]!r}: it was made with another schema")
     cut = {name: _nodes(forest, name, nodes) for name, nodes in solution.cut.items() if name not in solution.withheld}
-    pairs = tuple(pair for pair in solution.disassociated if all(_exists(forest, label) for label in pair))
-    return replace(solution, cut=cut, disassociated=pairs)
+    _check_order(forest, solution.left_out)
+    moved, left_out = (
+        tuple(pair for pair in pairs if all(_exists(forest, label) for label in pair))
+        for pairs in (solution.disassociated, solution.left_out)
+    )
+    return replace(solution, cut=cut, disassociated=moved, left_out=left_out)
+
+
+def _check_order(forest: Forest, pairs: Iterable[tuple[Label, Label]]) -> None:
+    """UsageError unless the upper label of every pair is of a class above the lower one's.
+
+    So no rule of leaving out can trigger one that triggers it, and their order is that of the class tree.
+    """
+    classes = forest.classes
+    for upper, lower in pairs:
+        above = -1 if lower[0] == STAR else classes.parents[classes.index(lower[0])]
+        while above >= 0 and classes.names[above] != upper[0]:
+            above = classes.parents[above]
+        if above < 0:
+            raise UsageError(f"the solution ends a relation of {upper[0]} to {lower[0]}, which it is not above")
 
 
 def _hierarchy(forest: Forest, name: str) -> Hierarchy:

@@ -148,7 +148,13 @@ def release_facts(
 ) -> dict[str, Any]:
     """Return the facts of a release of trees as plain data, without a value of the data."""
     plain = solution.as_dict()
-    pairs = Counter((upper[0], lower[0]) for upper, lower in solution.disassociated).most_common()
+    moved, left_out = (
+        [{"upper": up, "lower": low, "pairs": times} for (up, low), times in pairs.most_common()]
+        for pairs in (
+            Counter((upper[0], lower[0]) for upper, lower in ended)
+            for ended in (solution.disassociated, solution.left_out)
+        )
+    )
     return {
         "guarantee": plain["guarantee"],
         "verification": verdict.as_dict(),
@@ -158,7 +164,8 @@ def release_facts(
         "counts": dict(counts),
         "withheld": plain["withheld"],
         "suppressed": plain["suppressed"],
-        "disassociated": [{"upper": up, "lower": low, "pairs": times} for (up, low), times in pairs],
+        "disassociated": moved,
+        "left_out": left_out,
         "published_as_they_are": dict(as_they_are),
         "search": plain_data(report),
     }

@@ -48,6 +48,7 @@ class Request:
     seed: int | None = None
     jobs: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    as_published: bool = True
 
     def __post_init__(self) -> None:
         if self.k is None and self.max_loss is None:
@@ -83,8 +84,9 @@ class Request:
         """The guarantee that is asked for; with `max_loss` alone, that of the smallest k."""
         k = SMALLEST_K if self.k is None else self.k
         return Guarantee(
-            k, self.m, self.n, self.attacker, 1 if self.l is None else self.l, self.diversity, self.negative
-        )
+            k, self.m, self.n, self.attacker, 1 if self.l is None else self.l, self.diversity, self.negative,
+            self.as_published,
+        )  # fmt: skip
 
     def check(self, schema: Schema) -> None:
         """UsageError if the schema has not the classes that the request needs."""

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from treeanon.previews.model import Change, Node, NodeChange, RecordChange, RowChange
 
-Style = Literal["", "title", "faint", "generalized", "moved", "merged", "dropped"]
+Style = Literal["", "title", "faint", "generalized", "moved", "merged", "dropped", "left-out"]
 
 DOTS = "…"
 _MARKS = 2
@@ -164,6 +164,7 @@ _CODES: dict[Style, str] = {
     "moved": "34",
     "merged": "36",
     "dropped": "31",
+    "left-out": "31",
 }
 
 

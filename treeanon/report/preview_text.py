@@ -30,9 +30,10 @@ from treeanon.report.preview_cells import (
 )
 from treeanon.verifier.freeform import FreeformVerdict
 
-SIGNS: dict[Change, str] = {"generalized": "~", "moved": ">", "merged": "=", "dropped": "x"}
+SIGNS: dict[Change, str] = {"generalized": "~", "moved": ">", "merged": "=", "dropped": "x", "left-out": "-"}
 WORDS: dict[Change, str] = {
     "generalized": "generalized", "moved": "moved", "merged": "merged", "dropped": "not published",
+    "left-out": "left out",
 }  # fmt: skip
 
 STACKED = 64
@@ -56,7 +57,7 @@ def heading(width: int) -> list[Line]:
 
 def _style(changes: frozenset[Change]) -> Style:
     """Return the style of a line: that of its most important change."""
-    order: tuple[Change, ...] = ("dropped", "moved", "generalized", "merged")
+    order: tuple[Change, ...] = ("dropped", "left-out", "moved", "generalized", "merged")
     return next((kind for kind in order if kind in changes), "")
 
 
@@ -150,7 +151,7 @@ def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, l
     Verified by counting: 2^(2,1)-anonymity holds. The largest k that holds is 3.
     Value loss 1.000, relations kept 100.0 %.
     <BLANKLINE>
-    ~ generalized   > moved   = merged   x not published
+    ~ generalized   > moved   = merged   x not published   - left out
     <BLANKLINE>
     record 1 of 3, changed by 100 %
     before                                    after

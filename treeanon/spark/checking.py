@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from treeanon.arrays import Longs
 from treeanon.forest import Forest
 from treeanon.spark.counting import SUMS, Fingerprints, Forests, sums_of
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.verifier.parts import Counts, PartCheck, total_of
+from treeanon.verifier.traces import with_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,10 +40,10 @@ class WrittenSets:
     prints: Fingerprints
 
 
-def check_written_trees(frame: DataFrame, forests: Forests, check: PartCheck, k: int) -> WrittenSets:
-    """Return what is counted of the trees of all partitions."""
-    shared = frame.sparkSession.sparkContext.broadcast(check)
-    sets = map_batches(frame, partial(_sets, forests=forests, check=shared), _SETS)
+def check_written_trees(frame: DataFrame, forests: Forests, check: PartCheck, k: int, ended: Longs) -> WrittenSets:
+    """Return what is counted of the trees of all partitions; traces of `ended` pairs of labels count as relations."""
+    shared = frame.sparkSession.sparkContext.broadcast((check, ended))
+    sets = map_batches(frame, partial(_sets, forests=forests, shared=shared), _SETS)
     # Equal sets come to one partition, side by side.
     together = sets.repartition("first", "second").sortWithinPartitions("first", "second")
     found = map_batches(together, partial(_totals, k=k), _TOTALS).toArrow()
@@ -56,16 +58,17 @@ def check_written_trees(frame: DataFrame, forests: Forests, check: PartCheck, k:
     )
 
 
-def _sets(batches: Batches, forests: Forests, check: Any) -> Iterator[pa.RecordBatch]:
+def _sets(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
     """Yield the sets of a partition's records with the persons that hold them, and the sums of fingerprints."""
+    check, ended = shared.value
     sums = np.zeros(SUMS, np.int64)
 
     def read() -> Iterator[Forest]:
         for forest in forests(batches):
             sums[:] += sums_of(forest)
-            yield forest
+            yield with_traces(forest, ended)
 
-    for first, second, persons in check.value.sets_of(read()):
+    for first, second, persons in check.sets_of(read()):
         for i in range(0, len(first), 1 << 16):
             some = slice(i, i + (1 << 16))
             yield batch_of(_SETS, first[some], second[some], persons[some])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from treeanon.algorithms.tree.default.traces import with_traces
 from treeanon.arrays import Longs
 from treeanon.forest import Forest
 from treeanon.kernels.tree.forest import hash_records
@@ -129,12 +130,37 @@ Forests = Callable[[Batches], Iterator[Forest]]
 """Returns the trees to count for the rows of a partition."""
 
 
-def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int) -> Supports:
-    """Return the supports of all sets over all partitions."""
+_PAIRS = "traced boolean, pair long"
+
+
+PairKeys = Callable[[Forest, bool], Longs]
+"""Returns numbers for the pairs of labels of a forest: of its traces (True), or of its relations."""
+
+
+def ended_pairs(frame: DataFrame, forests: Forests, keys: PairKeys) -> Longs:
+    """Return the pairs of labels whose traces count: those of which no record of any partition holds the relation."""
+    traced = _pairs(frame, forests, keys, True)
+    return np.setdiff1d(traced, _pairs(frame, forests, keys, False)) if len(traced) else traced
+
+
+def _pairs(frame: DataFrame, forests: Forests, keys: PairKeys, traced: bool) -> Longs:
+    found = map_batches(frame, partial(_pairs_of, forests=forests, keys=keys, traced=traced), _PAIRS)
+    pairs: Longs = np.unique(found.distinct().toArrow().column("pair").to_numpy()).astype(np.int64)
+    return pairs
+
+
+def _pairs_of(batches: Batches, forests: Forests, keys: PairKeys, traced: bool) -> Iterator[pa.RecordBatch]:
+    for forest in forests(batches):
+        pairs = np.unique(keys(forest, traced))
+        yield batch_of(_PAIRS, np.full(len(pairs), traced), pairs)
+
+
+def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, ended: Longs) -> Supports:
+    """Return the supports of all sets over all partitions; traces of `ended` pairs of labels count as relations."""
     from pyspark.sql import functions as f
 
-    shared = frame.sparkSession.sparkContext.broadcast(spread)
-    counted = map_batches(frame, partial(_count, forests=forests, spread=shared), _SETS)
+    shared = frame.sparkSession.sparkContext.broadcast((spread, ended))
+    counted = map_batches(frame, partial(_count, forests=forests, shared=shared), _SETS)
     summed = counted.groupBy("first", "second").agg(f.sum("persons").alias("persons"))
     found = map_batches(summed, partial(_sieve, k=k, bits=spread.bits), _SETS).toArrow()
     first, second, persons = (found.column(name).to_numpy() for name in ("first", "second", "persons"))
@@ -158,12 +184,13 @@ def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[R
         yield RareSet(*spread.decode(int(first), int(second)), int(persons))
 
 
-def _count(batches: Batches, forests: Forests, spread: Any) -> Iterator[pa.RecordBatch]:
+def _count(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
     """Yield the sets that the records of a partition hold with their supports, and the parts of the fingerprints."""
-    counter, sums = SpreadCounter(spread.value), np.zeros(SUMS, np.int64)
+    spread, ended = shared.value
+    counter, sums = SpreadCounter(spread), np.zeros(SUMS, np.int64)
     for forest in forests(batches):
         sums += sums_of(forest)
-        for table in counter.add_all(forest):
+        for table in counter.add_all(with_traces(forest, ended)):
             yield from _handed(table)
     yield from _handed(counter.taken())
     yield batch_of(_SETS, PRINTS - np.arange(SUMS), np.zeros(SUMS, np.int64), sums)

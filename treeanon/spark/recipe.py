@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.tree.solution import Solution
+from treeanon.algorithms.tree.solution import Label, Solution
 from treeanon.arrays import Ints
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -18,11 +18,13 @@ from treeanon.spark.records import Batches, forests_of
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A solution as arrays: the published label for each label, relations to disassociate, withheld classes."""
+    """A solution as arrays: the published label for each label, relations to disassociate, rules of leaving out."""
 
     mapping: Ints
     upper: Ints
     lower: Ints
+    triggers: Ints
+    left_out: Ints
     withheld: tuple[str, ...]
 
     @classmethod
@@ -32,14 +34,20 @@ class Recipe:
         nothing = np.empty(0, np.int32)
         empty = Forest(dataset.schema, classes, np.zeros(1, np.int64), nothing, nothing)
         cut: Any = STAR if STAR in (solution.cut or {}) else solution.cut
-        upper = np.array([classes.label(*pair[0]) for pair in solution.disassociated], np.int32)
-        lower = np.array([classes.label(*pair[1]) for pair in solution.disassociated], np.int32)
-        return cls(empty.cut_map(cut), upper, lower, solution.withheld)
+
+        def ends(pairs: Sequence[tuple[Label, Label]]) -> tuple[Ints, Ints]:
+            labels = np.array([[classes.label(*label) for label in pair] for pair in pairs], np.int32).reshape(-1, 2)
+            return np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(labels[:, 1])
+
+        upper, lower = ends(solution.disassociated)
+        triggers, left_out = ends(solution.left_out)
+        return cls(empty.cut_map(cut), upper, lower, triggers, left_out, solution.withheld)
 
     def apply(self, forest: Forest) -> Forest:
         """Return the published records of a forest."""
         projected = forest.without(self.withheld).relabel(self.mapping)
-        return projected.disassociate_labels(self.upper, self.lower)
+        moved = projected.disassociate_labels(self.upper, self.lower)
+        return moved.leave_out_labels(self.triggers, self.left_out)
 
     def broadcast(self, dataset: Dataset) -> BroadcastRecipe:
         """Return the recipe, broadcast to the workers."""

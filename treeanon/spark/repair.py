@@ -1,8 +1,8 @@
-"""Makes a solution found in a sample safe for all records: rare sets are generalized or disassociated.
+"""Makes a solution found in a sample safe for all records: rare sets are generalized, disassociated or left out.
 
-The rare sets come from exact counts over all partitions. Generalizing one of its labels or disassociating one of its
-relations resolves a rare set. The action that resolves most sets per loss comes first, by the objective of the default
-search: value loss plus the share of relations lost.
+The rare sets come from exact counts over all partitions. Generalizing one of its labels or leaving out the lower end
+of one of its relations resolves a rare set. The action that resolves most sets per loss comes first, by the objective
+of the default search: value loss plus the share of relations lost.
 
 Witnesses are a few records that represent all: a number of holders of every set of labels, or all if there are fewer.
 
@@ -37,7 +37,7 @@ from treeanon.spark.spread import Spread, SpreadCounter
 
 Action = tuple[str, int, int]
 """("up", label, target): generalize; ("in", label, descendant): absorb; ("out", class root, class): withhold; ("end",
-upper, lower): disassociate.
+upper, lower): end a relation, by moving the lower label or leaving it out.
 """
 
 _ROOT_ALONE = 2.0
@@ -54,9 +54,19 @@ class CostModel:
 
 
 class Repair:
-    """A solution being made safe: its published labels, disassociated relations and withheld classes."""
+    """A solution being made safe: its published labels, ended relations and withheld classes."""
 
-    def __init__(self, solution: Solution, classes: Classes, worth: CostModel, *, sibling: bool) -> None:
+    def __init__(
+        self,
+        solution: Solution,
+        classes: Classes,
+        worth: CostModel,
+        *,
+        sibling: bool,
+        bound: frozenset[int] = frozenset(),
+    ) -> None:
+        """Start from a solution; of the `bound` classes nothing is left out, as its absence would tell."""
+        self.bound = bound
         self.solution, self.classes, self.worth, self.sibling = solution, classes, worth, sibling
         self.above: Ints = label_parents(classes)
         self.loss = label_losses(classes)
@@ -65,7 +75,10 @@ class Repair:
         self.published: Flags = np.zeros(len(classes), bool)
         for name, texts in (solution.cut or {}).items():
             self.published[[classes.label(name, text) for text in texts]] = True
-        self.pairs = [(classes.label(*a), classes.label(*b)) for a, b in solution.disassociated]
+        # As published, relations are ended by moving; else by leaving out.
+        self.moves = solution.guarantee.as_published
+        ended = solution.disassociated if self.moves else solution.left_out
+        self.ended = [(classes.label(*a), classes.label(*b)) for a, b in ended]
         self.withheld = list(solution.withheld)
 
     def cover(self) -> None:
@@ -90,12 +103,12 @@ class Repair:
                 mine[node] |= not covered[node] and not below[node] and (up < 0 or below[up])
 
     def publish(self, labels: Iterable[int]) -> None:
-        """Publish labels besides the present ones; relations disassociated for those stay so for the new ones."""
+        """Publish labels besides the present ones; what is left out for those stays so for the new ones."""
         for label in labels:
             home = self._target(label)
             self.published[label] = True
-            self.pairs += [(label, low) for up, low in self.pairs if up == home]
-            self.pairs += [(up, label) for up, low in self.pairs if low == home]
+            self.ended += [(label, low) for up, low in self.ended if up == home]
+            self.ended += [(up, label) for up, low in self.ended if low == home]
 
     def run(self, rare: Iterable[RareSet], held: Mapping[int, int]) -> int:
         """Resolve every rare set; return the number of changes."""
@@ -142,14 +155,17 @@ class Repair:
             index = classes.index(name)
             labels = np.flatnonzero(self.published[classes.first[index] : classes.first[index + 1]])
             cut[name] = tuple(classes.hierarchies[index].texts[node] for node in labels.tolist())
-        there = [(a, b) for a, b in dict.fromkeys(self.pairs) if self.published[a] and self.published[b]]
+        there = [(a, b) for a, b in dict.fromkeys(self.ended) if self.published[a] and self.published[b]]
         pairs = tuple((classes.decode(a), classes.decode(b)) for a, b in there)
-        return replace(self.solution, cut=cut, disassociated=pairs, withheld=tuple(self.withheld))
+        repaired = replace(self.solution, cut=cut, withheld=tuple(self.withheld))
+        return replace(repaired, disassociated=pairs) if self.moves else replace(repaired, left_out=pairs)
 
     def _actions(self, one: RareSet) -> Iterable[Action]:
         """Return the actions that would resolve a set."""
         for upper, lower in one.relations:
-            yield "end", *self._ordered(upper, lower)
+            ends = self._ordered(upper, lower)
+            if self.moves or int(self.classes.class_of[ends[1]]) not in self.bound:
+                yield "end", *ends
         for label in one.labels:
             below = self._cheapest_below(label)
             if self.above[label] > 0:
@@ -187,7 +203,13 @@ class Repair:
         kind, label, other = action
         if kind == "end":
             # For larger sets, only the support of the set is known, which bounds that of the relation from below.
-            cost = max(one.persons for one in sets) / max(self.worth.relations, 1)
+            persons = max(one.persons for one in sets)
+            lost = (
+                0.0
+                if self.moves
+                else float(1 - self.loss[other]) * float(self.weight[other]) / max(self.worth.labels, 1)
+            )
+            cost = persons * (1 / max(self.worth.relations, 1) + lost)
         elif kind == "out":
             cost = _ROOT_ALONE * self.held.get(label, 1) / max(self.worth.labels, 1)
         elif kind == "in":
@@ -214,7 +236,7 @@ class Repair:
     def _do(self, action: Action) -> None:
         kind, label, other = action
         if kind == "end":
-            self.pairs.append((label, other))
+            self.ended.append((label, other))
         elif kind == "out":
             self.withheld.append(self.classes.names[other])
             self.published[self.classes.first[other] : self.classes.first[other + 1]] = False

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from treeanon.algorithms.tree.default.leaving_out import bound_classes
+from treeanon.algorithms.tree.default.traces import label_pairs
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
 from treeanon.forest import Forest
@@ -35,6 +37,7 @@ from treeanon.spark.counting import (
     cost_of,
     count_distinct,
     count_supports,
+    ended_pairs,
     losses_of,
     tally,
 )
@@ -48,6 +51,7 @@ from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures
 from treeanon.spark.spread import Spread, refuse_unspreadable
 from treeanon.verifier.parts import PartCheck
+from treeanon.verifier.traces import pairs_in
 from treeanon.verifier.verdict import Verdict
 
 SAMPLE = 250_000
@@ -131,8 +135,8 @@ def solve(
         # k in proportion to the sample, at least 2: exact counts over all records find and repair what is still rare.
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
     found = search(request, some, replace(guarantee, k=k), progress)
-    own = plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0))
-    rounds = _Rounds(dataset, request, notify, progress)
+    own = _all_left_out(plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0)))
+    rounds = _Rounds(dataset, request, notify, bound_classes(some), progress)
     with spark_failures("counting"):
         safe = rounds.make_safe(_covering(dataset, own))
         recipe = Recipe.of(safe.solution, dataset)
@@ -159,7 +163,15 @@ class _SafeSolution:
 class _Rounds:
     """Makes solutions for one dataset safe by counting over all records; counts the rounds."""
 
-    def __init__(self, dataset: Dataset, request: Request, notify: Notify, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        request: Request,
+        notify: Notify,
+        bound: frozenset[int],
+        progress: Progress | None = None,
+    ) -> None:
+        self.bound = bound
         self.dataset, self.request, self.notify, self.progress = dataset, request, notify, progress
         self.rounds, self.changes = 0, 0
         self._worth: CostModel | None = None
@@ -184,14 +196,14 @@ class _Rounds:
         """Return the repair of a solution, with the costs of this dataset."""
         if self._worth is None:
             self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
-        return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution))
+        return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution), bound=self.bound)
 
     def search_again(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
         """Search again with these labels publishable too, in records that include witnesses of all rare sets."""
         repair, guarantee = self.repair(solution), solution.guarantee
         repair.publish(labels)
-        # What was withheld or disassociated for the sample may be frequent enough in all records.
-        finest = Recipe.of(replace(repair.result(), disassociated=(), withheld=()), self.dataset)
+        # What was withheld or left out for the sample may be frequent enough in all records.
+        finest = Recipe.of(replace(repair.result(), disassociated=(), left_out=(), withheld=()), self.dataset)
         spread = _spread(self.dataset, finest, guarantee)
         records = add_witnesses(some, self.dataset, finest, spread, guarantee.k, max(most, SAMPLE))
         if records is None:
@@ -200,7 +212,7 @@ class _Rounds:
         self.notify(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
         records = records.relabel(finest.mapping)
         found = search(self.request, records, guarantee, self.progress)
-        own = plain_solution(self.request, records, replace(found.solution, suppressed=0))
+        own = _all_left_out(plain_solution(self.request, records, replace(found.solution, suppressed=0)))
         return _covering(self.dataset, own)
 
     def refine(self, safe: _SafeSolution, numbers: Tally, some: Forest, most: int) -> tuple[_SafeSolution, Tally]:
@@ -230,6 +242,14 @@ def is_sibling(solution: Solution) -> bool:
     return bool(solution.options.get("recoding", "subtree") == "sibling")
 
 
+def _all_left_out(solution: Solution) -> Solution:
+    """Return the solution with nodes left out that a search moved: whether moving is safe no sample can tell."""
+    if solution.guarantee.as_published:
+        return solution
+    rules = tuple(dict.fromkeys((*solution.left_out, *solution.disassociated)))
+    return replace(solution, disassociated=(), left_out=rules)
+
+
 def _covering(dataset: Dataset, solution: Solution) -> Solution:
     """Return the solution of a sample, extended to the values that the sample lacks."""
     if STAR in (solution.cut or {}):
@@ -247,9 +267,11 @@ def _worth(numbers: Tally, dataset: Dataset, request: Request) -> CostModel:
 
 
 def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
-    return count_supports(
-        dataset.frame, recipe.broadcast(dataset).after, _spread(dataset, recipe, guarantee), guarantee.k
-    )
+    published = recipe.broadcast(dataset).after
+    ended = np.empty(0, np.int64)
+    if not guarantee.as_published:
+        ended = ended_pairs(dataset.frame, published, label_pairs)
+    return count_supports(dataset.frame, published, _spread(dataset, recipe, guarantee), guarantee.k, ended)
 
 
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
@@ -269,7 +291,11 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     labels = np.unique(solved.recipe.mapping).astype(np.int32)
     check = PartCheck.of(labels[is_known[labels]], is_known, guarantee)
     try:
-        found = check_written_trees(frame, solved.recipe.broadcast(dataset).before, check, guarantee.k)
+        written = solved.recipe.broadcast(dataset).before
+        ended = np.empty(0, np.int64)
+        if not guarantee.as_published:
+            ended = ended_pairs(frame, written, pairs_in)
+        found = check_written_trees(frame, written, check, guarantee.k, ended)
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{name}: not published: the written files cannot be read: {problem}") from None
     if found.prints != solved.prints:

@@ -9,6 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from treeanon.kernels.verify.counting import NOBODY
 from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items
 from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, Roles, roles_of
 from treeanon.progress import Progress
+from treeanon.verifier.traces import with_traces
 from treeanon.verifier.tree_knowledge import ABSENT, Rows, rows_of
 from treeanon.verifier.verdict import Diverse, Failure, Verdict, in_parts
 
@@ -154,6 +156,7 @@ def verify(
     l: int = 1,  # noqa: E741 - its name in the literature
     diversity: Diversity = "distinct",
     negative: str | Sequence[str] = (),
+    as_published: bool = True,
     patterns: bool = True,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -161,6 +164,8 @@ def verify(
     """Check whether trees satisfy a guarantee, given whole or by its parts, and find the largest k that holds.
 
     Counts every combination of labels and relations that somebody holds, exactly and without the searches' structures.
+    Traces of moved nodes count as relations, and so what is known of the original is hidden, too; `as_published` asks
+    for TREE's own definition, without them.
     `patterns=False` leaves out what fails in detail. `jobs` is the number of threads (default: all cores).
 
     >>> import treeanon as ta
@@ -176,9 +181,14 @@ def verify(
     >>> verdict.holds, verdict.largest_k
     (False, 1)
     """
-    requested = _requested(guarantee, k, m, n, attacker, l, diversity, negative)
+    requested = _requested(guarantee, k, m, n, attacker, l, diversity, negative, as_published)
     begun = time.perf_counter()
     jobs = jobs or os.cpu_count() or 1
+    traced = forest if requested.as_published else with_traces(forest)
+    published = None
+    if traced is not forest:
+        published = verify(forest, replace(requested, as_published=True), patterns=False, jobs=jobs).largest_k
+    forest = traced
     roles = roles_of(forest, requested)
     joint = requested.attacker == "joint" and requested.m > 2 and requested.n > 1
     rows = rows_of(forest, requested, roles, apart=joint)
@@ -193,7 +203,8 @@ def verify(
     failures: tuple[Failure, ...] = ()
     if patterns and not holds:
         failures = Groups(rows, forest, requested, roles, jobs, progress, joint=joint).failing(every=True)[2]
-    return Verdict(requested, holds, least, len(forest), sets, failures, found, time.perf_counter() - begun)
+    published = least if published is None else published
+    return Verdict(requested, holds, least, len(forest), sets, failures, found, time.perf_counter() - begun, published)
 
 
 def _requested(
@@ -205,6 +216,7 @@ def _requested(
     l: int,  # noqa: E741
     diversity: Diversity,
     negative: str | Sequence[str],
+    as_published: bool,
 ) -> Guarantee:
     if guarantee is not None:
         if k is not None:
@@ -212,7 +224,8 @@ def _requested(
         return guarantee
     if k is None:
         raise UsageError("k is required: the least number of persons behind every combination")
-    return Guarantee(k, m, n, attacker, l, diversity, (negative,) if isinstance(negative, str) else tuple(negative))
+    classes = (negative,) if isinstance(negative, str) else tuple(negative)
+    return Guarantee(k, m, n, attacker, l, diversity, classes, as_published)
 
 
 def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | None) -> tuple[int | None, int]:

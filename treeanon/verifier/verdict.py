@@ -80,7 +80,8 @@ class Verdict:
     """Verdict on a collection of trees: whether the guarantee holds, and the largest k that does.
 
     `largest_k` is None where nobody has a label: then every k holds. `label_sets` counts the sets of labels that were
-    looked at. `failures` groups what fails by classes, the simplest first.
+    looked at. `published_k` is the largest k as published, without traces of moved nodes. `failures` groups what fails
+    by classes, the simplest first.
     """
 
     guarantee: Guarantee
@@ -91,6 +92,7 @@ class Verdict:
     failures: tuple[Failure, ...] = ()
     diversity: tuple[Diverse, ...] = ()
     seconds: float = 0.0
+    published_k: int | None = None
 
     def __bool__(self) -> bool:
         """Return whether the guarantee holds."""
@@ -103,8 +105,11 @@ class Verdict:
         name = f"{guarantee.k}^({guarantee.m},{guarantee.n})-anonymity"
         if self.largest_k is None:
             return f"{name} holds: no person has a label that an attacker could know."
-        words = [f"{name} {'holds' if self.largest_k >= guarantee.k else 'does not hold'}."]
-        words.append(f"The largest k that holds is {self.largest_k:,}.")
+        reading = "" if guarantee.as_published else " for what is known of the original"
+        words = [f"{name} {'holds' if self.largest_k >= guarantee.k else 'does not hold'}{reading}."]
+        other = self.published_k not in (None, self.largest_k)
+        beside = f"; as published (TREE) it is {self.published_k:,}" if other else ""
+        words.append(f"The largest k that holds is {self.largest_k:,}{beside}.")
         for found in self.diversity:
             if found.largest_l is None:
                 words.append(f"No person has a value of {found.sensitive}.")
@@ -125,6 +130,8 @@ class Verdict:
             "label_sets": self.label_sets,
             "failures": [failure.as_dict() for failure in self.failures],
         }
+        if not self.guarantee.as_published:
+            plain["largest_k_as_published"] = self.largest_k if self.published_k is None else self.published_k
         if self.diversity:
             plain["diversity"] = [found.as_dict() for found in self.diversity]
         return plain | {"seconds": round(self.seconds, 3)}

@@ -17,6 +17,7 @@ from tests.support.search_strategies import random_forest
 from treeanon.algorithms.tree.default import maximal
 from treeanon.algorithms.tree.default import pair_support as facts
 from treeanon.algorithms.tree.default import published_labels as partition
+from treeanon.algorithms.tree.default.leaving_out import Ending
 from treeanon.algorithms.tree.default.maximal import search
 from treeanon.algorithms.tree.default.objective import Effort, Objective
 from treeanon.algorithms.tree.default.record_sets import RecordSets
@@ -307,7 +308,7 @@ def test_carrying_on_leaves_the_run_as_it_was() -> None:
     guarantee = Guarantee(10, m=2, n=1)
     start = gcs.search(forest, guarantee).solution
     goal = Objective(forest, guarantee, "loss")
-    run = maximal._Run(forest, guarantee, goal, "sibling", Effort(0.1), 0, 1, None)
+    run = maximal._Run(forest, guarantee, goal, "sibling", Ending.of(forest, guarantee), Effort(0.1), 0, 1, None)
     before, tree = run.indexed, run.tree
     assert start.disassociated and run.carry_on(start).forest.nodes
     assert run.indexed is before and run.tree is tree

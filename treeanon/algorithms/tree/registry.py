@@ -34,6 +34,7 @@ COMMON_PARAMETERS = (
     Parameter("l", "int", "Diversity of sensitive classes; 1: none is wanted.", minimum=1),
     Parameter("diversity", "choice", "What l counts.", "distinct", ("distinct", "frequency")),
     Parameter("negative", "classes", "Classes of which an attacker may know what a person lacks."),
+    Parameter("as_published", "flag", "False: hide what is known of the original, too.", True),
     Parameter("max_loss", "float", "Find the largest k whose value loss is at most this.", minimum=0, maximum=1),
     Parameter("seed", "int", "Seed of the random choices, for results that can be repeated.", minimum=0),
     Parameter("jobs", "int", "Number of processor cores to use.", minimum=1),
@@ -104,6 +105,14 @@ TREE_ALGORITHMS = AlgorithmRegistry(
                 ),
                 Parameter("objective", "choice", "What is minimized.", "loss", ("loss", "rpd", "rpda")),
                 Parameter("weights", "weights", "Relative weights of classes (default 1).", shared=True),
+                Parameter(
+                    "taking_apart",
+                    "choice",
+                    "How rare relations are ended: nodes are moved, as the paper has it, or left out, or neither.",
+                    None,
+                    ("leave-out", "move", "none"),
+                    shared=True,
+                ),
                 Parameter("effort", "effort", "How long to search: 2 is twice as long as usual.", 1, shared=True),
                 Parameter(
                     "max_suppressed", "int", "Persons that may be left out as outliers.", 0, minimum=0, shared=True

@@ -22,11 +22,12 @@ Label = tuple[str, str]
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """A recipe that makes a release from a forest: project to `cut`, then disassociate the pairs in order.
+    """A recipe that makes a release: project to `cut`, disassociate pairs in order, leave out by rules.
 
     `cut` has the published hierarchy nodes of every class, `{"*": ("*",)}` is the cut {*}; None where recoding is local
     (the release of MiRaCle has no cut). Classes of `withheld` are not published at all: their nodes are left out, what
-    hangs under them goes to their parents. `suppressed` counts the persons left out as outliers.
+    hangs under them goes to their parents. A rule (a, b) of `left_out` leaves out every b below an a; rules are applied
+    from the top of the class tree down. `suppressed` counts the persons left out as outliers.
     """
 
     guarantee: Guarantee
@@ -36,6 +37,7 @@ class Solution:
     withheld: tuple[str, ...] = ()
     suppressed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    left_out: tuple[tuple[Label, Label], ...] = ()
 
     def __repr__(self) -> str:
         # Nodes and pairs are values of the data, and a repr ends up in logs and tracebacks.
@@ -50,7 +52,8 @@ class Solution:
         if self.cut is None:
             raise ValueError("a local recoding has no cut to apply")
         cut: Any = STAR if STAR in self.cut else self.cut
-        return forest.without(self.withheld).project(cut).disassociate(self.disassociated)
+        projected = forest.without(self.withheld).project(cut)
+        return projected.disassociate(self.disassociated).leave_out(self.left_out)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the solution as plain data, as solution files hold it.
@@ -65,6 +68,7 @@ class Solution:
             "cut": None if self.cut is None else {name: list(nodes) for name, nodes in self.cut.items()},
             "withheld": list(self.withheld),
             "disassociated": [[list(upper), list(lower)] for upper, lower in self.disassociated],
+            "left_out": [[list(trigger), list(label)] for trigger, label in self.left_out],
             "suppressed": self.suppressed,
         }
 
@@ -106,7 +110,7 @@ def cut_of_map(forest: Forest, mapping: np.ndarray) -> dict[str, tuple[str, ...]
     }
 
 
-PARTS = ("guarantee", "algorithm", "options", "cut", "withheld", "disassociated", "suppressed")
+PARTS = ("guarantee", "algorithm", "options", "cut", "withheld", "disassociated", "left_out", "suppressed")
 NEEDED = ("guarantee", "algorithm", "cut")
 
 
@@ -137,7 +141,8 @@ def solution_of(plain: Mapping[str, Any]) -> Solution:
         guarantee=_guarantee(plain["guarantee"]),
         algorithm=algorithm,
         cut=_cut(plain["cut"]),
-        disassociated=_pairs(plain.get("disassociated", [])),
+        disassociated=_pairs(plain, "disassociated"),
+        left_out=_pairs(plain, "left_out"),
         withheld=tuple(withheld),
         suppressed=suppressed,
         options=options,
@@ -174,10 +179,11 @@ def _cut(plain: object) -> dict[str, tuple[str, ...]] | None:
     return {name: tuple(nodes) for name, nodes in plain.items()}
 
 
-def _pairs(plain: object) -> tuple[tuple[Label, Label], ...]:
-    if not isinstance(plain, list):
-        raise UsageError("disassociated: must be a list")
-    for number, pair in enumerate(plain, start=1):
+def _pairs(plain: Mapping[str, Any], part: str) -> tuple[tuple[Label, Label], ...]:
+    pairs = plain.get(part, [])
+    if not isinstance(pairs, list):
+        raise UsageError(f"{part}: must be a list")
+    for number, pair in enumerate(pairs, start=1):
         if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_label, pair))):
-            raise UsageError(f"disassociated: entry {number} must be two labels, each [class, value]")
-    return tuple(((a, b), (c, d)) for (a, b), (c, d) in plain)
+            raise UsageError(f"{part}: entry {number} must be two labels, each [class, value]")
+    return tuple(((a, b), (c, d)) for (a, b), (c, d) in pairs)

@@ -262,7 +262,7 @@ def _chosen(nodes: Sequence[Node], changes: Mapping[int, Sequence[Change]]) -> s
 
 
 def _record_box(node: Node, changes: Sequence[Change], side: Side) -> Box:
-    edge = "gone" if side == "before" and {"moved", "dropped"} & set(changes) else ""
+    edge = "gone" if side == "before" and {"moved", "dropped", "left-out"} & set(changes) else ""
     edge = "moved" if side == "after" and "moved" in changes else edge
     words = f" ({', '.join(changes)})" if changes else ""
     return Box(
@@ -299,6 +299,7 @@ def legend() -> Element:
         "moved": "disassociated from its former parent, where the dashed line begins",
         "merged": "several equal values are published as one",
         "dropped": "not published",
+        "left-out": "left out, with all below it, because its relation to a value above is rare",
     }
     rows = [
         el("li", el("span", SIGNS[name], class_=f"sign {name}"), " ", el("b", name), f": {text}")

@@ -22,7 +22,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.tree.default.counting import LocalCounting, Pair, repair
 from treeanon.algorithms.tree.default.greedy_walk import (
     Order,
     Tree,
@@ -33,6 +32,7 @@ from treeanon.algorithms.tree.default.greedy_walk import (
     random_weights,
 )
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.leaving_out import Ending, bound_classes
 from treeanon.algorithms.tree.default.objective import Draft, Effort, LabelPair, Objective
 from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.shared_state import RefusedSets, WalkState
@@ -76,6 +76,7 @@ def search(
     effort: str | float = 1,
     seed: int | None = None,
     max_suppressed: int = 0,
+    taking_apart: str | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
     start: Solution | None = None,
@@ -83,7 +84,9 @@ def search(
     """Return the best release found. It is the same for the same seed (0 if there is none), however many cores look.
 
     `start` is a solution to be carried on from: its cut is made finer until nothing can be added. `max_suppressed`
-    persons at most are left out, if that saves more than it costs.
+    persons at most are left out, if that saves more than it costs. `taking_apart` says how relations are ended: nodes
+    are left out, or moved as the paper has it, or neither. A move that points back to somebody becomes a node left out,
+    but where the release is wanted `as_published`.
     """
     if recoding not in RECODINGS:
         raise UsageError(f"recoding must be one of {', '.join(RECODINGS)}")
@@ -93,12 +96,16 @@ def search(
     if start is not None and max_suppressed:
         raise UsageError("what others have found is carried on for all persons: max_suppressed does not go with it")
     options: dict[str, Any] = {"recoding": recoding, "objective": objective, "effort": effort}
+    if taking_apart is not None:
+        options["taking_apart"] = taking_apart
     if weights:
         options["weights"] = dict(weights)
     if seed is not None:
         options["seed"] = seed
     goal = Objective(forest, guarantee, objective, weights)
-    run = _Run(forest, guarantee, goal, recoding, Effort.of(effort), seed or 0, jobs or os.cpu_count() or 1, progress)
+    ending = Ending.of(forest, guarantee, taking_apart)
+    jobs = jobs or os.cpu_count() or 1
+    run = _Run(forest, guarantee, goal, recoding, ending, Effort.of(effort), seed or 0, jobs, progress)
     if guarantee.k == 1 and not strictly(guarantee):
         best = run.untouched()
     else:
@@ -121,6 +128,7 @@ class _Run:
         guarantee: Guarantee,
         goal: Objective,
         recoding: str,
+        ending: Ending,
         effort: Effort,
         seed: int,
         jobs: int,
@@ -128,6 +136,7 @@ class _Run:
     ) -> None:
         self.forest, self.guarantee, self.goal = forest, guarantee, goal
         self.recoding, self.sibling = recoding, recoding == "sibling"
+        self.ending = ending
         self.effort, self.seed, self.jobs, self.progress = effort, seed, jobs, progress
         self.walks = 0
         self.began = time.monotonic()
@@ -259,36 +268,31 @@ class _Run:
         return ended
 
     def _dearer(self, tried: list[tuple[float, WalkResult]]) -> list[Order]:
-        """Return orders that end relations for labels that the best walks were refused, where that seems worth it."""
-        if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee):
+        """Return orders that end relations for refused labels of the best walks, if these judge that to be worth it."""
+        if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee) or self.ending.how == "none":
             return []
         most, count = self._finer, self._times(_DEAR)
         orders = []
         for walked in different_walks([item for item in tried if item[1].order.let_out])[:most]:
             refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
             dear = frozenset(label for _, label in refused)
-            unit = _PRICE * self.goal.relations_per_gain(walked)
+            unit = _PRICE * self.goal.relations_per_gain(walked, with_nodes=self.ending.how == "leave-out")
             if dear:
                 orders.append(replace(walked.order, again=False, price=unit, dear=dear))
         return orders
 
     def _released(self, walked: WalkResult, given: Sequence[LabelPair] = ()) -> Draft | None:
-        """Return the release of a walk, `given` pairs and rare relations disassociated; None if labels are rare."""
+        """Return the release of a walk, given and rare relations ended; None if that fails."""
         if 0 in walked.refused_roots:
             return self._all_one()
-        records = LocalCounting.build(self.forest).project(walked.published_as, walked.withheld(self.forest))
-        pairs: list[Pair] = []
-        if walked.price or given:
-            label = self.forest.classes.label
-            records = records.move([(label(*upper), label(*lower)) for upper, lower in given])
-            repaired = repair(records, self.guarantee)
-            if repaired is None:
-                return None
-            pairs, records = repaired
-        forest = records.forest
-        decode = self.forest.classes.decode
-        more = tuple((decode(upper), decode(lower)) for upper, lower in pairs)
-        return Draft(self.goal.of_release(forest), walked, forest, (*given, *more))
+        label, decode = self.forest.classes.label, self.forest.classes.decode
+        pairs = [(label(*upper), label(*lower)) for upper, lower in given]
+        projected = self.forest.without(walked.withheld(self.forest)).relabel(walked.published_as)
+        ended = self.ending.end(projected, pairs, rare=bool(walked.price or given))
+        if ended is None:
+            return None
+        moves, rules = (tuple((decode(a), decode(b)) for a, b in found) for found in (ended.moves, ended.rules))
+        return Draft(self.goal.of_release(ended.forest), walked, ended.forest, moves, rules)
 
     def untouched(self) -> Draft:
         """Return the release of everything as it is, for whom nobody need be hidden (k = 1)."""
@@ -305,8 +309,28 @@ class _Run:
             raise GuaranteeError(f"only {forest.nodes} records have any value, fewer than k = {self.guarantee.k}")
         return Draft(self.goal.of_release(forest), None, forest, given={STAR: (STAR,)})
 
+    def taken_over(self, given: Solution) -> Draft | None:
+        """Return the release by another search's solution, relations ended as here; None if that fails."""
+        assert given.cut is not None
+        if STAR in given.cut:
+            return self._all_one()
+        label, decode = self.forest.classes.label, self.forest.classes.decode
+        pairs = [(label(*upper), label(*lower)) for upper, lower in given.disassociated]
+        ended = self.ending.end(self.forest.project(given.cut), pairs, rare=True)
+        if ended is None:
+            return None
+        moves, rules = (tuple((decode(a), decode(b)) for a, b in found) for found in (ended.moves, ended.rules))
+        return Draft(self.goal.of_release(ended.forest), None, ended.forest, moves, rules, given=given.cut)
+
     def carry_on(self, start: Solution) -> Draft:
-        """Return the best release that refines the cut of a solution; what it disassociates stays so."""
+        """Return the best release that refines the cut of a solution, whose relations stay ended."""
+        found = self.carried_on(start)
+        if found is None:
+            raise GuaranteeError("the solution to carry on from does not hold for these data")
+        return found
+
+    def carried_on(self, start: Solution) -> Draft | None:
+        """Return the same; None where what was moved cannot be made safe."""
         if start.cut is None:
             raise UsageError("a local recoding has no cut to be carried on from")
         if STAR in start.cut:
@@ -325,10 +349,7 @@ class _Run:
         tried = moved.walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
         self.walks = moved.walks
         walked = min(tried, key=lambda item: item[0])[1]
-        found = self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
-        if found is None:
-            raise GuaranteeError("the solution to carry on from does not hold for these data")
-        return found
+        return self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
 
 
 def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
@@ -365,14 +386,8 @@ def _or_as_published(run: _Run, best: Draft) -> Draft:
             found = gcs.search(run.forest, run.guarantee, closed=closed)
         except GuaranteeError:  # it can withhold no class
             return best
-        given = Draft(
-            run.goal.of_release(found.forest),
-            None,
-            found.forest,
-            found.solution.disassociated,
-            given=found.solution.cut,
-        )
-        best = min(best, given, run.carry_on(found.solution), key=lambda draft: draft.cost)
+        drafts = [best, run.taken_over(found.solution), run.carried_on(found.solution)]
+        best = min((draft for draft in drafts if draft is not None), key=lambda draft: draft.cost)
     return best
 
 
@@ -388,7 +403,8 @@ def _without_outliers(run: _Run, best: Draft, most: int) -> Draft:
             continue
         fewer = run.forest.take(kept)
         goal = Objective(fewer, run.guarantee, run.goal.name, run.goal.by_name)
-        inner = _Run(fewer, run.guarantee, goal, run.recoding, run.effort, run.seed, run.jobs, run.progress)
+        ending = replace(run.ending, bound=bound_classes(fewer))
+        inner = _Run(fewer, run.guarantee, goal, run.recoding, ending, run.effort, run.seed, run.jobs, run.progress)
         found = inner.best()
         run.walks += inner.walks
         cost = run.goal.of_release(found.forest, kept)

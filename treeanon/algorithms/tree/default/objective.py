@@ -85,11 +85,13 @@ class Objective:
         share = len(after) / max(len(self.before), 1)
         return measure(after) * share + (1 - share)
 
-    def relations_per_gain(self, walked: WalkResult) -> float:
-        """Return how many relations of records cost as much as one unit of a walk's gain (records times loss) is
-        worth.
+    def relations_per_gain(self, walked: WalkResult, *, with_nodes: bool = False) -> float:
+        """Return how many relations of records cost as much as one unit of a walk's gain (records times loss).
+
+        With nodes, each relation takes a whole value with it.
         """
-        return self.relations / max(float(self._label_weight @ walked.supports), 1.0)
+        relations = self.relations / max(float(self._label_weight @ walked.supports), 1.0)
+        return 1 / (1 / relations + 1) if with_nodes and relations else relations
 
     def _relations_lost(self, relations: int) -> float:
         return 1 - relations / self.relations if self.relations else 0.0
@@ -113,6 +115,7 @@ class Draft:
     walked: WalkResult | None
     forest: Forest
     disassociated: tuple[LabelPair, ...] = ()
+    left_out: tuple[LabelPair, ...] = ()
     kept: Longs | None = None
     given: Mapping[str, tuple[str, ...]] | None = None
 
@@ -120,7 +123,7 @@ class Draft:
         """Return the recipe of the release."""
         suppressed = 0 if self.kept is None else persons - len(self.kept)
         if self.walked is None:
-            return Solution(guarantee, "maximal", self.given, self.disassociated, (), suppressed, options)
+            return self._solution(guarantee, self.given, (), suppressed, options)
         classes = self.forest.classes
         known = roles_of(self.forest, guarantee).known
         cut: dict[str, list[str]] = {classes.names[i]: [] for i in known}
@@ -130,7 +133,18 @@ class Draft:
                 cut[name].append(text)
         withheld = self.walked.withheld(self.forest)
         plain = {name: tuple(texts or [classes.texts[classes.root(name)]]) for name, texts in cut.items()}
-        return Solution(guarantee, "maximal", plain, self.disassociated, withheld, suppressed, options)
+        return self._solution(guarantee, plain, withheld, suppressed, options)
+
+    def _solution(
+        self,
+        guarantee: Guarantee,
+        cut: Mapping[str, tuple[str, ...]] | None,
+        withheld: tuple[str, ...],
+        suppressed: int,
+        options: Mapping[str, Any],
+    ) -> Solution:
+        apart = self.disassociated
+        return Solution(guarantee, "maximal", cut, apart, withheld, suppressed, options, self.left_out)
 
 
 @dataclass(frozen=True)

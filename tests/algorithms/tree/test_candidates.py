@@ -1,0 +1,105 @@
+"""Whatever is known of an original person, at least k released records may be that person's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+import treeanon as ta
+from tests.reference.candidates import facts, least_candidates
+from tests.support.candidate_worlds import World, rare_relation, unnested
+from tests.support.paths import ROOT
+from treeanon.algorithms.tree.default import maximal
+from treeanon.algorithms.tree.default.leaving_out import safe_result
+from treeanon.algorithms.tree.published import acs, gcs, ocs
+from treeanon.algorithms.tree.solution import Solution
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.privacy import Guarantee
+
+
+def released(world: World, name: str) -> tuple[int, bool]:
+    """The least number of candidates in what a search releases of a world, and whether relations were ended."""
+    guarantee = Guarantee(world.k, world.m, world.n, as_published=False)
+    if name in ("leave-out", "move", "none"):
+        found = maximal.search(world.forest, guarantee, taking_apart=name, effort=0.3)
+    else:
+        found = safe_result(world.forest, {"acs": acs, "gcs": gcs, "ocs": ocs}[name].search(world.forest, guarantee))
+    recipe = world.recipe(found.solution)
+    assert [unnested(record) for record in found.forest.records()] == [recipe.publish(tree) for tree in world.persons]
+    assert ta.verify(found.forest, k=world.k, m=world.m, n=world.n, as_published=False).holds
+    ended = bool(found.solution.disassociated or found.solution.left_out)
+    return least_candidates(world.persons, recipe, world.trees, world.m, world.n), ended
+
+
+def sweep(name: str, seeds: range) -> int:
+    """How many releases had relations ended; every release must have k candidates for everything."""
+    ended = 0
+    for seed in seeds:
+        world = World.draw(seed)
+        try:
+            least, apart = released(world, name)
+        except GuaranteeError:
+            continue
+        assert least >= world.k, f"seed {seed}"
+        ended += apart
+    return ended
+
+
+@pytest.mark.parametrize("name", ["leave-out", "move", "none", "gcs"])
+def test_everything_known_of_the_original_has_k_candidates(name: str) -> None:
+    assert sweep(name, range(12)) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["leave-out", "move", "none", "acs", "gcs", "ocs"])
+def test_everything_known_of_the_original_has_k_candidates_thorough(name: str) -> None:
+    sweep(name, range(1_000, 3_000))
+
+
+def hospital_persons() -> ta.Forest:
+    """Forty persons, of whom one has a relation that nobody else has."""
+    schema = """
+    version = 1
+    [input]
+    format = "trees"
+    [[class]]
+    name = "hospital"
+    [[class]]
+    name = "disease"
+    under = "hospital"
+    """
+    return ta.Forest.from_records(ta.Schema.loads(schema), rare_relation(40))
+
+
+def test_a_moved_node_points_to_its_person_and_a_node_left_out_does_not() -> None:
+    forest = hospital_persons()
+    moved = forest.disassociate([(("hospital", "H1"), ("disease", "Asthma"))])
+    published, known = (ta.verify(moved, k=40, as_published=published) for published in (True, False))
+    assert published.holds and not known.holds
+    assert (known.largest_k, known.published_k) == (1, 40)
+    left_out = forest.leave_out([(("hospital", "H1"), ("disease", "Asthma"))])
+    assert ta.verify(left_out, k=40, as_published=False).holds
+
+
+def test_the_release_of_the_sample_hides_what_is_known_of_the_original() -> None:
+    schema = ta.Schema.load(ROOT / "schemas/hospital-xml.toml")
+    forest = ta.read(ROOT / "samples/patients.xml", schema)
+    for k in (10, 20):
+        release = ta.anonymize(forest, k=k, as_published=False, seed=1)
+        assert release.solution.left_out and not release.solution.disassociated
+        assert release.verdict.holds and "known of the original" in release.verdict.sentence
+        again = ta.apply(Solution.from_dict(release.solution.as_dict()), forest)
+        assert again.forest == release.forest
+        # Counted by hand: every relation of the release is held by k persons or more.
+        pairs = Counter(pair for record in release.forest.records() for pair in facts(unnested(record))[1])
+        assert min(pairs.values()) >= k
+
+
+def test_a_solution_that_leaves_out_what_lies_above_is_refused() -> None:
+    forest = hospital_persons()
+    solution = ta.anonymize(forest, k=2, as_published=False).solution
+    wrong = replace(solution, left_out=((("disease", "*"), ("hospital", "*")),))
+    with pytest.raises(UsageError, match="which it is not above"):
+        ta.apply(wrong, forest)

@@ -1,0 +1,258 @@
+"""Leaves nodes out until no combination of labels and relations is rare: the default's way to end a relation.
+
+A rule (a, b) leaves out every node b below a node a, with all that lies below it. Whoever knows of an original person
+what a rule took away finds, in its place, every record with a node a: the rule says nothing else (docs/guarantee.md has
+the theorem). TREE's disassociation moves such nodes instead, and where they then stand can point back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treeanon.algorithms.tree.default.counting import LocalCounting, repair
+from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.pair_support import PairSupports
+from treeanon.algorithms.tree.default.published_labels import PublishedLabels
+from treeanon.algorithms.tree.default.shared_state import WalkState
+from treeanon.algorithms.tree.default.traces import Places, split_moves, with_traces
+from treeanon.algorithms.tree.solution import Result
+from treeanon.arrays import Ints, Longs
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.forest import Forest
+from treeanon.forest.classes import STAR
+from treeanon.privacy import Guarantee
+
+Rule = tuple[int, int]
+"""A trigger, and the label that is left out below it."""
+
+TAKING_APART = ("leave-out", "move", "none")
+
+_ROUNDS, _MOST_RARE = 50, 2_000
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Labels, and relations of some of them, that fewer than k records hold."""
+
+    labels: tuple[int, ...]
+    relations: tuple[Rule, ...] = ()
+
+
+def leave_out_rare(
+    forest: Forest, guarantee: Guarantee, bound: frozenset[int], given: Sequence[Rule] = ()
+) -> tuple[list[Rule], Forest] | None:
+    """Rules, and the forest without what they leave out, in which nothing is rare; None if rules cannot do it.
+
+    Classes of `bound` are told of every node of another class: their absence would tell that something was left out.
+    """
+    rules: list[Rule] = []
+    chosen = list(given)
+    for _ in range(_ROUNDS):
+        rules = sorted({*rules, *chosen})
+        # Anew from the first, as a solution applies them: a later rule may belong before an earlier one.
+        upper, lower = np.array(rules, np.int32).reshape(-1, 2).T
+        rest = forest.leave_out_labels(np.ascontiguousarray(upper), np.ascontiguousarray(lower))
+        found = rare_combinations(rest if guarantee.as_published else with_traces(rest), guarantee)
+        if not found:
+            return rules, rest
+        more = _Chooser(rest, bound).choose(found)
+        if more is None:
+            return None
+        chosen = more
+    return None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What has become of a forest whose rare relations were ended: pairs moved, in order, and rules of leaving out."""
+
+    moves: list[Rule]
+    rules: list[Rule]
+    forest: Forest
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How relations are ended: by leaving nodes out, by moving them, or not at all.
+
+    `bound` are classes of which no node may be left out (see `bound_classes`).
+    """
+
+    guarantee: Guarantee
+    how: str
+    bound: frozenset[int]
+
+    @classmethod
+    def of(cls, forest: Forest, guarantee: Guarantee, how: str | None = None) -> Ending:
+        """The way to end relations of a collection."""
+        if how is None:
+            how = "move" if guarantee.as_published else "leave-out"
+        if how not in TAKING_APART:
+            raise UsageError(f"taking_apart must be one of {', '.join(TAKING_APART)}")
+        return cls(guarantee, how, bound_classes(forest))
+
+    def end(self, forest: Forest, pairs: Sequence[Rule] = (), *, rare: bool) -> Ended | None:
+        """The projected forest with the relations of these pairs ended, and more if some are `rare`; None if it fails.
+
+        Without rare relations only what stands out of place needs to be looked at.
+        """
+        moves = list(pairs)
+        if self.how == "move" and rare:
+            repaired = repair(LocalCounting(forest).move(moves), self.guarantee)
+            if repaired is None:
+                return None
+            moves += repaired[0]
+        if self.how == "move" and self.guarantee.as_published:
+            return Ended(moves, [], LocalCounting(forest).move(moves).forest if moves else forest)
+        if not (moves or rare or len(Places(forest).traces()[0])):
+            return Ended([], [], forest)
+        return self._safe(forest, moves)
+
+    def _safe(self, forest: Forest, pairs: list[Rule]) -> Ended | None:
+        moves, rules = split_moves(forest, pairs) if self.how == "move" else ([], pairs)
+        moved = LocalCounting(forest).move(moves).forest if moves else forest
+        found = leave_out_rare(moved, self.guarantee, self.bound, rules)
+        return None if found is None else Ended(moves, *found)
+
+
+def safe_result(forest: Forest, result: Result) -> Result:
+    """The result of a search that moves nodes, safe for what is known of the original.
+
+    GuaranteeError where leaving out what points to persons would tell of itself.
+    """
+    solution = result.solution
+    if solution.guarantee.as_published or solution.cut is None or STAR in solution.cut or solution.left_out:
+        return result
+    before = forest if result.kept is None else forest.take(result.kept)
+    label, decode = forest.classes.label, forest.classes.decode
+    pairs = [(label(*upper), label(*lower)) for upper, lower in solution.disassociated]
+    projected = replace(solution, disassociated=()).apply(before)
+    ended = Ending.of(before, solution.guarantee, "move").end(projected, pairs, rare=False)
+    if ended is None:
+        raise GuaranteeError(
+            f"the release of {solution.algorithm} cannot be made safe for whoever knows the original: try the default"
+            " search, or ask for the release as published"
+        )
+    moves, rules = (tuple((decode(a), decode(b)) for a, b in found) for found in (ended.moves, ended.rules))
+    return replace(result, solution=replace(solution, disassociated=moves, left_out=rules), forest=ended.forest)
+
+
+def rare_combinations(forest: Forest, guarantee: Guarantee) -> list[Combination]:
+    """Combinations of up to m labels and n relations that fewer than k records hold, the smallest ones only."""
+    indexed = IndexedForest.as_is(forest, guarantee)
+    held = indexed.held
+    single = np.flatnonzero((held > 0) & (held < guarantee.k))
+    if len(single) or guarantee.m < 2:
+        return [Combination((label,)) for label in single.tolist() if label]
+    facts = PairSupports(indexed, guarantee, deep=guarantee.m > 2)
+    labels = np.flatnonzero(facts.number >= 0).tolist()
+    found = []
+    for table, related in ((facts.shared, False), (facts.related, True)):
+        if related and not guarantee.n:
+            continue
+        for a, b in np.argwhere(np.triu((table > 0) & (table < guarantee.k), 1)).tolist():
+            pair = (min(labels[a], labels[b]), max(labels[a], labels[b]))
+            found.append(Combination(pair, (pair,) if related else ()))
+    if found or guarantee.m == 2:
+        return found
+    return _larger(labels, WalkState(indexed, guarantee, facts))
+
+
+def _larger(labels: Iterable[int], workshop: WalkState) -> list[Combination]:
+    """Rare combinations of three labels or more, where no smaller one is rare."""
+    partition = PublishedLabels(workshop)
+    for label in labels:
+        partition.place(label)
+    node, found = partition.node, []
+    for slot in range(len(node)):
+        others = np.flatnonzero(partition.shared[slot, slot + 1 : len(node)]).astype(np.int32) + np.int32(slot + 1)
+        for rare in partition.rare_sets(slot, others, _MOST_RARE):
+            relations = [sorted((node[a], node[b])) for a, b in rare.relations]
+            found.append(Combination(tuple(node[at] for at in rare.labels), tuple((a, b) for a, b in relations)))
+    return found
+
+
+class _Chooser:
+    """Chooses rules that end all of some combinations, those that leave out few nodes first."""
+
+    def __init__(self, forest: Forest, bound: frozenset[int]) -> None:
+        self.forest, self.bound = forest, bound
+        places = Places(forest)
+        self.record = places.record
+        self.order = np.argsort(forest.label, kind="stable")
+        self.starts = np.searchsorted(forest.label[self.order], np.arange(len(forest.classes) + 1))
+        self._related = set(np.unique(places.relations() % len(forest.classes) ** 2).tolist())
+        self._costs: dict[Rule, int] = {}
+
+    def choose(self, combinations: list[Combination]) -> list[Rule] | None:
+        """Rules that end every combination; None if one has no label that a rule can leave out."""
+        chosen: dict[Rule, None] = {}
+        for combination in combinations:
+            if any(relation in chosen for relation in combination.relations):
+                continue
+            options = [[rule] for rule in combination.relations if self._allowed(rule)]
+            if not options:
+                options = [rules for label in combination.labels if (rules := self._wherever(label, combination))]
+            if not options:
+                return None
+            best = min(options, key=lambda rules: (sum(map(self._cost, rules)), rules))
+            chosen.update(dict.fromkeys(best))
+        return list(chosen)
+
+    def _allowed(self, rule: Rule) -> bool:
+        """Whether a rule takes nothing from below a node where its absence would tell."""
+        bound = int(self.forest.classes.class_of[rule[1]]) in self.bound
+        return not bound or rule[0] * len(self.forest.classes) + rule[1] not in self._related
+
+    def _nodes(self, label: int) -> Longs:
+        return self.order[self.starts[label] : self.starts[label + 1]]
+
+    def _holders(self, labels: Iterable[int]) -> Longs:
+        """The records that hold all labels."""
+        found: Longs | None = None
+        for label in labels:
+            records = np.unique(self.record[self._nodes(label)])
+            found = records if found is None else np.intersect1d(found, records, assume_unique=True)
+        assert found is not None
+        return found
+
+    def _parents(self, nodes: Longs) -> Ints:
+        """The labels of the parents of nodes, -1 where there is none."""
+        forest = self.forest
+        parent = forest.parent[nodes]
+        above = forest.label[np.maximum(forest.offsets[self.record[nodes]] + parent, 0)]
+        return np.where(parent < 0, -1, above).astype(np.int32)
+
+    def _wherever(self, label: int, combination: Combination) -> list[Rule]:
+        """Rules that leave out a label in all records that hold a combination; none if it may not be left out."""
+        nodes = self._nodes(label)
+        nodes = nodes[np.isin(self.record[nodes], self._holders(combination.labels))]
+        above = np.unique(self._parents(nodes))
+        rules = [(trigger, label) for trigger in above.tolist()]
+        return rules if all(trigger >= 0 and self._allowed((trigger, label)) for trigger, _ in rules) else []
+
+    def _cost(self, rule: Rule) -> int:
+        """The nodes that a rule leaves out, by their parents alone."""
+        if rule not in self._costs:
+            self._costs[rule] = int(np.count_nonzero(self._parents(self._nodes(rule[1])) == rule[0]))
+        return self._costs[rule]
+
+
+def bound_classes(forest: Forest) -> frozenset[int]:
+    """The classes of which every node of the class above holds exactly one: absence would be told there."""
+    classes = forest.classes
+    own = classes.class_of[forest.label]
+    parents = np.where(forest.parent < 0, -1, np.repeat(forest.offsets[:-1], np.diff(forest.offsets)) + forest.parent)
+    out = set()
+    for index, above in enumerate(classes.parents):
+        if above < 0:
+            continue
+        below = parents[(own == index) & (parents >= 0)]
+        below = below[own[below] == above]
+        counts = np.bincount(below, minlength=forest.nodes)[own == above]
+        if len(counts) and (counts == 1).all():
+            out.add(index)
+    return frozenset(out)

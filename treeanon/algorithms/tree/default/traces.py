@@ -1,0 +1,114 @@
+"""Traces of moved nodes: what disassociation leaves in a record for a relation that it ended.
+
+Where a node b was moved out from below a node a and stands beside it, that is the trace `a ⋯ b`, and it counts as the
+relation does. Where it stands elsewhere (its own children stayed behind, a was moved too, or b twice), nothing in the
+record stands for the relation that was ended: there b is left out instead of being moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from treeanon.arrays import Longs
+from treeanon.forest import Forest
+
+Pair = tuple[int, int]
+"""An upper and a lower label."""
+
+
+class Places:
+    """For every node of a forest its record and its parent's place among all nodes, -1 where that is the root."""
+
+    def __init__(self, forest: Forest) -> None:
+        self.forest = forest
+        self.record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
+        self.parent = np.where(forest.parent < 0, -1, forest.offsets[self.record] + forest.parent)
+
+    def keys(self, upper: Longs, lower: Longs) -> Longs:
+        """A number for each pair of nodes: their record and their labels."""
+        label, size = self.forest.label, len(self.forest.classes)
+        return np.unique((self.record[lower] * size + label[upper]) * size + label[lower])
+
+    def relations(self) -> Longs:
+        """The keys of all relations."""
+        nodes = np.flatnonzero(self.parent >= 0)
+        above, found = self.parent[nodes], [np.zeros(0, np.int64)]
+        while len(nodes):
+            found.append(self.keys(above, nodes))
+            above = self.parent[above]
+            nodes, above = nodes[above >= 0], above[above >= 0]
+        return np.unique(np.concatenate(found))
+
+    def traces(self) -> tuple[Longs, Longs]:
+        """Pairs of nodes with one parent, the first of a class above the second's: so the second is out of place."""
+        classes, label = self.forest.classes, self.forest.label
+        below = np.where(self.parent < 0, -1 - self.record, self.parent)
+        # Where every node lies under the class that the schema says, there is nothing to look for.
+        own, parents = classes.class_of[label], np.array([*classes.parents, -1], np.int32)
+        stray = np.flatnonzero(parents[own] != np.where(self.parent < 0, -1, own[np.maximum(self.parent, 0)]))
+        if not len(stray):
+            return stray, stray
+        order = np.argsort(below, kind="stable")
+        first, last = (np.searchsorted(below[order], below[stray], side) for side in ("left", "right"))
+        count = last - first
+        lower = np.repeat(stray, count)
+        steps = np.arange(len(lower)) - np.repeat(np.cumsum(count) - count, count)
+        upper = order[np.repeat(first, count) + steps]
+        lies_above = np.zeros((len(classes.names) + 1,) * 2, bool)
+        for index, above in enumerate(classes.parents):
+            while above >= 0:
+                lies_above[above, index] = True
+                above = classes.parents[above]
+        kept = lies_above[classes.class_of[label[upper]], classes.class_of[label[lower]]]
+        return upper[kept], lower[kept]
+
+
+def with_traces(forest: Forest, ended: Longs | None = None) -> Forest:
+    """The forest with a copy of b below a for every trace a ⋯ b, unless the relation itself is still there somewhere.
+
+    What counts relations in it counts traces too. Where the forest is but a part of the records, `ended` says of which
+    pairs of labels (see `pair_keys`) no relation is left in any.
+    """
+    places = Places(forest)
+    upper, lower = places.traces()
+    if not len(upper):
+        return forest
+    size = len(forest.classes)
+    pairs = pair_keys(forest, upper, lower)
+    traced = np.isin(pairs, ended) if ended is not None else ~np.isin(pairs, places.relations() % size**2)
+    return forest.with_leaves(upper[traced], forest.label[lower[traced]])
+
+
+def pair_keys(forest: Forest, upper: Longs, lower: Longs) -> Longs:
+    """A number for the labels of each pair of nodes."""
+    keys: Longs = forest.label[upper].astype(np.int64) * len(forest.classes) + forest.label[lower]
+    return keys
+
+
+def label_pairs(forest: Forest, traced: bool) -> Longs:
+    """Return the numbers of the pairs of labels of all traces, or of all relations."""
+    places = Places(forest)
+    return pair_keys(forest, *places.traces()) if traced else places.relations() % len(forest.classes) ** 2
+
+
+def split_moves(forest: Forest, pairs: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """The pairs of labels that can be disassociated, in their order, and those whose lower label is left out instead.
+
+    `forest` holds the trees before anything was moved.
+    """
+    moves = list(pairs)
+    left_out: list[Pair] = []
+    known, size = Places(forest).relations(), len(forest.classes)
+    while moves:
+        upper, lower = np.array(moves, np.int32).T
+        places = Places(forest.disassociate_labels(np.ascontiguousarray(upper), np.ascontiguousarray(lower)))
+        lost = np.setdiff1d(known, np.concatenate([places.relations(), places.keys(*places.traces())]))
+        ends = set(np.unique(np.concatenate([lost // size % size, lost % size])).tolist())
+        wrong = {pair for pair in moves if pair[1] in ends}
+        if not wrong:
+            return moves, left_out
+        moves = [pair for pair in moves if pair not in wrong]
+        left_out += sorted(wrong)
+    return moves, left_out

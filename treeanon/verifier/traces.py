@@ -1,0 +1,84 @@
+"""Traces of what was moved: what still tells, in published trees, that a node once stood below another.
+
+A node b beside a node a of a class above its own is the trace `a ⋯ b`: if nodes b were moved out from below
+nodes a, it stands for the relation that was ended. A check of what is known of the original counts traces as relations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treeanon.arrays import Longs
+from treeanon.forest import Forest
+
+
+def with_traces(forest: Forest, ended: Longs | None = None) -> Forest:
+    """Return the forest with a copy of b below a for every trace a ⋯ b, so that counting relations counts traces.
+
+    A pair of labels of which some record still holds the relation was not ended, so it leaves no trace. Where the
+    forest is but a part of the records, `ended` has the pairs (see `pairs_in`) of which no record of any part does.
+    """
+    parents = _places(forest)
+    upper, lower = _traces(forest, parents)
+    if not len(upper):
+        return forest
+    pairs = _pairs(forest, upper, lower)
+    traced = ~np.isin(pairs, _related(forest, parents)) if ended is None else np.isin(pairs, ended)
+    return forest.with_leaves(upper[traced], forest.label[lower[traced]])
+
+
+def pairs_in(forest: Forest, traced: bool) -> Longs:
+    """Return a number for each pair of labels that is a trace in some record, or that is a relation in some."""
+    parents = _places(forest)
+    return np.unique(_pairs(forest, *_traces(forest, parents))) if traced else _related(forest, parents)
+
+
+def _places(forest: Forest) -> Longs:
+    """Return a number for every node that siblings share: their parent's place, or one of the record below 0."""
+    records = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
+    return np.where(forest.parent < 0, -1 - records, forest.offsets[records] + forest.parent)
+
+
+def _traces(forest: Forest, parents: Longs) -> tuple[Longs, Longs]:
+    """Return all pairs of siblings of which the first is of a class above the second's."""
+    label, class_of = forest.label, forest.classes.class_of
+    own = np.array([*forest.classes.parents, -1], np.int32)[class_of[label]]
+    stray = np.flatnonzero(own != np.where(parents < 0, -1, class_of[label[np.maximum(parents, 0)]]))
+    order = np.argsort(parents, kind="stable")
+    first = np.searchsorted(parents[order], parents[stray], "left")
+    count = np.searchsorted(parents[order], parents[stray], "right") - first
+    lower = np.repeat(stray, count)
+    steps = np.arange(len(lower)) - np.repeat(np.cumsum(count) - count, count)
+    upper = order[np.repeat(first, count) + steps]
+    traced = _above(forest)[class_of[label[upper]], class_of[label[lower]]]
+    return upper[traced], lower[traced]
+
+
+def _above(forest: Forest) -> np.ndarray:
+    """Return whether one class lies above another; the node `*` (-1, the last row) above none."""
+    parents = forest.classes.parents
+    above = np.zeros((len(parents) + 1,) * 2, bool)
+    for index in range(len(parents)):
+        up = parents[index]
+        while up >= 0:
+            above[up, index] = True
+            up = parents[up]
+    return above
+
+
+def _pairs(forest: Forest, upper: Longs, lower: Longs) -> Longs:
+    """Return a number for the labels of each pair of nodes."""
+    pairs: Longs = forest.label[upper].astype(np.int64) * len(forest.classes) + forest.label[lower]
+    return pairs
+
+
+def _related(forest: Forest, parents: Longs) -> Longs:
+    """Return the pairs of labels that stand one above the other in some record."""
+    found = [np.zeros(0, np.int64)]
+    nodes = np.flatnonzero(parents >= 0)
+    above = parents[nodes]
+    while len(nodes):
+        found.append(np.unique(_pairs(forest, above, nodes)))
+        above = parents[above]
+        nodes, above = nodes[above >= 0], above[above >= 0]
+    return np.unique(np.concatenate(found))
