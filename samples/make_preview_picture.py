@@ -23,7 +23,7 @@ LETTER, LINE, SIZE, MARGIN = 8.4, 19, 14, 16
 FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 COLORS = {
     "": "#1f2328", "title": "#1f2328", "faint": "#59636e", "generalized": "#8a5a00", "moved": "#0550ae",
-    "merged": "#126a70", "dropped": "#b3261e",
+    "merged": "#126a70", "dropped": "#b3261e", "left-out": "#b3261e",
 }  # fmt: skip
 
 

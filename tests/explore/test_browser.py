@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 import treeanon as ta
 from tests.support.chromium import chromium
@@ -15,6 +13,9 @@ from tests.support.explorer_pages import complaints, keep, opened, part, said, s
 from tests.support.explorers import Served, served
 from tests.support.paths import ROOT
 from treeanon.explore.settings import explored_data
+
+By = pytest.importorskip("selenium.webdriver.common.by", reason="selenium is not installed").By
+Keys = pytest.importorskip("selenium.webdriver.common.keys", reason="selenium is not installed").Keys
 
 
 @pytest.fixture(scope="module")

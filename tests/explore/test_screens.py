@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 import treeanon as ta
 from tests.support.chromium import chromium
 from tests.support.explorer_pages import complaints, keep, opened, part, said, settled, wait
 from tests.support.explorers import hospital_ground, rows_ground, served
 from treeanon.explore.settings import explored_data
+
+By = pytest.importorskip("selenium.webdriver.common.by", reason="selenium is not installed").By
+Keys = pytest.importorskip("selenium.webdriver.common.keys", reason="selenium is not installed").Keys
 
 HOSTILE = [
     "<script>document.title='run'</script>",

@@ -16,6 +16,7 @@ from treeanon.algorithms.tree.default.leaving_out import safe_result
 from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import GuaranteeError, UsageError
+from treeanon.forest.classes import STAR
 from treeanon.privacy import Guarantee
 
 
@@ -26,6 +27,9 @@ def released(world: World, name: str) -> tuple[int, bool]:
         found = maximal.search(world.forest, guarantee, taking_apart=name, effort=0.3)
     else:
         found = safe_result(world.forest, {"acs": acs, "gcs": gcs, "ocs": ocs}[name].search(world.forest, guarantee))
+    if STAR in (found.solution.cut or {}):
+        # Every record says no more than that there is something.
+        return sum(map(bool, found.forest.records())) or world.k, False
     recipe = world.recipe(found.solution)
     assert [unnested(record) for record in found.forest.records()] == [recipe.publish(tree) for tree in world.persons]
     assert ta.verify(found.forest, k=world.k, m=world.m, n=world.n, as_published=False).holds
