@@ -159,7 +159,8 @@ def anonymize(
         as_published: trees: False to hide what is known of the original, too: nodes are left out where a relation is
             rare, and traces of moved nodes count (default True: k^(m,n)-anonymity as published).
         l: l-diversity of the sensitive classes. 1 states that none is wanted. Rows: a number, or one for each column.
-        diversity: "distinct" (default) or "frequency"; rows: also "entropy" or "recursive", which needs `c`.
+        diversity: trees: "frequency" (default) or "distinct", in persons; rows: "distinct" (default), "frequency",
+            "entropy", or "recursive", which needs `c`.
         c: rows: the c of recursive (c,l)-diversity.
         alpha: rows: (alpha,k)-anonymity, no sensitive value is more frequent in a group than alpha.
         p: rows: p-sensitive k-anonymity, a group has p different sensitive values.

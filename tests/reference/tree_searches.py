@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import combinations, permutations
 
 from tests.reference import trees as slow
-from tests.reference.guarantee import held_jointly, nodes_of, related
+from tests.reference.guarantee import Denials, held_jointly, nodes_of, related
 from tests.reference.trees import Label, Tree
 
 STAR: Label = ("*", "*")
@@ -103,7 +103,7 @@ def fails(problem: Problem, facts: list[Facts], labels: Sequence[Label], pairs: 
         return False
     wanted = (frozenset(labels), frozenset(pairs))
     jointly = sum(
-        wanted in held_jointly(fact.record, len(labels), len(pairs), problem.known, {}, ())
+        wanted in held_jointly(fact.record, len(labels), len(pairs), problem.known, Denials.of((), (), None))
         for fact in facts
         if support([fact], labels, pairs)
     )

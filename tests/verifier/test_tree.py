@@ -18,6 +18,7 @@ from tests.support.strategies import make_case, make_cut, make_pairs, make_recor
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee
+from treeanon.privacy.guarantee import Diversity
 from treeanon.verifier.tree import verify
 
 VECTORS: dict[str, Any] = json.loads((ROOT / "tests/vectors/trees.json").read_text())
@@ -85,7 +86,7 @@ def failing(forest: Forest, asked: Guarantee, given: dict[str, Any]) -> dict[Any
     by_pattern: dict[Any, list[int]] = {}
     for (labels, relations, sensitive), persons in least.items():
         names = sorted(name.replace("-", "not ") for name, _ in labels)
-        pairs = sorted((upper[0], lower[0]) for upper, lower in relations)
+        pairs = sorted((upper[0], lower[0].replace("-", "not ")) for upper, lower in relations)
         by_pattern.setdefault((tuple(names), tuple(pairs), sensitive), []).append(persons)
     return {pattern: (len(persons), min(persons)) for pattern, persons in by_pattern.items()}
 
@@ -102,6 +103,7 @@ def check_against_brute_force(rnd: Random) -> None:
         rnd.choice([(), (), ("b",), ("a", "c")]),
     )
     given: dict[str, Any] = {"attacker": asked.attacker, "known": KNOWN, "negative": asked.negative}
+    given["under"] = UNDER
     records = list(forest.records())
     verdict = verify(forest, asked, jobs=rnd.choice([1, 2]))
     assert verdict.largest_k == slow.largest_k(records, asked.m, asked.n, **given)
@@ -303,10 +305,10 @@ def test_diversity() -> None:
     """A group in which nobody has a value passes; who has none counts for no value but as a person."""
     records: list[Tree] = [[["a", "a1", []], ["t", "x", []]], [["a", "a1", []]], [["a", "a2", []]]]
     forest = Forest.from_records(SCHEMA, records)
-    assert not verify(forest, k=1, m=1, n=0, l=2).holds
-    assert verify(forest, k=1, m=1, n=0, l=2, diversity="frequency").holds
-    assert not verify(forest, k=1, m=1, n=0, l=3, diversity="frequency").holds
-    verdict = verify(forest, k=1, m=1, n=0, l=2)
+    assert not verify(forest, k=1, m=1, n=0, l=2, diversity="distinct").holds
+    assert verify(forest, k=1, m=1, n=0, l=2).holds
+    assert not verify(forest, k=1, m=1, n=0, l=3).holds
+    verdict = verify(forest, k=1, m=1, n=0, l=2, diversity="distinct")
     assert sorted((d.as_dict() for d in verdict.diversity), key=lambda plain: plain["class"]) == [
         {"class": "s", "holds": True, "largest_l": None},
         {"class": "t", "holds": False, "largest_l": 1},
@@ -367,3 +369,67 @@ def test_a_joint_support_of_one_is_found_among_many_embeddings() -> None:
     forest = ta.Forest.from_records(ta.Schema.loads(text), [twice, twice, once])
     verdict = ta.verify(forest, k=2, m=3, n=2, attacker="joint")
     assert (verdict.holds, verdict.largest_k) == (False, 1)
+
+
+# --- worked examples of l-diversity and structural negative knowledge ------------------------------------------------
+
+WARD = schema_of({"hospital": None, "disease": "hospital", "outcome": "hospital"}, {"outcome": "sensitive"})
+
+
+def test_diversity_counts_persons() -> None:
+    """Thirty persons of one hospital, each with HIV and two other illnesses: everybody there has HIV."""
+    for ward in (WARD, schema_of({"hospital": None, "outcome": None}, {"outcome": "sensitive"})):
+        others = [["flu", "gout"], ["flu", "acne"], ["gout", "acne"], ["asthma", "gout"]]
+        records: list[Tree] = []
+        for number in range(30):
+            ills = [["outcome", value, []] for value in ("HIV", *others[number % 4])]
+            below = ward.spec("outcome").under == "hospital"
+            records.append([["hospital", "H1", ills]] if below else [["hospital", "H1", []], *ills])
+        forest = Forest.from_records(ward, records)
+        diversities: tuple[Diversity, ...] = ("frequency", "distinct")
+        for diversity in diversities:
+            verdict = verify(forest, k=30, m=2, n=1, l=3, diversity=diversity)
+            assert not verdict.holds and verdict.largest_k == 30
+            assert [found.largest_l for found in verdict.diversity] == [1]
+            assert "3-diversity of outcome does not hold: the largest l is 1." in verdict.sentence
+
+
+def test_distinct_diversity_takes_the_holders_of_a_value_away() -> None:
+    """Of three values two are left without the persons of any one, however many hold it."""
+    records: list[Tree] = [[["hospital", "H1", [["outcome", value, []]]]] for value in "aaaabc"]
+    forest = Forest.from_records(WARD, records)
+    assert verify(forest, k=6, l=2, diversity="distinct").holds
+    assert not verify(forest, k=6, l=3, diversity="distinct").holds
+    assert not verify(forest, k=6, l=2).holds  # four of six hold one value
+
+
+def test_structural_negative_knowledge() -> None:
+    """At H1, and never flu there: that is one person's alone, though four have flu and four were at H1."""
+    one: Tree = [["hospital", "H1", [["disease", "Gastritis", []]]], ["hospital", "H2", [["disease", "Flu", []]]]]
+    both = [["disease", "Gastritis", []], ["disease", "Flu", []]]
+    three: Tree = [["hospital", "H1", both], ["hospital", "H2", [["disease", "Flu", []]]]]
+    forest = Forest.from_records(HOSPITAL, [one, three, three, three])
+    assert verify(forest, k=3, m=2, n=0, negative="disease").holds
+    verdict = verify(forest, k=3, m=2, n=1, negative="disease")
+    assert not verdict.holds and verdict.largest_k == 1
+    sentences = [failure.sentence for failure in verdict.failures]
+    assert sentences == [
+        "hospital + disease with no such disease below hospital: 1 combination held by as few as 1 person"
+    ]
+    assert verdict.failures[0].as_dict()["relations"] == [["hospital", "not disease"]]
+    assert verify(forest, k=3, m=2, n=1, negative="hospital").holds
+
+
+def test_a_joint_attacker_knows_which_node_lacks_something() -> None:
+    """All four had flu with a pill somewhere; a flu without one only one of them had."""
+    pill = ["treatment", "Pill", []]
+    flu, cured, gout = ["disease", "Flu", []], ["disease", "Flu", [pill]], ["disease", "Gout", [pill]]
+    usual: Tree = [["hospital", "H1", [cured]], ["hospital", "H2", [cured, gout]]]
+    odd: Tree = [["hospital", "H1", [cured]], ["hospital", "H2", [flu, gout]]]
+    forest = Forest.from_records(HOSPITAL, [usual, usual, usual, odd])
+    assert verify(forest, k=4, m=2, n=1, negative="treatment").largest_k == 4
+    assert verify(forest, k=4, m=2, n=1, attacker="joint").largest_k == 4
+    verdict = verify(forest, k=4, m=2, n=1, attacker="joint", negative="treatment")
+    assert [(found.pattern, found.least) for found in verdict.failures] == [
+        ("disease + treatment with no such treatment below disease", 1)
+    ]

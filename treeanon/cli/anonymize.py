@@ -234,10 +234,6 @@ def _format_of(request: CommandRequest) -> str:
     return form.name if form.is_rows else ROWS
 
 
-DIVERSITIES = ("distinct", "frequency")
-"""The forms of l-diversity that trees know."""
-
-
 def anonymize_documents(request: CommandRequest) -> None:
     """Read trees, anonymize the table of the classes of the person, and write documents with its values."""
     _refuse_of_documents(request)
@@ -287,12 +283,14 @@ def _request_of_rest(request: CommandRequest) -> Request | None:
     if request.rest != "anonymize":
         request.refuse_tree_options(" (--rest anonymize also publishes the other classes)")
         return None
+    from treeanon.privacy.guarantee import DIVERSITIES
+
     least, diversity = request.models["l"], request.models["diversity"]
     if isinstance(least, dict):
         least = max(least.values())
-    if diversity not in DIVERSITIES:
-        # The other forms imply that many distinct values, which is what trees know.
-        least, diversity = None if least is None else ceil(least), "distinct"
+    if diversity is not None and diversity not in DIVERSITIES:
+        # The trees' own form takes the place of one that only tables know.
+        least, diversity = None if least is None else ceil(least), None
     search = _search_of_table(request)
     own = {name: text for name, text in request.params.items() if not search.takes(name)}
     return replace(request, params=own).tree_request_of(least, diversity)
@@ -323,7 +321,7 @@ def _of_the_person(wanted: TableRequest, forest: Forest, request: CommandRequest
     elif not any(spec.role == "sensitive" for spec in forest.schema.classes if spec.name in mine):
         models["l"] = None
     if models["l"] is None:
-        models |= {"diversity": "distinct", "c": None}
+        models |= {"diversity": None, "c": None}
     options = dict(wanted.options)
     if "weights" in options:
         options["weights"] = {name: weight for name, weight in options["weights"].items() if name in mine}

@@ -179,9 +179,8 @@ _MODEL_OPTIONS: tuple[Callable[..., Any], ...] = (
     click.option(
         "--diversity",
         type=click.Choice(FORMS),
-        default="distinct",
         metavar="FORM",
-        help="distinct [default], frequency, entropy, recursive.",
+        help="frequency [trees], distinct, entropy, recursive.",
     ),
     click.option("--c", "c", type=float, metavar="X", help="c of recursive (c,l)-diversity."),
     per_column("--alpha", "alpha", "(alpha,k): maximum share of a sensitive value."),

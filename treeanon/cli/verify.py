@@ -221,7 +221,7 @@ class _Notes:
 
 
 def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
-    from treeanon.privacy import Guarantee
+    from treeanon.privacy.guarantee import TREE_DIVERSITY, Guarantee
     from treeanon.verifier.tree import verify
 
     if request.k is None:
@@ -230,7 +230,7 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
     l = 1 if request.models["l"] is None else request.models["l"]  # noqa: E741
     guarantee = Guarantee(
         request.k, 2 if m is None else m, 1 if n is None else n, attacker or "independent", l,
-        request.models["diversity"], negative, not for_original,
+        request.models["diversity"] or TREE_DIVERSITY, negative, not for_original,
     )  # fmt: skip
     forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet)
     with progress_bar("verifying", quiet=request.quiet) as progress:

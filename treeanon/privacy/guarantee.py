@@ -18,6 +18,9 @@ ATTACKERS: tuple[Attacker, ...] = ("independent", "joint")
 DIVERSITIES: tuple[Diversity, ...] = ("distinct", "frequency")
 MOST_LABELS = 8
 
+TREE_DIVERSITY: Diversity = "frequency"
+"""The default form of l-diversity in trees, where a person can hold several values."""
+
 
 @dataclass(frozen=True)
 class Guarantee:
@@ -27,8 +30,10 @@ class Guarantee:
     released records may be that person's: traces, which tell where nodes were moved from, count as relations
     (docs/guarantee.md has the definition and the proof).
     `attacker = "joint"` also counts the persons in whom one and the same nodes witness all relations. With `l`, every
-    group that an attacker can form must be l-diverse in every sensitive class. `negative` names classes of which an
-    attacker may also know what a person does *not* have. (TREE II, III-F and III-G.)
+    group that an attacker can form must be l-diverse in every sensitive class, counted in persons: by `frequency` no
+    value is held by more than 1/l of them; `distinct`: l values are left when the persons that hold any one value are
+    taken away. (Where nobody of a group holds a value, there is none to be learnt.) `negative` names classes of which
+    an attacker may also know what a person does *not* have, at all or below a label. (TREE II, III-F and III-G.)
 
     >>> Guarantee(5, m=2, n=1).sentence
     'Whoever knows up to 2 values of a person and up to 1 relation between them finds no person, or at least 5.'
@@ -41,7 +46,7 @@ class Guarantee:
     n: int = 1
     attacker: Attacker = "independent"
     l: int = 1  # noqa: E741 - its name in the literature
-    diversity: Diversity = "distinct"
+    diversity: Diversity = TREE_DIVERSITY
     negative: tuple[str, ...] = ()
     as_published: bool = True
 
@@ -69,12 +74,16 @@ class Guarantee:
         if self.n and self.m > 1:
             same = ", also of the same nodes," if self.attacker == "joint" else ""
             relations = f" and up to {self.n} relation{'s' if self.n > 1 else ''} between them{same}"
-        lacks = f", or that it has none of a kind ({', '.join(self.negative)})," if self.negative else ""
+        lacks = (
+            f", or that it has none of a kind ({', '.join(self.negative)}), at all or below another,"
+            if self.negative
+            else ""
+        )
         diverse = ""
         if self.l > 1:
-            kind = f"{self.l} different values" if self.diversity == "distinct" else f"no value in more than 1/{self.l}"
-            diverse = f" Among those, every sensitive class has at least {kind}."
-            diverse = diverse if self.diversity == "distinct" else diverse.replace("has at least", "has")
+            diverse = f" Of those, at most 1/{self.l} share a value of a sensitive class."
+            if self.diversity == "distinct":
+                diverse = f" Without those of any one value of a sensitive class, {self.l} values of it are left."
         known = f"Whoever knows up to {values} of a person{lacks}{relations}"
         if self.as_published:
             return f"{known} finds no person, or at least {self.k}.{diverse}"

@@ -33,7 +33,7 @@ class GuaranteeParameters(TypedDict, total=False):
     n: int
     attacker: Attacker
     l: int | None  # noqa: E741 - its name in the literature
-    diversity: Diversity
+    diversity: Diversity | None
     negative: str | Sequence[str]
     as_published: bool
 
@@ -43,7 +43,7 @@ class ModelParameters(TypedDict, total=False):
 
     k: int | None
     l: PerColumnNumber | None  # noqa: E741 - its name in the literature
-    diversity: Form
+    diversity: Form | None
     c: Number | None
     alpha: PerColumnNumber | None
     p: PerColumnNumber | None

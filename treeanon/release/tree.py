@@ -101,7 +101,7 @@ def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
     for index in roles_of(forest, guarantee).sensitive:
         held = persons_with[classes.first[index] : classes.first[index + 1]]
         values, most = np.count_nonzero(held), int(held.max(initial=0))
-        if 0 < values < guarantee.l or (guarantee.diversity == "frequency" and most * guarantee.l > len(forest)):
+        if (most * guarantee.l > len(forest)) if guarantee.diversity == "frequency" else 0 < values <= guarantee.l:
             raise GuaranteeError(
                 f"class {classes.names[index]!r} is not {guarantee.l}-diverse in the collection as a whole, so that"
                 " knowing nothing of a person would be enough"

@@ -11,7 +11,7 @@ from typing import Any
 
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, TreeAlgorithm, tree_algorithm_named
 from treeanon.errors import UsageError
-from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee
+from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee
 from treeanon.schema import Schema
 
 SMALLEST_K = 2
@@ -24,8 +24,9 @@ _LONG = re.compile(r"[eE][+-]?[\d_]{3}")
 class Request:
     """A guarantee, the search to reach it, and what it may cost; UsageError for what cannot be meant.
 
-    `l = None` says nothing about diversity, which is refused where the schema has sensitive classes. With `max_loss`
-    the largest k is wanted whose value loss is no higher, and `k` is the least that will do.
+    `diversity = None` is the default of trees. `l = None` says nothing about diversity, which is refused where the
+    schema has sensitive classes. With `max_loss` the largest k is wanted whose value loss is no higher, and `k` is the
+    least that will do.
 
     >>> Request(k=5, algorithm="gcs", options={"g": 4}).guarantee.k
     5
@@ -39,7 +40,7 @@ class Request:
     n: int = 1
     attacker: Attacker = "independent"
     l: int | None = None  # noqa: E741 - its name in the literature
-    diversity: Diversity = "distinct"
+    diversity: Diversity | None = None
     negative: tuple[str, ...] = ()
     algorithm: str = TREE_DEFAULT
     complete: bool = False
@@ -84,7 +85,8 @@ class Request:
         """The guarantee that is asked for; with `max_loss` alone, that of the smallest k."""
         k = SMALLEST_K if self.k is None else self.k
         return Guarantee(
-            k, self.m, self.n, self.attacker, 1 if self.l is None else self.l, self.diversity, self.negative,
+            k, self.m, self.n, self.attacker, 1 if self.l is None else self.l, self.diversity or TREE_DIVERSITY,
+            self.negative,
             self.as_published,
         )  # fmt: skip
 

@@ -21,7 +21,7 @@ from treeanon.kernels.verify import counting as kernels
 from treeanon.kernels.verify import groups as group_kernels
 from treeanon.kernels.verify.counting import NOBODY
 from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items
-from treeanon.privacy.guarantee import Attacker, Diversity, Guarantee, Roles, roles_of
+from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee, Roles, roles_of
 from treeanon.progress import Progress
 from treeanon.verifier.traces import with_traces
 from treeanon.verifier.tree_knowledge import ABSENT, Rows, rows_of
@@ -85,6 +85,8 @@ class Groups:
                 forest.offsets,
                 forest.parent,
                 rows.group,
+                rows.side,
+                rows.deniable,
                 firsts,
                 requested.m,
                 requested.n,
@@ -109,7 +111,7 @@ class Groups:
         out = []
         for number, sensitive in enumerate(self.roles.sensitive if self.requested.l > 1 else ()):
             least = min((int(part[number]) for part in parts), default=NOBODY)
-            known = None if least == NOBODY else least
+            known = None if least == NOBODY else max(least, 1)
             out.append(Diverse(self.forest.classes.names[sensitive], known is None or known >= self.requested.l, known))
         return tuple(out)
 
@@ -117,24 +119,28 @@ class Groups:
         counts: Counter[_Pattern] = Counter()
         least: dict[_Pattern, int] = {}
         for table in tables:
-            for a, b, c, combinations, persons in table.tolist():
-                pattern = self._pattern(a, b, c)
+            for a, b, c, d, combinations, persons in table.tolist():
+                pattern = self._pattern(a, b, c, d)
                 counts[pattern] += combinations
                 least[pattern] = min(least.get(pattern, persons), persons)
         order = sorted(counts, key=lambda p: (bool(p[2]), len(p[0]), len(p[1]), least[p], -counts[p], p))
         return tuple(Failure(p[0], p[1], counts[p], least[p], p[2]) for p in order)
 
-    def _pattern(self, a: int, b: int, c: int) -> _Pattern:
-        """Return the classes, class relations and sensitive class of a line of the kernel's table."""
+    def _pattern(self, a: int, b: int, c: int, d: int) -> _Pattern:
+        """Return the classes, class relations and sensitive class of a line of the kernel's table.
+
+        A relation that is known not to be there has "not" before its lower class.
+        """
         depth = (c >> 28) & 15
         groups = [(a >> 16 * i if i < 4 else b >> 16 * (i - 4)) & 0xFFFF for i in range(depth)]
         related = []
         for j in range(depth):
             for i in range(j):
-                if (c >> (j * (j - 1) // 2 + i)) & 1:
+                pair = j * (j - 1) // 2 + i
+                if ((c | d) >> pair) & 1:
                     # Classes are numbered from the top of their tree down.
                     upper, lower = sorted((groups[i], groups[j]))
-                    related.append((self._name(upper), self._name(lower)))
+                    related.append((self._name(upper), self._name(lower | (ABSENT if (d >> pair) & 1 else 0))))
         kind = c >> 32
         sensitive = self.forest.classes.names[self.roles.sensitive[kind - 1]] if kind else ""
         return tuple(self._name(group) for group in sorted(groups)), tuple(sorted(related)), sensitive
@@ -154,7 +160,7 @@ def verify(
     n: int = 1,
     attacker: Attacker = "independent",
     l: int = 1,  # noqa: E741 - its name in the literature
-    diversity: Diversity = "distinct",
+    diversity: Diversity = TREE_DIVERSITY,
     negative: str | Sequence[str] = (),
     as_published: bool = True,
     patterns: bool = True,
@@ -190,7 +196,7 @@ def verify(
         published = verify(forest, replace(requested, as_published=True), patterns=False, jobs=jobs).largest_k
     forest = traced
     roles = roles_of(forest, requested)
-    joint = requested.attacker == "joint" and requested.m > 2 and requested.n > 1
+    joint = has_joint_groups(requested)
     rows = rows_of(forest, requested, roles, apart=joint)
     least, sets = _least_support(rows, requested.m, requested.n, jobs, progress)
     found: tuple[Diverse, ...] = ()
@@ -205,6 +211,17 @@ def verify(
         failures = Groups(rows, forest, requested, roles, jobs, progress, joint=joint).failing(every=True)[2]
     published = least if published is None else published
     return Verdict(requested, holds, least, len(forest), sets, failures, found, time.perf_counter() - begun, published)
+
+
+def has_joint_groups(guarantee: Guarantee) -> bool:
+    """Return whether the same nodes can witness less than any nodes do.
+
+    That takes two relations of three labels, or one that is known not to be there: below one of two nodes.
+    """
+    enough = guarantee.m > 2 and guarantee.n > 1
+    if guarantee.negative:
+        enough = guarantee.m > 1 and guarantee.n > 0
+    return guarantee.attacker == "joint" and enough
 
 
 def _requested(
@@ -245,6 +262,8 @@ def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | N
             holder,
             place,
             firsts,
+            rows.side,
+            rows.deniable,
             m,
             n,
             shared,

@@ -24,7 +24,9 @@ class Rows:
     Row r owns item[start[r]:start[r + 1]], of which the first known[r] are labels and the rest absences (numbered from
     `labels` on), the relation words rel[rel_start[r]:…] (see kernels/verify_rows.py) and the sensitive values
     held[held_start[r]:…]. `several` says that a label stands at more than one node of the person; `record` is one
-    such person of the forest. `group` is the class of an item, counted from 1 (`*` is 0), plus ABSENT for an absence.
+    such person of the forest. `group` is the class of an item, counted from 1 (`*` is 0), plus ABSENT for an absence;
+    `side` is 0 for absences. deniable[a, b] says that an attacker may know that no label of class b is below one of
+    class a; it is empty where no class is negative.
     """
 
     start: Longs
@@ -41,6 +43,8 @@ class Rows:
     labels: int
     group: Ints
     held_class: Ints
+    side: Ints
+    deniable: Flags
 
     def __len__(self) -> int:
         return len(self.known)
@@ -61,6 +65,7 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
     start = starts_of(sizes.astype(np.int64) + missing)
     item = kernels.distinct_items(forest.offsets, forest.label, code, len(order), start, absent)
     rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
+    above = above_of(forest)
     rel, several, kept = kernels.relations(
         forest.offsets,
         forest.parent,
@@ -72,12 +77,13 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
         sizes,
         rel_start,
         group,
-        above_of(forest),
+        above,
     )
     if not kept:
         raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
     wanted = roles.sensitive if guarantee.l > 1 else ()
     held_start, held, held_class = _sensitive(forest, wanted)
+    item_group = np.concatenate([group[order], group[order[absent]] + ABSENT]).astype(np.int32)
     rows = Rows(
         start,
         item,
@@ -91,8 +97,10 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
         np.arange(len(forest), dtype=np.int64),
         code,
         len(order),
-        np.concatenate([group[order], group[order[absent]] + ABSENT]).astype(np.int32),
+        item_group,
         held_class,
+        np.where(item_group < ABSENT, item_group, 0).astype(np.int32),
+        deniable_below(above, roles.negative),
     )
     return _merged(rows, several if apart else np.zeros(len(forest), bool))
 
@@ -132,6 +140,21 @@ def above_of(forest: Forest) -> Flags:
             above[parent + 1, index + 1] = True
             parent = parents[parent]
     return above
+
+
+def deniable_below(above: Flags, negative: tuple[int, ...]) -> Flags:
+    """Return of which classes it may be known that none of their labels is below one of another (counted from 1).
+
+    >>> above = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]], bool)
+    >>> deniable_below(above, (1,)).astype(int).tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    """
+    if not negative:
+        return np.zeros((0, 0), bool)
+    found = np.zeros_like(above)
+    classes = [1 + index for index in negative]
+    found[1:, classes] = above[1:, classes]
+    return found
 
 
 def _sensitive(forest: Forest, classes: tuple[int, ...]) -> tuple[Longs, Ints, Ints]:

@@ -22,11 +22,16 @@ def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+_NOT = "not "
+"""What names of absences begin with."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """Combinations of one pattern of classes that single out too few persons; never with values.
 
-    `labels` are class names (`not disease` for an absence), `relations` pairs of them, the upper one first.
+    `labels` are class names (`not disease` for an absence), `relations` pairs of them, the upper one first; the pair
+    (hospital, not disease) says that a disease of the labels is nowhere below the hospital.
     `combinations` counts what fails, `least` is the smallest number of persons behind one. `sensitive` is empty, or
     the class in which the groups are not diverse.
     """
@@ -40,7 +45,10 @@ class Failure:
     @property
     def pattern(self) -> str:
         """Return the classes and relations of the pattern as text."""
-        related = [f"{upper} ⇝ {lower}" for upper, lower in self.relations]
+        related = [
+            f"no such {lower[len(_NOT) :]} below {upper}" if lower.startswith(_NOT) else f"{upper} ⇝ {lower}"
+            for upper, lower in self.relations
+        ]
         return " + ".join(self.labels) + (f" with {', '.join(related)}" if related else "")
 
     @property

@@ -153,7 +153,7 @@ def strict_walks(rnd: Random) -> None:
     kinds = rnd.choice(
         [("joint",), ("l",), ("negative",), ("joint", "l"), ("l", "negative"), ("joint", "l", "negative")]
     )
-    least = 3 if "joint" in kinds else 1
+    least = 1 if "joint" not in kinds else 2 if "negative" in kinds else 3
     roles = ["quasi", *(rnd.choice(["quasi", "quasi", "keep"]) for _ in range(least - 1))]
     roles += ["sensitive"] * (1 + (rnd.random() < 0.2))
     rnd.shuffle(roles)
@@ -162,7 +162,7 @@ def strict_walks(rnd: Random) -> None:
     guarantee = Guarantee(
         rnd.randint(1, 4),
         m=rnd.randint(least, 3),
-        n=rnd.randint(2 if "joint" in kinds else 0, 3),
+        n=rnd.randint(least - 1, 3),
         attacker="joint" if "joint" in kinds else "independent",
         l=rnd.randint(2, 3) if "l" in kinds else 1,
         diversity=rnd.choice(["distinct", "frequency"]),

@@ -32,7 +32,10 @@ COMMON_PARAMETERS = (
         ("independent", "joint"),
     ),
     Parameter("l", "int", "Diversity of sensitive classes; 1: none is wanted.", minimum=1),
-    Parameter("diversity", "choice", "What l counts.", "distinct", ("distinct", "frequency")),
+    Parameter(
+        "diversity", "choice", "How l counts: largest share of a value, or values left without those that hold one.",
+        "frequency", ("frequency", "distinct"),
+    ),
     Parameter("negative", "classes", "Classes of which an attacker may know what a person lacks."),
     Parameter("as_published", "flag", "False: hide what is known of the original, too.", True),
     Parameter("max_loss", "float", "Find the largest k whose value loss is at most this.", minimum=0, maximum=1),

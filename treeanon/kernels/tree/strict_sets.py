@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Ints, Longs, Tinies, Words
+from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.record_sets import DENSE, has
 
@@ -94,34 +94,55 @@ def _those_in(sets: Sets, chosen: int, wanted: bool, group: Ints, length: int, o
 
 
 @njit
-def _is_diverse(group: Ints, length: int, values: Values, l: int, frequency: bool, seen: Ints, met: Ints) -> bool:  # noqa: E741
-    """Return whether a group is l-diverse in every sensitive class. `seen` is work space of all zeros, and is left
-    so.
+def _are_left(group: Ints, length: int, values: Values, without: int, l: int, seen: Ints, others: Ints) -> bool:  # noqa: E741
+    """Return whether l values of a class are left in a group without those that hold one of them."""
+    starts, codes, class_of, _ = values
+    left = 0
+    for i in range(length):
+        first, last = starts[group[i]], starts[group[i] + 1]
+        holds = False
+        for j in range(first, last):
+            holds |= codes[j] == without
+        if holds:
+            continue
+        for j in range(first, last):
+            code = codes[j]
+            if class_of[code] == class_of[without] and seen[code] >= 0:
+                seen[code] = -1 - seen[code]
+                others[left] = code
+                left += 1
+        if left >= l:
+            break
+    for i in range(left):
+        seen[others[i]] = -1 - seen[others[i]]
+    return left >= l
+
+
+@njit
+def _is_diverse(group: Ints, length: int, values: Values, l: int, frequency: bool, seen: Ints, met: Table) -> bool:  # noqa: E741
+    """Return whether a group is l-diverse in every sensitive class: no value is held by more than 1/l of its persons,
+    or l values are left without those that hold any one of them. `seen` is work space of all zeros, and is left so.
     """
-    starts, codes, class_of, classes = values
-    distinct = np.zeros(classes, np.int32)
-    enough = filled = largest = 0
+    starts, codes, _, _ = values
+    filled = largest = 0
     for i in range(length):
         for j in range(starts[group[i]], starts[group[i] + 1]):
             code = codes[j]
             if seen[code] == 0:
-                met[filled] = code
+                met[0, filled] = code
                 filled += 1
-                distinct[class_of[code]] += 1
-                if distinct[class_of[code]] == l:
-                    enough += 1
             seen[code] += 1
             largest = max(largest, seen[code])
-        if not frequency and enough == classes:
-            break
+    enough = largest * l <= length
+    if not frequency:
+        enough = True
+        for i in range(filled):
+            if not _are_left(group, length, values, met[0, i], l, seen, met[1]):
+                enough = False
+                break
     for i in range(filled):
-        seen[met[i]] = 0
-    if frequency:
-        return largest * l <= length
-    for c in range(classes):
-        if 0 < distinct[c] < l:
-            return False
-    return True
+        seen[met[0, i]] = 0
+    return bool(enough)
 
 
 @njit
@@ -186,11 +207,23 @@ def _is_above(up: Ints, base: int, a: int, b: int) -> bool:
 
 
 @njit
-def _embeds(base: int, size: int, own: Ints, up: Ints, chosen: Ints, ends: Ints, relations: int, used: int) -> bool:
+def _is_clear(base: int, size: int, own: Ints, up: Ints, node: int, slot: int) -> bool:
+    """Return whether no node of a slot stands below a node."""
+    for i in range(node + 1, size):
+        if own[base + i] == slot and _is_above(up, base, node, i):
+            return False
+    return True
+
+
+@njit
+def _embeds(
+    base: int, size: int, own: Ints, up: Ints, chosen: Ints, ends: Ints, relations: int, denied: int, used: int
+) -> bool:
     """Return whether a record has one node for each chosen slot in `used` (bits) so that all relations hold between
     them.
 
-    Relation i is between chosen[ends[2 * i]] and chosen[ends[2 * i + 1]], the first of which comes first.
+    Relation i is between chosen[ends[3 * i]] and chosen[ends[3 * i + 1]], the first of which comes first. From relation
+    `denied` on they are denied: no node of the second is below that of the first.
     """
     # Backtracking: the slots in turn get the next node that fits those chosen before.
     turn = np.empty(MOST, np.int64)
@@ -209,8 +242,11 @@ def _embeds(base: int, size: int, own: Ints, up: Ints, chosen: Ints, ends: Ints,
             if own[base + i] == chosen[a]:
                 fits = True
                 for j in range(relations):
-                    if ends[2 * j + 1] == a and not _is_above(up, base, node[ends[2 * j]], i):
-                        fits = False
+                    if j >= denied:
+                        fits = ends[3 * j] != a or _is_clear(base, size, own, up, i, chosen[ends[3 * j + 1]])
+                    elif ends[3 * j + 1] == a:
+                        fits = _is_above(up, base, node[ends[3 * j]], i)
+                    if not fits:
                         break
                 if fits:
                     break
@@ -241,6 +277,7 @@ def _joint(
     chosen: Ints,
     ends: Ints,
     relations: int,
+    denied: int,
     used: int,
     out: Ints,
 ) -> int:
@@ -252,7 +289,7 @@ def _joint(
         if not done[r]:
             done[r] = True
             _publish(trees, slot, -2, -2, r, offsets[r], own, up, first, table)
-        if _embeds(offsets[r], offsets[r + 1] - offsets[r], own, up, chosen, ends, relations, used):
+        if _embeds(offsets[r], offsets[r + 1] - offsets[r], own, up, chosen, ends, relations, denied, used):
             out[count] = r
             count += 1
             if count == enough:
@@ -279,6 +316,8 @@ def breaks(
     label_set: Ints,
     relation_set: Table,
     shared: Table,
+    side: Ints,
+    deniable: Flags,
     sets: Sets,
     trees: Trees,
     slot: Ints,
@@ -293,9 +332,10 @@ def breaks(
     """Return whether a combination that begins with one of the prefixes, and may go on with `others`, breaks the
     guarantee.
 
-    Prefixes are rows of elements; what an earlier prefix begins with is left out of later ones. `parted`: prefixes are
-    three slots, and only joint supports are looked at, with the first slot's relations to the other two. (One function:
-    its stacks and work space would have to go through all parts.)
+    Slots of classes side[a] and side[b] may be known not to be related, the second below the first, if
+    deniable[side[a], side[b]]. Prefixes are rows of elements; what an earlier prefix begins with is left out of later
+    ones. `parted`: prefixes are three slots, and only joint supports are looked at, with the first slot's relations to
+    the other two. (One function: its stacks and work space would have to go through all parts.)
     """
     offsets = trees[0]
     records = len(offsets) - 1
@@ -305,16 +345,18 @@ def breaks(
     lengths = np.zeros(m, np.int64)
     narrowed = np.empty((most + 1, records if most else 0), np.int32)
     narrow = np.zeros(most + 1, np.int64)
+    signed = len(deniable) > 0
     jointly = np.empty(records if joint else 0, np.int32)
     nodes = offsets[records] if joint else 0
     own, up, first = np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     table = np.empty(_room_for_names(offsets) if joint else 0, np.int32)
     done = np.zeros(records if joint else 0, np.bool_)
-    seen, met = np.zeros(len(values[2]), np.int32), np.empty(len(values[2]), np.int32)
+    seen, met = np.zeros(len(values[2]), np.int32), np.empty((2, len(values[2])), np.int32)
     chosen = np.empty(MOST, np.int32)
     at = np.zeros(MOST + 1, np.int64)
-    pairs = np.empty(MOST * MOST, np.int32)
-    ends = np.empty(MOST * MOST, np.int32)
+    # Of each relation the two places in `chosen`, and whether it is denied.
+    pairs = np.empty(3 * MOST * MOST, np.int32)
+    ends = np.empty(3 * MOST * MOST, np.int32)
     taken = np.zeros(most + 2, np.int64)
     enough = k if l == 1 else records + 1
     given = prefixes.shape[1]
@@ -379,11 +421,18 @@ def breaks(
                 for b in range(1, count):
                     for a in range(b):
                         if chosen[a] < slots and chosen[b] < slots and relation_set[chosen[a], chosen[b]] >= 0:
-                            pairs[2 * pair_count], pairs[2 * pair_count + 1] = a, b
+                            pairs[3 * pair_count], pairs[3 * pair_count + 1], pairs[3 * pair_count + 2] = a, b, 0
                             pair_count += 1
+            # Denied ones come last; what nobody has nobody is known to lack.
+            related = pair_count
+            for j in range(related if signed else 0):
+                for a, b in ((pairs[3 * j], pairs[3 * j + 1]), (pairs[3 * j + 1], pairs[3 * j])):
+                    if deniable[side[chosen[a]], side[chosen[b]]]:
+                        pairs[3 * pair_count], pairs[3 * pair_count + 1], pairs[3 * pair_count + 2] = a, b, 1
+                        pair_count += 1
             if parted and looking:
                 # Both relations of the prefix come first, unless one was ended.
-                looking = pair_count > 1 and pairs[0] == 0 and pairs[1] == 1 and pairs[2] == 0 and pairs[3] == 2
+                looking = pair_count > 1 and pairs[0] == 0 and pairs[1] == 1 and pairs[3] == 0 and pairs[4] == 2
             looking = looking and pair_count > 0
             size = 0
             taken[0] = 0
@@ -399,17 +448,19 @@ def breaks(
                 one = taken[size]
                 if parted and size < 2 and one != size:
                     break
-                a, b = pairs[2 * one], pairs[2 * one + 1]
+                a, b = pairs[3 * one], pairs[3 * one + 1]
+                is_denied = pairs[3 * one + 2] == 1
                 held = relation_set[chosen[a], chosen[b]]
                 before = groups[depth] if size == 0 else narrowed[size - 1]
                 length = lengths[depth] if size == 0 else narrow[size - 1]
-                narrow[size] = _those_in(sets, held, True, before, length, narrowed[size])
+                narrow[size] = _those_in(sets, held, not is_denied, before, length, narrowed[size])
                 left = narrow[size]
-                if left == 0:
+                # Below one node it may be missing where it is below another.
+                if left == 0 and not (joint and is_denied):
                     taken[size] += 1
                     continue
-                ends[2 * size], ends[2 * size + 1] = a, b
-                if not parted:
+                ends[3 * size], ends[3 * size + 1], ends[3 * size + 2] = a, b, pairs[3 * one + 2]
+                if not parted and left > 0:
                     if left < k:
                         return True
                     if (
@@ -419,18 +470,21 @@ def breaks(
                     ):
                         return True
                 size += 1
-                if joint and size > 1:
-                    # Only relations that share a label can be witnessed apart: otherwise joint and independent
-                    # supports agree.
-                    used, met_again = 0, False
-                    for j in range(2 * size):
-                        if (used >> ends[j]) & 1:
-                            met_again = True
-                        used |= 1 << ends[j]
+                if joint and (size > 1 or is_denied):
+                    # Only relations that share a label can be witnessed apart, and denied ones: otherwise joint and
+                    # independent supports agree.
+                    used, met_again, denied = 0, is_denied, size
+                    for j in range(size):
+                        if ends[3 * j + 2] == 1:
+                            denied = min(denied, j)
+                        for e in range(2):
+                            if (used >> ends[3 * j + e]) & 1:
+                                met_again = True
+                            used |= 1 << ends[3 * j + e]
                     if met_again:
                         found = _joint(
-                            narrowed[size - 1],
-                            left,
+                            groups[depth] if denied == 0 else narrowed[denied - 1],
+                            lengths[depth] if denied == 0 else narrow[denied - 1],
                             enough,
                             trees,
                             slot,
@@ -442,6 +496,7 @@ def breaks(
                             chosen,
                             ends,
                             size,
+                            denied,
                             used,
                             jointly,
                         )

@@ -22,6 +22,9 @@ Mask = Any
 
 _CELLS = 1 << 23
 
+DENIED = 28
+"""Above the bits of relations those of relations that are known not to be there, where both stand in one word."""
+
 NOBODY = 2**31 - 1
 """More persons than there can be."""
 
@@ -234,13 +237,40 @@ def bits_of(mask: Mask, where: Longs) -> int:
 
 
 @njit
-def _least_of(kinds: int, kind: Longs, persons: Longs, n: int, best: int, where: Longs, chosen: Longs) -> int:
-    """The least number of persons, if below `best`, that share a person's relations, or n of them if there are more."""
+def deniable_pairs(names: Ints, depth: int, side: Ints, deniable: Flags, later: bool) -> Mask:
+    """A bit for every pair of a set's items of which an attacker may know that one is *not* above the other.
+
+    `side` is the class of an item, and deniable[a, b] says that of b it may be known that it is not below a. The upper
+    one of such a pair is the item with the smaller number, or with `later` the other one.
+    """
+    bits = np.int64(0)
+    if len(deniable) == 0:
+        return bits
+    for j in range(1, depth):
+        for i in range(j):
+            upper, lower = (side[names[j]], side[names[i]]) if later else (side[names[i]], side[names[j]])
+            if deniable[upper, lower]:
+                bits |= np.int64(1) << np.int64(j * (j - 1) // 2 + i)
+    return bits
+
+
+@njit
+def _least_of(
+    kinds: int, kind: Longs, persons: Longs, n: int, best: int, free: Mask, where: Longs, chosen: Longs
+) -> int:
+    """The least number of persons, if below `best`, that share a person's relations, or n of them if there are more.
+
+    Of the pairs in `free` it may be known, too, that a person has no such relation.
+    """
+    known = np.int64(0)
+    for j in range(kinds):
+        known |= kind[j]
     for j in range(kinds):
         # All that hold what kind j holds are at least kind j itself.
         if persons[j] >= best:
             continue
-        bits = bits_of(kind[j], where)
+        # What nobody has nobody need be known to lack.
+        bits = bits_of(kind[j] | (free & known), where)
         size = min(n, bits)
         for i in range(size):
             chosen[i] = i
@@ -251,7 +281,7 @@ def _least_of(kinds: int, kind: Longs, persons: Longs, n: int, best: int, where:
                 wanted |= np.int64(1) << where[chosen[i]]
             total = 0
             for i in range(kinds):
-                if kind[i] & wanted == wanted:
+                if (kind[i] ^ kind[j]) & wanted == 0:
                     total += persons[i]
             best = min(best, total)
             going = next_choice(chosen, size, bits)
@@ -280,11 +310,15 @@ def least_support(
     holder: Ints,
     place: Ints,
     firsts: Ints,
+    side: Ints,
+    deniable: Flags,
     m: int,
     n: int,
     shared: Longs,
 ) -> tuple[int, int]:
     """The least number of persons who share m labels with n relations that one of them has, and the label sets counted.
+
+    Relations that a person lacks count too, where `deniable` says so (see deniable_pairs).
 
     Counts the sets whose first item is in `firsts`. Smaller sets matter only where a person has no more labels (what
     a person holds less of, at least as many persons hold), and fewer relations only where there are no more.
@@ -308,8 +342,10 @@ def least_support(
     at_once = 1 < m < 5 and items << bits < _CELLS
     cells = np.zeros(items << bits if at_once else 0, np.int32)
     seen = np.zeros(items, np.bool_)
+    path = np.zeros(8, np.int32)
     for first in firsts:
         best = min(best, shared[0])
+        path[0] = first
         own, own_place = holder[begin[first] : begin[first + 1]], place[begin[first] : begin[first + 1]]
         its_start, its_item, its_rel, width, its_weight, whole = rows_of_first(
             start, item, known, rel_start, rel, weight, own, own_place
@@ -323,7 +359,9 @@ def least_support(
             if depth == m or some_whole(stack, lo, hi, whole, depth):
                 sets += 1
                 found = kinds_of(stack, lo, hi, its_weight, table, kind, persons, slot)
-                best = _least_of(found, kind, persons, n, best, where, chosen)
+                free = deniable_pairs(path, depth, side, deniable, False)
+                free |= deniable_pairs(path, depth, side, deniable, True)
+                best = _least_of(found, kind, persons, n, best, free, where, chosen)
             if at_once and depth == m - 1:
                 names = kid_item[depth]
                 found = count_last(
@@ -346,7 +384,10 @@ def least_support(
                 for j in range(found):
                     cell: Mask = np.int64(names[j]) << bits
                     used = kinds_in(cells, cell, cell + (1 << bits), kind, persons)
-                    best = _least_of(used, kind, persons, n, best, where, chosen)
+                    path[depth] = names[j]
+                    free = deniable_pairs(path, depth + 1, side, deniable, False)
+                    free |= deniable_pairs(path, depth + 1, side, deniable, True)
+                    best = _least_of(used, kind, persons, n, best, free, where, chosen)
             elif depth < m:
                 top = hi if depth == 1 else kid_start[depth - 1, kids[depth - 1]]
                 stack = room(stack, lo, hi, top, its_start)
@@ -362,6 +403,7 @@ def least_support(
                 if at[depth - 1] < kids[depth - 1]:
                     lo = kid_start[depth - 1, at[depth - 1]]
                     hi = kid_start[depth - 1, at[depth - 1] + 1]
+                    path[depth - 1] = kid_item[depth - 1, at[depth - 1]]
                     break
                 depth -= 1
             if depth == 1:

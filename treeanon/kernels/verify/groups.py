@@ -1,6 +1,8 @@
 """Every group of persons that an attacker can form: joint witnesses, diversity, and what patterns fail.
 
-The walk is that of kernels/verify.py; here every relation set is looked at on its own, which takes longer.
+The walk is that of counting.py; here every relation set is looked at on its own, which takes longer. Of a set's
+relations `wanted` has a bit each, and `state` says of each of these bits whether the relation is known to be there or
+not to be.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ import numpy.typing as npt
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.verify.counting import (
+    DENIED,
     NOBODY,
     Mask,
     Stack,
     bits_of,
+    deniable_pairs,
     extend,
     kinds_of,
     next_choice,
@@ -27,33 +31,41 @@ from treeanon.kernels.verify.knowledge import rows_of_first
 
 Table = npt.NDArray[np.int64]
 
-KEYS = 3
+KEYS = 4
 """Columns of a failure table that say what fails; the count and the least number of persons follow."""
 
 
 @njit
-def _find(table: Table, a: Mask, b: Mask, c: Mask) -> int:
+def _find(table: Table, a: Mask, b: Mask, c: Mask, d: Mask) -> int:
     """The line of a key, or the empty line where it belongs."""
     odd = np.uint64(0xBF58476D1CE4E5B9)
-    state = ((np.uint64(a) * odd) ^ np.uint64(b)) * odd ^ np.uint64(c)
+    state = (((np.uint64(a) * odd) ^ np.uint64(b)) * odd ^ np.uint64(c)) * odd ^ np.uint64(d)
     state = (state ^ (state >> np.uint64(31))) * odd
     at: Mask = np.int64(state >> np.uint64(33)) & (len(table) - 1)
-    while table[at, 3] != 0 and (table[at, 0] != a or table[at, 1] != b or table[at, 2] != c):
+    while table[at, 4] != 0 and (table[at, 0] != a or table[at, 1] != b or table[at, 2] != c or table[at, 3] != d):
         at = (at + 1) & (len(table) - 1)
     return int(at)
 
 
 @njit
 def _told(
-    table: Table, used: int, names: Ints, depth: int, group: Ints, wanted: Mask, kind: int, persons: int
+    table: Table,
+    used: int,
+    names: Ints,
+    depth: int,
+    group: Ints,
+    wanted: Mask,
+    denied: Mask,
+    kind: int,
+    persons: int,
 ) -> tuple[Table, int]:
     """The failure table with one more combination, and its number of lines; it grows when half full."""
     if 2 * used >= len(table):
-        grown = np.zeros((2 * len(table), 5), np.int64)
+        grown = np.zeros((2 * len(table), KEYS + 2), np.int64)
         for i in range(len(table)):
-            if table[i, 3] != 0:
-                at = _find(grown, table[i, 0], table[i, 1], table[i, 2])
-                for j in range(5):
+            if table[i, 4] != 0:
+                at = _find(grown, table[i, 0], table[i, 1], table[i, 2], table[i, 3])
+                for j in range(KEYS + 2):
                     grown[at, j] = table[i, j]
         table = grown
     a = np.int64(0)
@@ -64,13 +76,62 @@ def _told(
         else:
             b |= np.int64(group[names[i]]) << (16 * (i - 4))
     c = np.int64(wanted) | np.int64(depth) << 28 | np.int64(kind) << 32
-    at = _find(table, a, b, c)
-    if table[at, 3] == 0:
+    d = np.int64(denied)
+    at = _find(table, a, b, c, d)
+    if table[at, 4] == 0:
         used += 1
-        table[at, 0], table[at, 1], table[at, 2], table[at, 4] = a, b, c, persons
-    table[at, 3] += 1
-    table[at, 4] = min(table[at, 4], persons)
+        table[at, 0], table[at, 1], table[at, 2], table[at, 3], table[at, 5] = a, b, c, d, persons
+    table[at, 4] += 1
+    table[at, 5] = min(table[at, 5], persons)
     return table, used
+
+
+@njit
+def _is_in(stack: Stack, e: int, lo: int, wanted: Mask, state: Mask, joint: bool, masks: Longs, ends: Longs) -> bool:
+    """Whether the row of an entry is in the group of a combination."""
+    if joint:
+        return bool(joint_holder(e - lo, (wanted & state) | (wanted & ~state) << DENIED, masks, ends))
+    return bool((stack[e, 3] ^ state) & wanted == 0)
+
+
+@njit
+def _left_without(
+    stack: Stack,
+    lo: int,
+    hi: int,
+    wanted: Mask,
+    state: Mask,
+    joint: bool,
+    masks: Longs,
+    ends: Longs,
+    own: Ints,
+    held_start: Longs,
+    held: Ints,
+    value: int,
+    class_of: Ints,
+    seen: npt.NDArray[np.bool_],
+    others: Ints,
+) -> int:
+    """How many values of a sensitive class are left in a group when all that hold one of them are taken away."""
+    left = 0
+    for e in range(lo, hi):
+        if not _is_in(stack, e, lo, wanted, state, joint, masks, ends):
+            continue
+        row = own[stack[e, 0]]
+        holds = False
+        for i in range(held_start[row], held_start[row + 1]):
+            holds |= held[i] == value
+        if holds:
+            continue
+        for i in range(held_start[row], held_start[row + 1]):
+            other = held[i]
+            if class_of[other] == class_of[value] and not seen[other]:
+                seen[other] = True
+                others[left] = other
+                left += 1
+    for i in range(left):
+        seen[others[i]] = False
+    return left
 
 
 @njit
@@ -79,6 +140,7 @@ def _least_l(
     lo: int,
     hi: int,
     wanted: Mask,
+    state: Mask,
     joint: bool,
     masks: Longs,
     ends: Longs,
@@ -96,7 +158,7 @@ def _least_l(
     """Fills `out` with the largest l that holds of a group, per sensitive class; -1 where it holds no value of it."""
     used = 0
     for e in range(lo, hi):
-        if stack[e, 3] & wanted != wanted or (joint and not joint_holder(e - lo, wanted, masks, ends)):
+        if not _is_in(stack, e, lo, wanted, state, joint, masks, ends):
             continue
         row = own[stack[e, 0]]
         for i in range(held_start[row], held_start[row + 1]):
@@ -104,19 +166,20 @@ def _least_l(
                 touched[used] = held[i]
                 used += 1
             counts[held[i]] += weight[row]
-    out[:] = 0
+    out[:] = -1
+    seen = np.zeros(0 if frequency else len(held_class), np.bool_)
+    others = np.empty(len(seen), np.int32)
     for i in range(used):
         value = touched[i]
-        if frequency:
-            out[held_class[value]] = max(out[held_class[value]], counts[value])
-        else:
-            out[held_class[value]] += 1
-        counts[value] = 0
-    for c in range(len(out)):
-        if out[c] == 0:
-            out[c] = -1
-        elif frequency:
-            out[c] = persons // out[c]
+        largest = persons // counts[value]
+        if not frequency:
+            largest = _left_without(
+                stack, lo, hi, wanted, state, joint, masks, ends, own, held_start, held, value, held_class, seen, others
+            )
+        before = out[held_class[value]]
+        out[held_class[value]] = largest if before < 0 else min(before, largest)
+    for i in range(used):
+        counts[touched[i]] = 0
 
 
 @njit
@@ -140,6 +203,8 @@ def group_failures(
     offsets: Longs,
     parent: Ints,
     group: Ints,
+    side: Ints,
+    deniable: Flags,
     firsts: Ints,
     m: int,
     n: int,
@@ -153,7 +218,8 @@ def group_failures(
     """The least number of persons behind a combination, and all that fails by pattern.
 
     `every` looks at all sets of up to m labels and n relations, where the largest ones do not decide or do not tell.
-    `diverse` gets the least l per sensitive class. (One function: it has the state of a walk.)
+    Relations that a person lacks count too, where `deniable` says so (see counting.py). `diverse` gets the least l per
+    sensitive class. (One function: it has the state of a walk.)
     """
     items = len(begin) - 1
     longest: Mask = np.int64(0)
@@ -175,7 +241,7 @@ def group_failures(
     masks, ends = np.empty(longest + 64, np.int64), np.empty(longest, np.int64)
     counts, touched = np.zeros(len(held_class), np.int64), np.empty(len(held_class), np.int32)
     of_group, weakest = np.empty(len(diverse), np.int64), np.empty(len(diverse), np.int64)
-    table: Table = np.zeros((64, 5), np.int64)
+    table: Table = np.zeros((64, KEYS + 2), np.int64)
     used: Mask = np.int64(0)
     nothing: Mask = np.int64(0)
     best = NOBODY
@@ -197,13 +263,18 @@ def group_failures(
                 found = kinds_of(stack, lo, hi, its_weight, slots, kind, persons, slot)
                 for j in range(found):
                     plain[j] = persons[j]
+                down = deniable_pairs(names, depth, side, deniable, False)
+                up = deniable_pairs(names, depth, side, deniable, True)
+                free = down | up
                 mixed_up = 0
-                if joint and depth > 2:
+                if joint and (depth > 2 or free):
                     masks, mixed_up = witnesses(
                         stack,
                         lo,
                         hi,
                         depth,
+                        down,
+                        up,
                         own,
                         first_node,
                         several,
@@ -223,11 +294,21 @@ def group_failures(
                     while kind[j] != stack[e, 3]:
                         j += 1
                     plain[j] -= its_weight[stack[e, 0]]
-                for j in range(found):
-                    # Nothing that all of a kind hold, jointly if they do, can be rarer than they are.
-                    if l == 1 and plain[j] >= max(k, best):
-                        continue
-                    bits = bits_of(kind[j], where)
+                # The combinations of a kind, and those that only one embedding of a row witnesses: there something is
+                # missing below one node that is below another of the same label.
+                turns = found
+                if free and mixed_up:
+                    turns += ends[mixed[mixed_up - 1]]
+                for turn in range(turns):
+                    if turn < found:
+                        facts = kind[turn] | (free & ~kind[turn]) << DENIED
+                        # Nothing that all of a kind hold, jointly if they do, can be rarer than they are.
+                        if l == 1 and plain[turn] >= max(k, best):
+                            continue
+                    else:
+                        facts = masks[turn - found]
+                    state = facts & ((np.int64(1) << DENIED) - 1)
+                    bits = bits_of(state | facts >> DENIED, where)
                     size = 0 if every or mixed_up > 0 else min(n, bits)
                     while size <= min(n, bits):
                         for i in range(size):
@@ -242,31 +323,41 @@ def group_failures(
                             together = 0
                             seen = False
                             for i in range(found):
-                                if kind[i] & wanted == wanted:
-                                    if i < j:
+                                if (kind[i] ^ state) & wanted == 0:
+                                    if i < turn:
                                         seen = True
                                         break
                                     total += persons[i]
                                     together += plain[i]
+                            for i in range(turn - found):
+                                asked = (wanted & state) | (wanted & ~state) << DENIED
+                                seen |= masks[i] & asked == asked
                             if seen:
                                 continue
                             for i in range(mixed_up):
-                                if joint_holder(mixed[i], wanted, masks, ends):
+                                asked = (wanted & state) | (wanted & ~state) << DENIED
+                                if joint_holder(mixed[i], asked, masks, ends):
                                     together += its_weight[stack[lo + mixed[i], 0]]
-                            least = together if together > 0 else total
+                            least = min(together, total) if together > 0 and total > 0 else max(together, total)
                             best = min(best, least)
                             if least < k:
-                                table, used = _told(table, used, names, depth, group, wanted, nothing, least)
+                                denied = wanted & ~state
+                                table, used = _told(
+                                    table, used, names, depth, group, wanted & state, denied, nothing, least
+                                )
                             if l == 1:
                                 continue
                             weakest[:] = 0
-                            for again in range(2 if 0 < together < total else 1):
+                            for again in range(2):
                                 size_of = together if again else total
+                                if size_of == 0 or (again and (mixed_up == 0 or (together == total and not free))):
+                                    continue
                                 _least_l(
                                     stack,
                                     lo,
                                     hi,
                                     wanted,
+                                    state,
                                     again == 1,
                                     masks,
                                     ends,
@@ -288,7 +379,17 @@ def group_failures(
                                             weakest[c] = size_of
                             for c in range(len(weakest)):
                                 if weakest[c] > 0:
-                                    table, used = _told(table, used, names, depth, group, wanted, 1 + c, weakest[c])
+                                    table, used = _told(
+                                        table,
+                                        used,
+                                        names,
+                                        depth,
+                                        group,
+                                        wanted & state,
+                                        wanted & ~state,
+                                        1 + c,
+                                        weakest[c],
+                                    )
                         size += 1
             if depth < m:
                 top = hi if depth == 1 else kid_start[depth - 1, kids[depth - 1]]

@@ -1,4 +1,8 @@
-"""Which relations of a person one embedding witnesses, when every label stands for one node (the joint attacker)."""
+"""Which relations of a person one embedding witnesses, when every label stands for one node (the joint attacker).
+
+A mask of an embedding has a bit for every pair of labels whose nodes are related, and DENIED bits above it one for
+every pair of which the lower label is nowhere below the node of the upper one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.verify.counting import Mask, Stack
+from treeanon.kernels.verify.counting import DENIED, Mask, Stack
 
 
 @njit
@@ -34,6 +38,35 @@ def _may_matter(
 
 
 @njit
+def _nowhere_below(
+    node: int,
+    i: int,
+    depth: int,
+    down: Mask,
+    up: Mask,
+    base: int,
+    parent: Ints,
+    nodes: Ints,
+    node_lo: Longs,
+    node_hi: Longs,
+) -> Mask:
+    """The bits, DENIED up, of the labels that may be denied below label i and are not below this node of it."""
+    bits = np.int64(0)
+    for j in range(depth):
+        if j == i:
+            continue
+        pair = np.int64(max(i, j) * (max(i, j) - 1) // 2 + min(i, j))
+        if not ((down if i < j else up) >> pair) & 1:
+            continue
+        found = False
+        for at in range(node_lo[j], node_hi[j]):
+            found |= _is_above(parent, base, node, nodes[at])
+        if not found:
+            bits |= np.int64(1) << (DENIED + pair)
+    return bits
+
+
+@njit
 def _longer(filled: Longs) -> Longs:
     """The same content with as much room again."""
     out = np.empty(2 * len(filled), np.int64)
@@ -46,6 +79,8 @@ def _longer(filled: Longs) -> Longs:
 def embeddings(
     depth: int,
     mask: Mask,
+    down: Mask,
+    up: Mask,
     base: int,
     parent: Ints,
     nodes: Ints,
@@ -55,17 +90,18 @@ def embeddings(
     out: Longs,
     begin: int,
 ) -> tuple[Longs, int]:
-    """The largest relation masks of a record when each label stands for one node.
+    """The largest masks of a record when each label stands for one node.
 
     They stand in `out` from `begin` to the end returned. Label i may be any of nodes[node_lo[i]:node_hi[i]]; `mask`
-    holds all relations that occur.
+    holds all relations that occur, `down` and `up` the pairs that may be denied (of which the first, or the second
+    label is the upper one).
     """
     options = np.ones(8, np.int64)
     for i in range(depth):
         choices[i, 0] = nodes[node_lo[i]] if node_lo[i] < node_hi[i] else -1
         useful = 0
         for at in range(node_lo[i], node_hi[i]):
-            if _may_matter(nodes[at], i, depth, mask, base, parent, nodes, node_lo, node_hi):
+            if down | up or _may_matter(nodes[at], i, depth, mask, base, parent, nodes, node_lo, node_hi):
                 choices[i, useful] = nodes[at]
                 useful += 1
         options[i] = max(useful, 1)
@@ -109,6 +145,8 @@ def embeddings(
                     other = choices[j, chosen[j]]
                     if _is_above(parent, base, node, other) or _is_above(parent, base, other, node):
                         made |= np.int64(1) << pair
+            if down | up and node >= 0:
+                made |= _nowhere_below(node, i, depth, down, up, base, parent, nodes, node_lo, node_hi)
             so_far[i + 1] = made
             i += 1
     return out, end
@@ -120,6 +158,8 @@ def witnesses(
     lo: int,
     hi: int,
     depth: int,
+    down: Mask,
+    up: Mask,
     own: Ints,
     first_node: Longs,
     several: Flags,
@@ -133,7 +173,7 @@ def witnesses(
     ends: Longs,
     mixed: Longs,
 ) -> tuple[Longs, int]:
-    """For every entry the relation masks that one embedding witnesses, ending at `ends`.
+    """For every entry the masks that one embedding witnesses, ending at `ends`; `down` and `up` as in `embeddings`.
 
     `mixed` gets the entries with several such masks, counted from lo; their number is returned too. `own` numbers rows
     as `several` and `record` do, and first_node[row] is where its first item stands in `node_begin`.
@@ -147,7 +187,7 @@ def witnesses(
         if end == len(out):
             out = _longer(out)
         # With fewer than two relations, or every label at one node, what each witnesses all witness.
-        if several[row] and mask & (mask - 1):
+        if several[row] and (mask & (mask - 1) or mask & (down | up)):
             chain = e
             for i in range(depth - 1, -1, -1):
                 at = first_node[stack[e, 0]] + stack[chain, 1]
@@ -155,13 +195,13 @@ def witnesses(
                 node_hi[i] = node_begin[at + 1]
                 chain = stack[chain, 2]
             base = offsets[record[row]]
-            out, after = embeddings(depth, mask, base, parent, nodes, node_lo, node_hi, choices, out, end)
+            out, after = embeddings(depth, mask, down, up, base, parent, nodes, node_lo, node_hi, choices, out, end)
             if after - end > 1:
                 mixed[found] = e - lo
                 found += 1
             end = after
         else:
-            out[end] = mask
+            out[end] = mask | ((down | up) & ~mask) << DENIED
             end += 1
         ends[e - lo] = end
     return out, found
@@ -169,7 +209,7 @@ def witnesses(
 
 @njit
 def joint_holder(e: int, wanted: Mask, masks: Longs, ends: Longs) -> bool:
-    """Whether one embedding of the record of entry e (counted from 0) witnesses all wanted relations."""
+    """Whether one embedding of the record of entry e (counted from 0) witnesses all wanted bits of a mask."""
     for j in range(ends[e - 1] if e > 0 else 0, ends[e]):
         if masks[j] & wanted == wanted:
             return True

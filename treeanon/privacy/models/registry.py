@@ -158,7 +158,7 @@ def models_of(
     k: int | None = None,
     *,
     l: PerColumnNumber | None = None,  # noqa: E741 - its name in the literature
-    diversity: Form = "distinct",
+    diversity: Form | None = None,
     c: Number | None = None,
     alpha: PerColumnNumber | None = None,
     p: PerColumnNumber | None = None,
@@ -168,13 +168,14 @@ def models_of(
 ) -> tuple[Model, ...]:
     """Return the models that these parameters request; an l of 1 requests nothing.
 
-    `l` is of the l-diversity in the form `diversity`, which needs `c` if that is recursive; `alpha` of
-    (alpha,k)-anonymity, `p` of p-sensitive k-anonymity, `t` of t-closeness by the distance `emd`. Each may be a number,
-    or one for each column named. `models` are further ones, as objects or as texts (see `model_of_text`).
+    `l` is of the l-diversity in the form `diversity` (default: distinct), which needs `c` if that is recursive;
+    `alpha` of (alpha,k)-anonymity, `p` of p-sensitive k-anonymity, `t` of t-closeness by the distance `emd`. Each may
+    be a number, or one for each column named. `models` are further ones, as objects or as texts (see `model_of_text`).
 
     >>> [model.name for model in models_of(5, l=3, t={"salary": 0.2}, emd="ordered")]
     ['5-anonymity', 'distinct 3-diversity', '0.2-closeness (ordered distance) of salary']
     """
+    diversity = "distinct" if diversity is None else diversity
     if diversity not in FORMS:
         raise UsageError(f"diversity must be one of {', '.join(FORMS)}")
     if c is not None and diversity != "recursive":

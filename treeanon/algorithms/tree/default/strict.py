@@ -10,7 +10,7 @@ import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.forest import Forest
 from treeanon.kernels.tree.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
 from treeanon.privacy import Guarantee
@@ -29,7 +29,11 @@ def needed(guarantee: Guarantee) -> bool:
 
 
 def _is_joint(guarantee: Guarantee) -> bool:
-    return guarantee.attacker == "joint" and guarantee.n > 1 and guarantee.m > 2
+    enough = guarantee.m > 2 and guarantee.n > 1
+    if guarantee.negative:
+        # What is not below one node may be below another of its label.
+        enough = guarantee.m > 1 and guarantee.n > 0
+    return guarantee.attacker == "joint" and enough
 
 
 class ExtendedCheck:
@@ -48,6 +52,7 @@ class ExtendedCheck:
         known = np.isin(self.class_of, roles.known)
         self.trees: Trees = (forest.offsets, forest.parent, forest.label, known)
         self.negative = np.isin(self.class_of, roles.negative)
+        self.deniable = _deniable(forest, roles.negative)
         self.values = sensitive_values(forest, roles.sensitive if guarantee.l > 1 else ())
 
     def safe(self, partition: PublishedLabels, part: int, rest: int) -> bool:
@@ -55,9 +60,11 @@ class ExtendedCheck:
 
         For a joint attacker also those that hold neither: labels below the new one may have been one node until now.
         """
+        if self.joint and self.guarantee.negative:
+            # Any node below a new one may have become two, of which one lacks what the other has below it.
+            return self.safe_throughout(partition)
         p, slots = partition, len(partition.node)
-        node = np.array(p.node, np.int64)
-        is_published = (node >= 0) & (p.held[:slots] > 0)
+        node, is_published = _published(p)
         touched = [part] if rest < 0 or not is_published[rest] else [part, rest]
         # What shares no record with the new label has changed with nothing.
         others, absent = np.empty(0, np.int64), np.flatnonzero(is_published & self.negative[node]) + slots
@@ -72,12 +79,25 @@ class ExtendedCheck:
         others = others[~np.isin(others % slots, [part, rest])]
         return not (len(triples) and self._breaks(p, triples, others, parted=True))
 
+    def safe_throughout(self, partition: PublishedLabels) -> bool:
+        """Return whether all combinations of published labels are as they must be."""
+        p, slots = partition, len(partition.node)
+        node, is_published = _published(p)
+        absent = np.flatnonzero(is_published & self.negative[node]) + slots
+        elements = np.concatenate([np.flatnonzero(is_published), absent])
+        return not any(
+            self._breaks(p, elements[i : i + 1, None].astype(np.int32), elements[i + 1 :], parted=False)
+            for i in range(len(elements))
+        )
+
     def _breaks(self, p: PublishedLabels, prefixes: Table, others: Longs, *, parted: bool) -> bool:
         g = self.guarantee
+        side = (self.class_of[np.array(p.node, np.int64)] + 1).astype(np.int32)
+        others = others if p.m > 1 else others[:0]
         return breaks(
             prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
-            p.shared, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l, g.diversity == "frequency",
-            self.joint,
+            p.shared, side, self.deniable, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l,
+            g.diversity == "frequency", self.joint,
         )  # fmt: skip
 
     def _parted(self, p: PublishedLabels, part: int, rest: int) -> Table:
@@ -87,6 +107,24 @@ class ExtendedCheck:
         members(_sets(p), number, True, p.sets.records, records)
         found = np.unique(parted_by(records, part, rest, slots, p.n > 2, self.trees, p.slot))
         return np.stack([found // slots**2, found // slots % slots, found % slots], axis=1).astype(np.int32)
+
+
+def _published(p: PublishedLabels) -> tuple[Longs, Flags]:
+    """Return the node of every slot, and whether somebody holds it."""
+    node = np.array(p.node, np.int64)
+    return node, (node >= 0) & (p.held[: len(node)] > 0)
+
+
+def _deniable(forest: Forest, negative: tuple[int, ...]) -> Flags:
+    """Return of which classes it may be known that none of their labels is below one of another (counted from 1)."""
+    classes = forest.classes
+    found = np.zeros((len(classes.names) + 1,) * 2 if negative else (0, 0), bool)
+    for index in negative:
+        above = classes.parents[index]
+        while above >= 0:
+            found[above + 1, index + 1] = True
+            above = classes.parents[above]
+    return found
 
 
 def _sets(p: PublishedLabels) -> Sets:
