@@ -95,7 +95,7 @@ DIGESTS: dict[str, str] = {
     "gcsc.xml": "6771b226301d96b4081acb2f060dfaa0497fcb0a73a0da3516be435d2747ea5e",
     "ocs.xml": "32775471cbc1f14e3df7bce4be8fe2f3f3003d1bd16cf8674af1425091609adc",
     "mir.ndjson": "8deb29ea0cbb327f91c81e374324e5ff6d0fd16ac56e005f0173960176908f9f",
-    "neg.xml": "",
+    "neg.xml": "b38f0909765e3949060a95d168e2174a19444e4926086b5603217c5f06855890",
     "trees.trees.jsonl": "024651a8f8444c2a086873f1e111f6471dd70b9488160a6ecb09ede9aee7749f",
     "clinic.sqlite": "77fbd36bb3aa484f770796dc05bb965ef3fee91493797fd8af116bff51890992",
     "clinic.ndjson": "1c310b36cdaf26912ca8a9851c4899ee4bd29f8ba1af0c64f38d22e73d3fa1df",
