@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import Parameter as Argument
 from inspect import signature
 from types import UnionType
@@ -137,6 +138,8 @@ def test_none_leaves_a_parameter_to_the_search() -> None:
 
 
 def test_guarantees_that_a_search_cannot_give_are_refused() -> None:
-    tree_algorithm_named("maximal").check_guarantees(["l-diversity", "negative knowledge"])
-    with pytest.raises(UsageError, match="algorithm 'gcs' does not offer l-diversity; choose from maximal"):
-        tree_algorithm_named("gcs").check_guarantees(["l-diversity"])
+    for algorithm in TREE_ALGORITHMS.built_in.values():
+        algorithm.check_guarantees(["l-diversity", "negative knowledge"])
+    plain = replace(tree_algorithm_named("gcs"), name="plain", guarantees=("k^(m,n)-anonymity",))
+    with pytest.raises(UsageError, match="algorithm 'plain' does not offer l-diversity; choose from maximal, acs"):
+        plain.check_guarantees(["l-diversity"])

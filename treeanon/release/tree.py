@@ -18,7 +18,6 @@ from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.kernels.tree.losses import count_records_with
 from treeanon.metrics.measure import measure
 from treeanon.metrics.values import value_loss
 from treeanon.privacy.guarantee import Guarantee, refuse_too_few, roles_of
@@ -97,15 +96,30 @@ def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
     if guarantee.l == 1:
         return
     classes = forest.classes
-    persons_with = count_records_with(forest.offsets, forest.label, len(classes))
     for index in roles_of(forest, guarantee).sensitive:
-        held = persons_with[classes.first[index] : classes.first[index + 1]]
-        values, most = np.count_nonzero(held), int(held.max(initial=0))
-        if (most * guarantee.l > len(forest)) if guarantee.diversity == "frequency" else 0 < values <= guarantee.l:
+        if not _is_diverse_as_a_whole(forest, index, guarantee):
             raise GuaranteeError(
                 f"class {classes.names[index]!r} is not {guarantee.l}-diverse in the collection as a whole, so that"
                 " knowing nothing of a person would be enough"
             )
+
+
+def _is_diverse_as_a_whole(forest: Forest, index: int, guarantee: Guarantee) -> bool:
+    """Return whether a sensitive class is diverse among all persons; one of which nobody has a value is."""
+    nodes = np.flatnonzero(forest.classes.class_of[forest.label] == index)
+    record, value = np.searchsorted(forest.offsets, nodes, side="right") - 1, forest.label[nodes]
+    if not len(nodes):
+        return True
+    if guarantee.diversity == "frequency":
+        pairs = np.unique(np.stack([value, record]), axis=1)
+        return int(np.bincount(pairs[0]).max()) * guarantee.l <= len(forest)
+    values = np.unique(value)
+    for one in values.tolist():
+        holders = np.zeros(len(forest), bool)
+        holders[record[value == one]] = True
+        if len(np.unique(value[~holders[record]])) < guarantee.l:
+            return False
+    return True
 
 
 def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None = None) -> Result:

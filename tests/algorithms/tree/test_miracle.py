@@ -392,7 +392,5 @@ def test_what_cannot_be() -> None:
         miracle.search(forest, Guarantee(3))
     with pytest.raises(GuaranteeError, match="no records"):
         miracle.search(forest[:0], Guarantee(1))
-    with pytest.raises(UsageError, match="l-diversity"):
-        miracle.search(forest, Guarantee(2, l=2))
     with pytest.raises(UsageError, match="window"):
         miracle.search(forest, Guarantee(2), window=0)

@@ -235,8 +235,6 @@ def test_wrong_options() -> None:
         gcs.search(forest, Guarantee(2, 1, 0), closed="all")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="g must be"):
         ocs.search(forest, Guarantee(2, 1, 0), g=0)
-    with pytest.raises(UsageError, match="negative"):
-        acs.search(forest, Guarantee(2, 1, 0, negative=("a",)))
 
 
 def test_records_without_nodes() -> None:

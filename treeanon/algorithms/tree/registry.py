@@ -130,7 +130,6 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             _CUT_SEARCH,
             paper=TREE,
             section="Section III-C, Algorithm 4",
-            guarantees=GUARANTEES[:1],
             completable=True,
         ),
         TreeAlgorithm(
@@ -140,7 +139,6 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             (_BEAM, *_CUT_SEARCH),
             paper=TREE,
             section="Section III-D",
-            guarantees=GUARANTEES[:1],
             completable=True,
         ),
         TreeAlgorithm(
@@ -150,7 +148,6 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             (_BEAM, *_CUT_SEARCH),
             paper=TREE,
             section="Section IV",
-            guarantees=GUARANTEES[:1],
             completable=True,
         ),
         TreeAlgorithm(
@@ -160,7 +157,6 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             (Parameter("window", "int", "Persons compared with each that joins a group.", 1000, minimum=1),),
             paper=MULTIRELATIONAL,
             section="as the baseline MiRaCle",
-            guarantees=("k^(m,n)-anonymity", "negative knowledge"),
             receives=("seed", "progress"),
         ),
     ),

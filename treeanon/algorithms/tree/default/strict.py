@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
+from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
+from treeanon.algorithms.tree.default.shared_state import WalkState
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.forest import Forest
 from treeanon.kernels.tree.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
@@ -107,6 +109,19 @@ class ExtendedCheck:
         members(_sets(p), number, True, p.sets.records, records)
         found = np.unique(parted_by(records, part, rest, slots, p.n > 2, self.trees, p.slot))
         return np.stack([found // slots**2, found // slots % slots, found % slots], axis=1).astype(np.int32)
+
+
+def keeps_extensions(forest: Forest, guarantee: Guarantee) -> bool:
+    """Return whether published trees keep what a guarantee asks for, with its labels taken as they are."""
+    indexed = IndexedForest.as_is(forest, guarantee)
+    if ((indexed.held > 0) & (indexed.held < guarantee.k)).any():
+        return False
+    check = ExtendedCheck(forest, indexed, guarantee)
+    supports = PairSupports(indexed, guarantee, 1, deep=True) if PairSupports.fit(indexed, guarantee) else None
+    partition = PublishedLabels(WalkState(indexed, guarantee, supports, check))
+    for label in np.flatnonzero(indexed.held).tolist():
+        partition.place(label)
+    return check.safe_throughout(partition)
 
 
 def _published(p: PublishedLabels) -> tuple[Longs, Flags]:

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from treeanon.algorithms.tree.default.strict import keeps_extensions
 from treeanon.algorithms.tree.published.candidate_check import StructureCheck, fix_structure, value_check
 from treeanon.algorithms.tree.published.cuts import WHOLE, Cut, CutSpace
 from treeanon.algorithms.tree.published.projected import Base, Mark, Projected, Workspace, list_room
@@ -71,6 +72,7 @@ class Counts:
     cuts: int = 0
     values_failed: int = 0
     structure_failed: int = 0
+    extensions_failed: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,9 @@ class _Store:
 class Candidates:
     """Makes and checks the cuts of one forest for one guarantee; `best` is the cheapest that has passed so far.
 
-    With `repair` off, a cut that would need disassociations does not pass (OCS).
+    With `repair` off, a cut that would need disassociations does not pass (OCS). Nor does one whose trees do not keep
+    l-diversity or what negative knowledge asks for (their Sections III-F and III-G), or, where what is known of the
+    original is to be hidden beside these, one that would need disassociations.
     """
 
     forest: Forest
@@ -97,8 +101,9 @@ class Candidates:
 
     def __post_init__(self) -> None:
         given = self.guarantee
-        if given.l > 1 or given.negative:
-            raise UsageError("this search knows no l-diversity and no negative knowledge: the default search does")
+        self._extended = given.l > 1 or bool(given.negative)
+        if self._extended and not given.as_published:
+            self.repair = False
         self.space = CutSpace.of(self.forest, roles_of(self.forest, given))
         synopsis, nodes = synopsis_and_nodes(self.forest)
         self.base = Base(synopsis, self.forest.offsets, nodes, self.forest.classes.class_of)
@@ -143,7 +148,10 @@ class Candidates:
             raise GuaranteeError(f"k is {k:,}, but there are {records:,} records, and only {held:,} {some} any value")
         self.counts.cuts += 1
         if self.space.known:
-            return Candidate(WHOLE, float(held))
+            whole = Candidate(WHOLE, float(held))
+            if self._extended and not keeps_extensions(self._solution(whole, "").apply(self.forest), self.guarantee):
+                raise GuaranteeError("the persons that have any value are not diverse in a sensitive class")
+            return whole
         # No attacker knows any label: nothing need be generalized.
         tree = Projected(self.base, self.space.publishes(()), np.zeros(0, np.int32))
         tree.count(np.zeros(0, np.bool_), None)
@@ -241,19 +249,25 @@ class Candidates:
             elif check.next() is not None:
                 return "structure_failed"
             unsure = tree.doubted()
-        return Candidate(cut, tree.cost(self._level), tree.moved_items(), unsure, node, before.closed)
+        found = Candidate(cut, tree.cost(self._level), tree.moved_items(), unsure, node, before.closed)
+        if self._extended and not keeps_extensions(self._solution(found, "").apply(self.forest), given):
+            return "extensions_failed"
+        return found
+
+    def _solution(self, candidate: Candidate, algorithm: str, **options: Any) -> Solution:
+        decode = self.forest.classes.decode
+        return Solution(
+            self.guarantee,
+            algorithm,
+            self.space.texts(candidate.cut),
+            tuple((decode(upper // 2), decode(lower // 2)) for upper, lower in candidate.moves),
+            options={**options, "scope": self.scope},
+        )
 
     def found(self, algorithm: str, **options: Any) -> Result:
         """Return the best cut so far as a solution, with the trees that it publishes."""
-        best, decode = self.best, self.forest.classes.decode
-        solution = Solution(
-            self.guarantee,
-            algorithm,
-            self.space.texts(best.cut),
-            tuple((decode(upper // 2), decode(lower // 2)) for upper, lower in best.moves),
-            options={**options, "scope": self.scope},
-        )
-        report = {"rpda": best.cost, **vars(self.counts)}
+        solution = self._solution(self.best, algorithm, **options)
+        report = {"rpda": self.best.cost, **vars(self.counts)}
         return Result(solution, solution.apply(self.forest), report=report)
 
 

@@ -7,6 +7,9 @@ node by node, matched nodes get the lowest common ancestor of their values, and 
 for are suppressed. Whatever is known of a person's published tree, k persons fit it: the release is k^(m,n)-anonymous
 for every m and n, for both attackers and for negative knowledge.
 
+With l-diversity, groups that are not diverse are dissolved, and their persons join others, until all are: whoever forms
+a group by what is known gets whole groups of equal persons.
+
 Where we differ: neighbors are sought in a window of the persons sorted by the shape of their trees, not among all;
 children are aligned greedily, those of very wide nodes in the order of their labels.
 """
@@ -18,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from treeanon.algorithms.tree.default.strict import sensitive_values
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Ints, Longs
-from treeanon.errors import UsageError
+from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
 from treeanon.kernels.tree import miracle as kernels
@@ -56,26 +60,58 @@ def search(
     where there was one it hangs under its own nearest quasi ancestor, so that the trees without such nodes are equal
     and none of these gives a group away by its place.
     """
-    if guarantee.l > 1:
-        raise UsageError("miracle does not offer l-diversity; the default search does")
     if window < 1:
         raise UsageError("window must be a whole number from 1")
     roles = roles_of(forest, guarantee)
     refuse_too_few(forest, guarantee.k)
     options = {"window": window, **({} if seed is None else {"seed": seed})}
     solution = Solution(guarantee, "miracle", None, options=options)
-    if guarantee.k == 1:
+    if guarantee.k == 1 and guarantee.l == 1:
         return Result(solution, forest, report={"groups": len(forest), "largest_group": 1, "suppressed_nodes": 0})
     hidden = [forest.classes.names[i] for i in (*roles.sensitive, *roles.others)]
     core = forest.without(hidden)
     clustering = _Clustering(core, guarantee.k, window, seed)
     clustering.run(progress)
+    published = _written(forest, core, clustering, hidden)
+    while guarantee.l > 1 and len(groups := _not_diverse(published, clustering.state.group, guarantee)):
+        clustering.dissolve(groups)
+        published = _written(forest, core, clustering, hidden)
+    return Result(solution, published, report=clustering.report())
+
+
+def _written(forest: Forest, core: Forest, clustering: _Clustering, hidden: list[str]) -> Forest:
+    """Return the trees that are published for the groups there are."""
     trees = kernels.write_groups(core.offsets, core.parent, clustering.state.rep, clustering.state.group)
     if hidden:
         trees = _with_others(forest, core, clustering, trees, hidden)
     rank = np.arange(len(forest.classes), dtype=np.int32)
-    published = Forest(forest.schema, forest.classes, *canonical(*trees, rank), forest.report)
-    return Result(solution, published, report=clustering.report())
+    return Forest(forest.schema, forest.classes, *canonical(*trees, rank), forest.report)
+
+
+def _not_diverse(published: Forest, group: Ints, guarantee: Guarantee) -> Ints:
+    """Return the groups that are not diverse in a sensitive class."""
+    sizes = np.bincount(group)
+    starts, values, kinds, _ = sensitive_values(published, roles_of(published, guarantee).sensitive)
+    own = np.repeat(group, np.diff(starts))
+    if guarantee.diversity == "frequency":
+        pairs, persons = np.unique(np.stack([own, values]), axis=1, return_counts=True)
+        return np.unique(pairs[0][persons * guarantee.l > sizes[pairs[0]]]).astype(np.int32)
+    held: dict[tuple[int, int], list[set[int]]] = {}
+    for record, number in enumerate(group.tolist()):
+        mine = values[starts[record] : starts[record + 1]]
+        for kind in np.unique(kinds[mine]).tolist():
+            held.setdefault((number, kind), []).append(set(mine[kinds[mine] == kind].tolist()))
+    failing = {number for (number, _), sets in held.items() if not _are_left(sets, guarantee.l)}
+    return np.array(sorted(failing), np.int32)
+
+
+def _are_left(sets: list[set[int]], l: int) -> bool:  # noqa: E741 - its name in the literature
+    """Return whether l values are left when the persons that hold any one value are taken away.
+
+    >>> _are_left([{1}, {1}, {2}, {3}], 2), _are_left([{1, 2}, {1, 3}, {1, 4}], 2)
+    (True, False)
+    """
+    return all(len(set().union(*(one for one in sets if value not in one))) >= l for value in set().union(*sets))
 
 
 class _Clustering:
@@ -107,10 +143,27 @@ class _Clustering:
         self._form(order[self.state.group[order] < 0])
         rest = order[self.state.group[order] < 0]
         if len(rest):
-            firsts, sizes = np.unique(self.state.group[self.state.group >= 0], return_counts=True)
-            kernels.join_rest(rest, firsts.astype(np.int64), sizes.astype(np.int64), *self._where())
+            self._join(rest)
         if progress:
             progress(len(order), len(order))
+
+    def dissolve(self, groups: Ints) -> None:
+        """Let every second of some groups join others, person by person; GuaranteeError if there is but one group."""
+        state, every = self.state, np.unique(self.state.group)
+        if len(every) == 1:
+            raise GuaranteeError("all persons together, made equal, are not diverse in a sensitive class")
+        going = groups[1::2] if len(groups) > 1 else groups
+        rest = np.flatnonzero(np.isin(state.group, going))
+        nodes = np.concatenate([np.arange(self.offsets[r], self.offsets[r + 1]) for r in rest.tolist()]).astype(int)
+        state.group[rest] = -1
+        state.slot[nodes] = -1
+        state.rep[nodes] = self.core.label[nodes]
+        self._join(rest)
+
+    def _join(self, rest: Longs) -> None:
+        """Take persons without a group into their nearest one."""
+        firsts, sizes = np.unique(self.state.group[self.state.group >= 0], return_counts=True)
+        kernels.join_rest(rest, firsts.astype(np.int64), sizes.astype(np.int64), *self._where())
 
     def _form(self, order: Longs) -> int:
         window = min(self.window, len(order))
