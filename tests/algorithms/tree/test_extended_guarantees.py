@@ -13,7 +13,6 @@ from tests.reference import guarantee as slow
 from tests.support.strategies import properties
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.errors import GuaranteeError
-from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import Diversity, roles_of
 
 WARD = """version = 1
