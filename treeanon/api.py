@@ -211,7 +211,7 @@ def anonymize(
         return _of_table(data, {**asked, **more})
     if is_dataframe(data) or are_dataframes(data):
         found = schema_of(schema)
-        rows = is_of_rows(algorithm, asked, lambda: found.input.is_flat, only_rows=publish is not None)
+        rows = is_of_rows(algorithm, asked, lambda: found.input.is_of_rows, only_rows=publish is not None)
         flat = flat_parameters({**asked, **more}, "rows" if rows else "trees", "sample", "publish")
         return engine_named("spark").publish_frame(data, found, flat)
     given = Given.of(data, schema, jobs=asked.get("jobs"))
@@ -243,7 +243,7 @@ def _of_table(table: Table, asked: Mapping[str, Any]) -> TableRelease | Permuted
 
 def _are_rows(given: Given, asked: Mapping[str, Any]) -> bool:
     """Whether data that can be rows are to be: rows in memory can be nothing else, unless their schema has trees."""
-    if given.kind != "path" and given.schema.input.is_flat and given.is_rows:
+    if given.kind != "path" and given.schema.input.is_of_rows and given.is_rows:
         return True
     return is_of_rows(asked.get("algorithm"), asked, lambda: given.is_rows)
 

@@ -43,6 +43,11 @@ def random_orders(seed: int | None = None) -> Callable[[int], Longs]:
     return order
 
 
+def secret_key(size: int) -> bytes:
+    """Return so many random bytes of the operating system."""
+    return secrets.token_bytes(size)
+
+
 class Randomness:
     """Random numbers, all equally likely."""
 

@@ -101,11 +101,11 @@ def _read(
     trees: tuple[int | None, ...],
 ) -> Any:
     """Read the input as trees or as rows, as `anonymize` would with the same options."""
-    from treeanon.io.reading import input_format
+    from treeanon.io.reading import holds_rows
     from treeanon.release.parameters import is_of_rows
 
     asked = dict(zip(("m", "n"), trees, strict=True))
-    if reductions or is_of_rows(algorithm, asked, lambda: input_format(source, schema, reading["format"]).is_rows):
+    if reductions or is_of_rows(algorithm, asked, lambda: holds_rows(source, schema, reading["format"])):
         return read_as_table(source, schema, reductions, reading, quiet=quiet)
     return read_records(source, schema, reading, quiet=quiet)
 

@@ -61,13 +61,13 @@ class CommandRequest:
     @property
     def is_table(self) -> bool:
         """Whether a table is released: by the search, by what only tables have, or by the input."""
-        from treeanon.io.reading import input_format
+        from treeanon.io.reading import holds_rows
         from treeanon.release.parameters import is_of_rows
 
         return is_of_rows(
             self.algorithm,
             {"m": self.m, "n": self.n, "negative": self.negative},
-            lambda: input_format(self.source, self.schema, self.reading["format"]).is_rows,
+            lambda: holds_rows(self.source, self.schema, self.reading["format"]),
             only_rows=bool(asks_for_table(self.models) or self.reduced or self.publish or self.release == "documents"),
         )
 

@@ -152,12 +152,12 @@ class VerifyRequest:
     @property
     def has_rows(self) -> bool:
         """Whether the input has rows, and no option asks for trees."""
-        from treeanon.io.reading import input_format
+        from treeanon.io.reading import holds_rows
         from treeanon.release.parameters import is_of_rows
 
         asked = {name.lstrip("-"): value for name, value in self.trees.items()}
         form = self.reading["format"]
-        return is_of_rows(None, asked, lambda: input_format(self.release, self.schema, form).is_rows)
+        return is_of_rows(None, asked, lambda: holds_rows(self.release, self.schema, form))
 
     def refuse_trees(self) -> None:
         """Refuse options that only trees have."""

@@ -68,10 +68,13 @@ log = logging.getLogger(__name__)
 
 
 class ForestBuilder:
-    """Builder of a forest from batches of container tables; `finish` returns it in canonical form."""
+    """Builder of a forest from batches of container tables; `finish` returns it in canonical form.
+
+    `reads` is the schema by which readers make the batches.
+    """
 
     def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+        self.schema = self.reads = schema
         self.layout: Layout = schema.layout
         self.batches: list[Batch] = []
         self.report = ReadReport()

@@ -97,6 +97,7 @@ class ReadReport:
     padded: Counter[str] = field(default_factory=Counter)
     files: int = 0
     ignored_files: int = 0
+    rows: int = 0
     is_relational: bool = False
     dangling: Counter[str] = field(default_factory=Counter)
     circles: Counter[str] = field(default_factory=Counter)
@@ -115,6 +116,7 @@ class ReadReport:
         self.padded.update(other.padded)
         self.skipped += other.skipped
         self.duplicate_keys += other.duplicate_keys
+        self.rows += other.rows
         self.files += other.files
         self.ignored_files += other.ignored_files
         self.is_relational |= other.is_relational
@@ -149,6 +151,8 @@ class ReadReport:
             "files": self.files,
             "ignored_files": self.ignored_files,
         }
+        if self.rows:
+            counts["rows_of_persons"] = self.rows
         if not self.is_relational:
             return counts
         return counts | {

@@ -19,7 +19,7 @@ from treeanon.io.memory import (
     forest_of_tables,
 )
 from treeanon.io.options import ReadOptions
-from treeanon.io.reading import input_format, read
+from treeanon.io.reading import holds_rows, read
 from treeanon.schema import Schema
 from treeanon.schema.derive import as_released
 from treeanon.schema.load import SchemaLike, schema_of
@@ -98,7 +98,9 @@ class Given:
     def is_rows(self) -> bool:
         """Whether these are rows, one for each person, by the schema, the name of the file or the plain columns."""
         if self.kind == "path":
-            return input_format(self.data, self.schema).is_rows
+            return holds_rows(self.data, self.schema)
+        if self.schema.input.person is not None:
+            return False
         return self.schema.input.is_flat or (self.kind == "frame" and _in_columns(self.schema))
 
     def read(self, *, rows: bool) -> Forest | Table:
@@ -109,7 +111,7 @@ class Given:
         """Return the data as a table; UsageError where a class occurs several times in a record."""
         if self.kind == "path":
             return read_table(self.data, self.schema, jobs=self.jobs, published=self.released)
-        if not self.is_rows:
+        if not self.is_rows and not self.schema.input.is_flat:
             if self.kind == "tables":
                 raise UsageError("several frames are tables tied by keys, not one row for each person")
             return flatten(self.forest())
@@ -120,7 +122,7 @@ class Given:
         """Return the data as a forest; UsageError for rows in memory, which are read as a table."""
         if self.kind == "path":
             return read(self.data, self.schema, jobs=self.jobs)
-        if self.schema.input.is_flat:
+        if self.schema.input.is_of_rows:
             raise UsageError(
                 f"the schema is one of rows (format {self.schema.input.format}), which are no trees: give one of"
                 ' documents (format = "ndjson"), or read a file with treeanon.read'

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 import orjson
 
 from treeanon.errors import DataError, UsageError
-from treeanon.forest import Forest, ForestBuilder
+from treeanon.forest import Forest
+from treeanon.forest.persons import builder_of
 from treeanon.formats import NESTED
 from treeanon.io.columns.arrow_stream import DictSource, FrameSource, arrow_of
 from treeanon.io.columns.column_checks import check_columns_exist
@@ -18,6 +19,7 @@ from treeanon.io.columns.frames import frame_like
 from treeanon.io.columns.python_values import value_text
 from treeanon.io.interface import reader_of, writer_of
 from treeanon.io.options import ReadOptions
+from treeanon.io.persons import in_rows
 from treeanon.io.reading import nothing_found
 from treeanon.io.relational.reading import read_tables, resolved
 from treeanon.io.relational.source import Place, TableInfo
@@ -27,6 +29,7 @@ from treeanon.randomness import random_orders, shuffled
 from treeanon.schema import Schema, Step
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.layout import MOVED
+from treeanon.schema.persons import as_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,10 +64,10 @@ def forest_of_records(
 
 
 def _forest_of_lines(lines: bytes, schema: Schema, name: str, *, show_values: bool, jobs: int) -> Forest:
-    schema = schema.for_format(NESTED)
-    builder = ForestBuilder(schema)
+    schema = as_lines(schema).for_format(NESTED)
+    builder = builder_of(schema)
     source = Source(name, len(lines), lambda: cast(BinaryIO, BytesIO(lines)))
-    for batch in reader_of(NESTED)([source], schema, ReadOptions(jobs=jobs), builder.report):
+    for batch in reader_of(NESTED)([source], builder.reads, ReadOptions(jobs=jobs), builder.report):
         builder.add(batch)
     if not builder.records:
         raise DataError(nothing_found(schema, NESTED), source=name)
@@ -95,7 +98,7 @@ def _plain(value: Any) -> str:
 
 def records_of_forest(forest: Forest, seed: int | None = None) -> list[dict[str, Any]]:
     """Return the records of a forest as dicts, in random order, values as JSON has them. `seed` is for tests."""
-    return [json.loads(text) for text in _texts(forest, seed)]
+    return [json.loads(text) for text in _texts(_as_written(forest, seed), seed)]
 
 
 def nested_of_forest(forest: Forest, like: Any, seed: int | None = None) -> Any:
@@ -104,8 +107,14 @@ def nested_of_forest(forest: Forest, like: Any, seed: int | None = None) -> Any:
     Its columns are nested as the paths of the schema go; every value is a text, for a published one may be a range.
     """
     # Numbers are taken as they are written, which no conversion can change.
+    forest = _as_written(forest, seed)
     records = [json.loads(text, parse_int=str, parse_float=str) for text in _texts(forest, seed)]
     return _nested_of_records(records, forest.schema, like)
+
+
+def _as_written(forest: Forest, seed: int | None) -> Forest:
+    """Return the records, or rows of persons, that are written."""
+    return in_rows(forest, random_orders(seed))
 
 
 def _texts(forest: Forest, seed: int | None) -> Iterator[str]:
@@ -292,8 +301,8 @@ def forest_of_tables(
         raise UsageError('several frames are tables tied by keys: the schema must say format = "tables"')
     source = TablesSource(frames, made=made, columns=_columns_named(schema))
     schema = resolved(schema, source)
-    builder = ForestBuilder(schema)
-    builder.add(read_tables(source, schema, ReadOptions(jobs=jobs), builder.report))
+    builder = builder_of(schema)
+    builder.add(read_tables(source, builder.reads, ReadOptions(jobs=jobs), builder.report))
     if not builder.records:
         raise DataError(nothing_found(schema, "tables"), source=source.name)
     return builder.finish(show_values=show_values, jobs=jobs)
@@ -301,7 +310,9 @@ def forest_of_tables(
 
 def tables_of_forest(forest: Forest, seed: int | None = None) -> list[TableOut]:
     """Return the tables of a forest that was read from tables: fresh keys, rows in random order."""
-    return make_tables(forest, forest.schema, random_orders(seed))
+    orders = random_orders(seed)
+    forest = in_rows(forest, orders)
+    return make_tables(forest, forest.schema, orders)
 
 
 def frames_like(tables: Sequence[TableOut], like: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from treeanon.errors import DataError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
+from treeanon.forest.persons import builder_of
 from treeanon.formats import FORMATS, Format
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.interface import format_of_name, reader_of
@@ -38,6 +39,11 @@ def input_format(source: str | Path, schema: Schema, format: str | None = None) 
         return own
     are_kin = by_name.kind == own.kind and not own.is_document
     return by_name if are_kin or by_name.names_classes else own
+
+
+def holds_rows(source: str | Path, schema: Schema, format: str | None = None) -> bool:
+    """Return whether an input is a table of which each row is one person, and not of persons with rows."""
+    return input_format(source, schema, format).is_rows and schema.input.person is None
 
 
 def read(
@@ -136,12 +142,12 @@ def _read_relational(
         name = tables.name
         if isinstance(tables, RowFiles):
             schema = replace(schema, input=replace(schema.input, delimiter=tables.delimiter))
-            builder = ForestBuilder(schema)
-            builder.add(read_rows(tables, schema, options, builder.report))
+            builder = builder_of(schema, skip=options.on_error == "skip")
+            builder.add(read_rows(tables, builder.reads, options, builder.report))
         else:
             schema = resolved(schema, tables)
-            builder = ForestBuilder(schema)
-            builder.add(read_tables(tables, schema, options, builder.report))
+            builder = builder_of(schema, skip=options.on_error == "skip")
+            builder.add(read_tables(tables, builder.reads, options, builder.report))
     if not builder.records:
         raise DataError(nothing_found(schema, form.name), source=name)
     return builder.finish(show_values=show_values, jobs=options.jobs)
@@ -150,13 +156,14 @@ def _read_relational(
 def _read_found(
     found: Sources, form: Format, schema: Schema, options: ReadOptions, show_values: bool, name: str
 ) -> Forest:
-    builder = ForestBuilder(schema)
+    # Files that name the classes themselves have the trees of whole persons.
+    builder = ForestBuilder(schema) if form.names_classes else builder_of(schema, skip=options.on_error == "skip")
     builder.report.files = len(found.items)
     builder.report.ignored_files = found.ignored
     if options.jobs > 1 and len(found.items) >= _MANY_FILES:
-        _read_in_processes(found, form, schema, options, builder)
+        _read_in_processes(found, form, builder.reads, options, builder)
     else:
-        for batch in reader_of(form.name)(found.items, schema, options, builder.report):
+        for batch in reader_of(form.name)(found.items, builder.reads, options, builder.report):
             builder.add(batch)
     if not builder.records:
         raise DataError(nothing_found(schema, form.name), source=name)

@@ -13,10 +13,11 @@ from treeanon.formats import FORMATS, Format, the_format
 from treeanon.io.interface import Document, RecordTexts, format_of_name, writer_of
 from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import Check, open_folder, open_output
+from treeanon.io.persons import in_rows
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import plain_name
 from treeanon.progress import Progress
-from treeanon.randomness import random_orders, shuffled
+from treeanon.randomness import random_orders
 from treeanon.schema import Schema
 
 _AT_ONCE = 20_000
@@ -90,17 +91,20 @@ def write(
     '{"age":"34"}\\n'
     """
     form = output_format(target, forest.schema, format)
+    orders = random_orders(seed)
+    if forest.schema.for_format(form.name).input.person is not None and not form.names_classes:
+        forest = in_rows(forest, orders)
     schema = forest.schema.for_format(form.name)
     if not form.is_document:
         if schema.input.is_flat:
             from treeanon.io.columns.rows import write_forest as put
         else:
             from treeanon.io.relational.writing import write_tables as put
-        put(forest, target, schema, random_orders(seed), force=force, progress=progress, check=check)
+        put(forest, target, schema, orders, force=force, progress=progress, check=check)
         return
     writer = writer_of(form.name)
     texts, document = writer.texts(forest, schema), writer.document(schema)
-    order = shuffled(len(forest), seed)
+    order = orders(len(forest))
 
     def chunks() -> Iterator[list[str]]:
         for start in range(0, len(order), _AT_ONCE):

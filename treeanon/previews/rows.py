@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -146,4 +146,5 @@ def _with_texts(table: Table, column: Column, texts: list[str]) -> Table:
     """Return the table with other texts in one column."""
     hierarchy = Hierarchy.flat(texts)
     changed = Column(column.spec, hierarchy, hierarchy.encode(texts))
-    return Table(tuple(changed if one.name == column.name else one for one in table.columns), table.person)
+    columns = tuple(changed if one.name == column.name else one for one in table.columns)
+    return replace(table, columns=columns, report=None)

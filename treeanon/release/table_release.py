@@ -88,15 +88,16 @@ class TableRelease:
         assert isinstance(written, Path)
         name = "standard output" if target == "-" else target
         try:
-            schema = released_schema(self.table.columns, format)
+            schema = released_schema(self.table.columns, format, self.table.person_header)
             again = read_table(written, schema, format=format, delimiter=delimiter, published=True, called=name)
         except (DataError, HierarchyError) as problem:
             raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
         if again != Table(self.table.columns):
             raise GuaranteeError(f"{name}: not published, for reading it again does not give the published rows")
-        # Which rows are of one person is not in the file, nor is the input, which a freeform release is held against.
-        alone = self.table.person is None and isinstance(self.verdict, TableVerdict)
-        verdict = verify_table(Table(again.columns, None), self.models) if alone else None
+        # The file may not say which rows are of one person; nor is the input there, for a freeform release.
+        told = self.table.person is None or self.table.person_header
+        alone = told and isinstance(self.verdict, TableVerdict)
+        verdict = verify_table(again, self.models) if alone else None
         if verdict is not None and not verdict.holds:
             raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
         return verdict or self.verdict
@@ -175,9 +176,13 @@ def by_role(columns: Iterable[Column]) -> dict[str, list[str]]:
     return out
 
 
-def released_schema(columns: Iterable[Column], format: str) -> Schema:
-    """Return the schema by which published columns are read: with the hierarchies that they were made by."""
-    return Schema(InputSpec(format), tuple(map(_as_published, columns)))
+def released_schema(columns: Iterable[Column], format: str, person: str = "") -> Schema:
+    """Return the schema by which published columns are read: with the hierarchies that they were made by.
+
+    `person` is the column that says which rows of a group are one person's, if there is one.
+    """
+    key = FieldPath((Step(person),)) if person else None
+    return Schema(InputSpec(format, person=key), tuple(map(_as_published, columns)))
 
 
 def _as_published(column: Column) -> ClassSpec:

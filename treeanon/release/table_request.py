@@ -79,7 +79,18 @@ class TableRequest:
         self._check({column.name: column.role for column in table.columns})
         if self.publish == "permuted" and table.persons < len(table):
             raise UsageError("publishing as permutations is for one row a person; reduce the rows of each to one first")
+        if table.person_header and table.persons < len(table):
+            self._check_rows()
         return Problem(table, self.models, persons(self.max_suppressed, table.persons))
+
+    def _check_rows(self) -> None:
+        """UsageError for what cannot be counted in a release whose persons have several rows."""
+        if self.search.freeform:
+            raise UsageError(f"{self.algorithm} is for one row a person; name a search that forms groups, or of trees")
+        names = [model.name for model in self.models if model.compares_with_table]
+        if names:
+            # A person has a number of its own in every group, so nobody could count the persons of the whole table.
+            raise UsageError(f"{', '.join(names)} compares with the whole table, and is for one row a person")
 
     def _check(self, roles: Mapping[str, str]) -> None:
         if "quasi" not in roles.values():

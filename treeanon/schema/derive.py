@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Flat
+from treeanon.schema.model import ClassSpec
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
+from treeanon.schema.persons import with_rows
 from treeanon.schema.relational import nested
 
 if TYPE_CHECKING:
-    from treeanon.schema.model import ClassSpec, Schema
+    from treeanon.schema.model import Schema
 
 
 def derive(schema: Schema, name: str) -> Schema:
@@ -41,6 +43,10 @@ def derive(schema: Schema, name: str) -> Schema:
         schema = replace(schema, input=replace(schema.input, delimiter=""))
     if source.is_relational:
         schema = nested(schema)
+    if schema.input.person is not None and not source.is_document:
+        # Documents can hold the rows of a person in one record, which then needs no key.
+        schema = with_rows(schema)
+    if source.is_relational:
         source = schema.input.form
         if wanted is source:
             return schema
@@ -61,6 +67,8 @@ def for_trees(schema: Schema, name: str) -> Schema:
     Reading a trees file by its name needs no other schema than the input's.
     """
     is_dotted = not schema.input.slashed and not schema.input.is_relational
+    if is_dotted and schema.input.person is not None:
+        schema = with_rows(schema)
     dotted = schema if is_dotted else derive(schema, NESTED)
     return replace(dotted, input=replace(dotted.input, format=name, record=None, namespaces={}))
 
@@ -159,14 +167,18 @@ def _dotted_name(old: str) -> list[str]:
 
 
 def _to_slashed(schema: Schema) -> Schema:
-    renamer = _Renamer(_slashed_name, frozenset(), frozenset())
-    return replace(schema, classes=tuple(renamer.path(spec) for spec in schema.classes))
+    return _renamed(schema, _Renamer(_slashed_name, frozenset(), frozenset()))
 
 
 def _to_dotted(schema: Schema) -> Schema:
     filled = _filled(schema)
-    renamer = _Renamer(_dotted_name, _mixed_classes(schema, filled), filled)
-    return replace(schema, classes=tuple(renamer.path(spec) for spec in schema.classes))
+    return _renamed(schema, _Renamer(_dotted_name, _mixed_classes(schema, filled), filled))
+
+
+def _renamed(schema: Schema, renamer: _Renamer) -> Schema:
+    classes = tuple(renamer.path(spec) for spec in schema.classes)
+    key = None if schema.input.person is None else renamer.path(ClassSpec("", schema.input.person)).path
+    return replace(schema, input=replace(schema.input, person=key), classes=classes)
 
 
 def _local(name: str) -> str:

@@ -72,6 +72,12 @@ def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, objec
             yield "record", record_text(spec.record, slashed)
     if spec.keys:
         yield "key", [str(key) for key in spec.keys]
+    if spec.person is not None:
+        yield "person", spec.person.text(slashed=slashed)
+        if spec.null_person != "error":
+            yield "null_person", spec.null_person
+    if spec.one_per_person:
+        yield "one_per_person", True
 
 
 def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:

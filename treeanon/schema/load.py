@@ -14,6 +14,7 @@ from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hie
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
+    NULL_PERSONS,
     ON_UNKNOWN,
     ROLES,
     TYPES,
@@ -36,7 +37,7 @@ from treeanon.schema.relational import check_relational
 from treeanon.schema.toml_lines import SchemaProblems, find_places, parse_toml
 
 TOP_KEYS = ("version", "input", "class")
-INPUT_KEYS = ("format", "record", "namespaces", "key")
+INPUT_KEYS = ("format", "record", "namespaces", "key", "person", "null_person", "one_per_person")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym")
 
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
@@ -139,6 +140,7 @@ class _Loader:
         self.form: Format | None = None
         self.prefixes: Collection[str] | None = ()
         self.unsure: set[int] = set()
+        self.of_persons = False
 
     def read(self) -> Schema:
         self.problems.unknown_keys(self.document, TOP_KEYS, "a schema")
@@ -161,8 +163,40 @@ class _Loader:
         self.form = self.read_format(table.get("format"))
         self.problems.unknown_keys(table, INPUT_KEYS, "[input]", "input")
         namespaces = self.read_namespaces(table.get("namespaces"))
-        record = self.read_record(table.get("record"))
-        return InputSpec(self.form.name if self.form else NESTED, record, namespaces, self.read_keys(table.get("key")))
+        return InputSpec(
+            self.form.name if self.form else NESTED,
+            self.read_record(table.get("record")),
+            namespaces,
+            self.read_keys(table.get("key")),
+            person=self.read_person(table),
+            null_person=self.one_of(table, NULL_PERSONS, "input", "null_person") or "error",
+            one_per_person=table.get("one_per_person") is True,
+        )
+
+    def read_person(self, table: Mapping[str, Any]) -> FieldPath | None:
+        """Return the field that says whose a row is, and check what goes with it."""
+        self.of_persons = "person" in table
+        for key in ("null_person", "one_per_person"):
+            if key in table and (key == "null_person") != self.of_persons:
+                with_it = "only goes with person" if key == "null_person" else "contradicts person"
+                self.problems.add(f"{with_it}, which says whose a row is", "input", key)
+        if not isinstance(table.get("one_per_person", False), bool):
+            self.problems.add("must be true or false", "input", "one_per_person")
+        if not self.of_persons:
+            return None
+        where = ("input", "person")
+        if self.form is not None and self.form.names_classes:
+            self.problems.add(f"is not for format {self.form.name}, where {self.form.no_record}", *where)
+            return None
+        path = self.read_path(table["person"], *where)
+        steps = path.steps if path is not None else ()
+        if self.form is not None and self.form.is_relational and len(steps) > 1:
+            self.problems.add("must be a column of the table that `record` names", *where)
+            return None
+        if any(step.repeated for step in steps):
+            self.problems.add("must be a field that a row has once, without []", *where)
+            return None
+        return path
 
     def read_format(self, name: object) -> Format | None:
         where = ("input", "format")
@@ -266,7 +300,7 @@ class _Loader:
         under, pseudonym = table.get("under"), table.get("pseudonym", False)
         if under is not None and not (isinstance(under, str) and under):
             self.problems.add('must be the name of a class, or "/" for the root', *where, "under")
-        elif under is not None and self.form is not None and self.form.is_rows:
+        elif under is not None and self.form is not None and self.form.is_rows and not self.of_persons:
             self.problems.add(
                 f"is not for format {self.form.name}: a row is flat, no class lies under another", *where, "under"
             )

@@ -23,6 +23,9 @@ ROLES: tuple[Role, ...] = ("quasi", "sensitive", "identifier", "keep", "drop")
 TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
 ON_UNKNOWN = ("error", "suppress")
 
+NullPerson = Literal["error", "own"]
+NULL_PERSONS: tuple[NullPerson, ...] = ("error", "own")
+
 
 @dataclass(frozen=True)
 class ClassSpec:
@@ -83,7 +86,9 @@ class InputSpec:
     """The `[input]` table of a schema: the format, where one person is, and the namespace prefixes.
 
     Of tables it has the foreign keys that the schema gives, and `relations` once the keys of the input are known too;
-    of a file of rows the `delimiter` that its header was found to have, which is no key of schemas.
+    of a file of rows the `delimiter` that its header was found to have, which is no key of schemas. `person` is the
+    field whose values say whose each row (or line, or item) is; `null_person` what a row without one is: an error, or a
+    person of its own. `one_per_person` says that each row is known to be another person.
     """
 
     format: str = NESTED
@@ -92,6 +97,9 @@ class InputSpec:
     keys: tuple[ForeignKey, ...] = ()
     relations: Relations | None = None
     delimiter: str = ""
+    person: FieldPath | None = None
+    null_person: NullPerson = "error"
+    one_per_person: bool = False
 
     @property
     def form(self) -> Format:
@@ -100,8 +108,13 @@ class InputSpec:
 
     @property
     def is_flat(self) -> bool:
-        """Whether the input is one table of which each row is one person."""
+        """Whether the input is one table of rows."""
         return self.form.is_rows
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether the input is one table of which each row is one person."""
+        return self.form.is_rows and self.person is None
 
     @property
     def is_relational(self) -> bool:
@@ -146,10 +159,13 @@ class Schema:
     def layout(self) -> Layout:
         """Where the published classes lie: their containers and the class tree."""
         from treeanon.schema.layout import compile_layout
+        from treeanon.schema.persons import person_layout
         from treeanon.schema.relational import resolve
 
         if self.input.is_relational and self.input.relations is None:
             return resolve(self).layout
+        if self.input.person is not None:
+            return person_layout(self)
         return compile_layout(self)
 
     @classmethod

@@ -49,7 +49,7 @@ def in_terms_of(original: Table, published: Table) -> tuple[Table, Mapping[str, 
         columns.append(column)
         if rows:
             strange[before.name] = rows
-    return Table(tuple(columns), published.person, published.report), strange
+    return replace(published, columns=tuple(columns)), strange
 
 
 def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:

@@ -82,6 +82,8 @@ class Column:
 class Table:
     """Rows as columns of codes; `person` has the person of each row where one may have several (None: one each).
 
+    `person_header` is then the column of files that says so.
+
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["41", "40-49", "*"]])
     >>> table = Table.of_texts({"age": (["34", "41", None], ages)})
@@ -92,6 +94,7 @@ class Table:
     columns: tuple[Column, ...]
     person: Ints | None = None
     report: ReadReport | None = field(default=None, repr=False)
+    person_header: str = ""
 
     def __post_init__(self) -> None:
         sizes = {len(column.codes) for column in self.columns}
@@ -159,12 +162,12 @@ class Table:
     def take(self, rows: npt.NDArray[np.integer]) -> Table:
         """Return the table of these rows."""
         columns = tuple(replace(c, codes=c.codes[rows]) for c in self.columns)
-        return Table(columns, None if self.person is None else self.person[rows], self.report)
+        return replace(self, columns=columns, person=None if self.person is None else self.person[rows])
 
     def with_codes(self, codes: Mapping[str, Ints]) -> Table:
         """Return the table with other codes in the columns named."""
         columns = tuple(replace(c, codes=codes.get(c.name, c.codes)) for c in self.columns)
-        return Table(columns, self.person, self.report)
+        return replace(self, columns=columns)
 
     def rows(self) -> Iterator[tuple[str | None, ...]]:
         """Return the rows as texts."""

@@ -73,7 +73,7 @@ def _flat(table: Table) -> Table:
             hierarchy = Hierarchy.flat(str(value) for value in range(max(len(values), 1)))
             column = Column(column.spec, hierarchy, (ranks + 1).astype(np.int32))
         columns.append(column)
-    return Table(tuple(columns), table.person)
+    return replace(table, columns=tuple(columns), report=None)
 
 
 def _fewest(lattice: Lattice) -> Vector | None:

@@ -32,7 +32,6 @@ from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.koptimize import try_values
-from treeanon.table import Table
 from treeanon.table.covers import value_ranks
 
 Metric = Literal["dm", "cm"]
@@ -91,7 +90,7 @@ def _published(ordered: Ordered, head: Values, counts: Mapping[str, object]) -> 
         for i, column in enumerate(table.quasi)
     }
     columns = tuple(cut_column(c, starts[c.name]) if c.name in starts else c for c in shown.table.columns)
-    return replace(shown, table=Table(columns, shown.table.person, table.report))
+    return replace(shown, table=replace(shown.table, columns=columns, report=table.report))
 
 
 @dataclass(frozen=True)

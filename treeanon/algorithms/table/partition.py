@@ -36,16 +36,11 @@ def recoded_groups(table: Table, numbers: Longs, style: Style = "auto") -> Table
     offsets = np.append(0, np.cumsum(np.bincount(numbers))).astype(np.int64)
     found = recoded_members(table, offsets, order, style)
     columns = {column.name: column for column in found}
-    return Table(
-        tuple(
-            Column(c.spec, c.hierarchy, columns[c.name].codes[numbers], columns[c.name].covers)
-            if c.name in columns
-            else c
-            for c in table.columns
-        ),
-        table.person,
-        table.report,
+    published = tuple(
+        Column(c.spec, c.hierarchy, columns[c.name].codes[numbers], columns[c.name].covers) if c.name in columns else c
+        for c in table.columns
     )
+    return replace(table, columns=published)
 
 
 def recoded_members(table: Table, offsets: Longs, members: Longs, style: Style = "auto") -> tuple[Column, ...]:

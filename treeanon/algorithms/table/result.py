@@ -86,5 +86,6 @@ def scattered(table: Table, seed: int | None = None) -> Table:
     person = shuffled.person
     if person is not None:
         numbers, first, of = np.unique(person, return_index=True, return_inverse=True)
-        person = None if len(numbers) == len(person) else np.argsort(np.argsort(first))[of].astype(np.int32)
-    return Table(shuffled.columns, person)
+        all_alone = len(numbers) == len(person) and not table.person_header
+        person = None if all_alone else np.argsort(np.argsort(first))[of].astype(np.int32)
+    return replace(shuffled, person=person, report=None)

@@ -13,6 +13,8 @@ import numpy as np
 from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder, hierarchy_for
+from treeanon.forest.persons import RowBatches, numbered, without_key
+from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.columns.rows import RowSource, read_rows
@@ -23,6 +25,7 @@ from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.load import SchemaLike, schema_of
+from treeanon.schema.persons import by_row
 from treeanon.table.covers import Covers, cover_of, covers_of, parsed, value_ranks
 from treeanon.table.reductions import flatten
 from treeanon.table.spellings import in_one_spelling
@@ -87,12 +90,35 @@ def table_of_rows(
     source: RowSource, schema: Schema, options: ReadOptions, *, show_values: bool = False, published: bool = False
 ) -> Table:
     """Return the table of a source of rows, by a schema of rows; `published` as for `read_table`."""
-    builder = _Published(schema) if published else _Columns(schema)
-    builder.add(read_rows(source, schema, options, builder.report))
+    plain = replace(schema, input=replace(schema.input, person=None))
+    builder = _Published(plain) if published else _Columns(plain)
+    persons = None if schema.input.person is None else _Persons(schema, options)
+    batch = read_rows(source, plain if persons is None else persons.reads, options, builder.report)
+    if persons is not None:
+        batch = persons.taken_out(batch, builder)
+    builder.add(batch)
     builder.report.delimiter = schema.input.delimiter
     if not builder.records:
         raise DataError("holds no row", source=source.name)
-    return builder.table(show_values=show_values)
+    table = builder.table(show_values=show_values)
+    return table if persons is None else replace(table, person=persons.person, person_header=persons.header)
+
+
+class _Persons:
+    """The persons of rows, by the column that says whose each is."""
+
+    def __init__(self, schema: Schema, options: ReadOptions) -> None:
+        assert schema.input.person is not None
+        self.reads = by_row(schema)
+        self.rows = RowBatches(self.reads.layout, schema, skip=options.on_error == "skip")
+        self.header = schema.input.person.steps[-1].name or ""
+
+    def taken_out(self, batch: Batch, builder: ForestBuilder) -> Batch:
+        """Return a batch of rows without the column of the persons, by the layout of a builder."""
+        builder.report.skipped += self.rows.add(batch)
+        self.person = numbered(self.rows.keys, self.rows.digests)[0]
+        builder.report.rows = self.rows.count
+        return without_key(self.rows.united(), self.rows.names, builder.layout)
 
 
 class _Columns(ForestBuilder):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, ROWS, names_of
 from treeanon.io.columns.value_columns import Kind, value_column
@@ -16,6 +16,7 @@ from treeanon.io.columns.write_rows import delimiter_for, write_rows
 from treeanon.io.interface import format_of_name
 from treeanon.io.output import Check, open_output
 from treeanon.io.relational.arrow_tables import TableOut
+from treeanon.kernels.table.groups import group_numbers
 from treeanon.randomness import shuffled
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.model import InputSpec
@@ -98,10 +99,26 @@ def table_out(table: Table, order: Longs | None) -> TableOut:
     import pyarrow as pa
 
     made = {column.header: _column_out(column, order) for column in table.columns}
-    if len(made) < len(table.columns):
+    has_persons = table.person is not None and table.person_header != ""
+    if table.person is not None and has_persons:
+        made[table.person_header] = (pa.array(_fresh_numbers(table, table.person, order)), "integer")
+    if len(made) < len(table.columns) + has_persons:
         raise UsageError("two classes have the same column name, so they cannot both be written")
     data = pa.table({name: array for name, (array, _) in made.items()})
     return TableOut("table", data, {name: kind for name, (_, kind) in made.items()}, (), (), ())
+
+
+def _fresh_numbers(table: Table, person: Ints, order: Longs | None) -> Longs:
+    """Return a number for each row, the same for rows of one person in one group, in the order of the rows.
+
+    In another group the person has another number: rows of several groups that are known to be of one person would
+    tell more than each of them does.
+    """
+    columns = [*(column.places for column in table.quasi), person]
+    sizes = [*(column.size + 1 for column in table.quasi), int(person.max(initial=0)) + 1]
+    numbers = group_numbers(columns, sizes, len(table))[0]
+    _, first, of = np.unique(numbers if order is None else numbers[order], return_index=True, return_inverse=True)
+    return (np.argsort(np.argsort(first)) + 1)[of]
 
 
 def _column_out(column: Column, order: Longs | None) -> tuple[pa.Array, Kind]:

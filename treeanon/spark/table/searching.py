@@ -37,6 +37,7 @@ from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
+from treeanon.schema.persons import refuse_persons
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.reading import Rows, kinds_of
 from treeanon.table import Column, Table
@@ -198,6 +199,7 @@ Keys = npt.NDArray[np.bytes_]
 def check_request(request: TableRequest, schema: Schema) -> None:
     """Raise UsageError for a request that this engine cannot fulfill for any number of rows."""
     request.check(schema)
+    refuse_persons(schema, "engine spark")
     if request.publish != "generalized":
         raise UsageError("engine spark publishes generalized values only: leave it out for permuted releases")
     if request.search.freeform:

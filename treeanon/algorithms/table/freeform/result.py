@@ -57,13 +57,13 @@ class Freeform:
         tuple_ = np.empty(len(table), np.int64)
         tuple_[self.original] = rows
         published = {column.name: column for column in self.graph.published(table, self.style)}
-        columns = (
+        columns = tuple(
             column
             if (own := published.get(column.name)) is None
             else replace(column, codes=own.codes[tuple_], covers=own.covers)
             for column in table.columns
         )
-        return Table(tuple(columns), table.person, table.report), rows
+        return replace(table, columns=columns), rows
 
     def as_of(self, rows: Longs) -> Freeform:
         """Return the same in the numbers that the rows had before they came in another order: row r had rows[r].

@@ -1,0 +1,85 @@
+"""Schemas whose rows are not persons: a field says whose each row is, and rows of one person are one record.
+
+Such a schema has two layouts. That of the *records* has one container more, the row, around everything that a row
+holds. That of the *rows* is the one of a schema without `person`, with the key of the person as a class of its own;
+readers and writers work by it, and know nothing of persons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from treeanon.errors import Problem, SchemaError, UsageError
+from treeanon.formats import NESTED
+from treeanon.schema.layout import Layout, compile_layout
+from treeanon.schema.model import ClassSpec, ValueType
+from treeanon.schema.paths import FieldPath, Step
+
+if TYPE_CHECKING:
+    from treeanon.schema.model import Schema
+
+KEY_CLASS = "treeanon person"
+"""The class of a schema of rows that holds the key of the person."""
+
+ROW = "rows"
+"""The name of the container that a row is, inside the record of its person."""
+
+
+def by_row(schema: Schema, kind: ValueType = "text") -> Schema:
+    """Return the schema by which rows are read or written one by one, with the key of the person as a class.
+
+    >>> from treeanon.schema import Schema
+    >>> schema = Schema.loads('''
+    ... version = 1
+    ... [input]
+    ... format = "csv"
+    ... person = "patient_id"
+    ... [[class]]
+    ... name = "disease"
+    ... path = "disease"
+    ... ''')
+    >>> [spec.name for spec in by_row(schema).classes], schema.layout.containers[1].path
+    (['disease', 'treeanon person'], 'rows[]')
+    """
+    assert schema.input.person is not None
+    key = ClassSpec(KEY_CLASS, schema.input.person, kind, under="/", role="keep")
+    return replace(schema, input=replace(schema.input, person=None), classes=(*schema.classes, key))
+
+
+def with_rows(schema: Schema) -> Schema:
+    """Return the schema of the same records as documents of their own, where each holds its rows in an array."""
+
+    def inside(spec: ClassSpec) -> ClassSpec:
+        if spec.path is None:
+            return spec
+        return replace(spec, path=FieldPath((Step(ROW, True), *spec.path.steps), spec.path.attribute))
+
+    return replace(
+        schema, input=replace(schema.input, person=None), classes=tuple(inside(spec) for spec in schema.classes)
+    )
+
+
+def as_lines(schema: Schema) -> Schema:
+    """Return the schema by which rows of no file, such as dicts, are read: each is a document of its columns."""
+    if not schema.input.is_flat or schema.input.person is None:
+        return schema
+    return replace(schema, input=replace(schema.input, format=NESTED, delimiter=""))
+
+
+def refuse_persons(schema: Schema, by: str) -> None:
+    """UsageError for rows of persons, which whoever is named cannot read."""
+    if schema.input.person is not None:
+        raise UsageError(f"person: {by} takes each row for a person; use the local engine, or one record per person")
+
+
+def person_layout(schema: Schema) -> Layout:
+    """Return the layout of the records; SchemaError also where a class would publish the key."""
+    own = {spec.name: spec for spec in schema.classes}
+    for spec in schema.classes:
+        if spec.published and spec.path == schema.input.person:
+            what = "reads the key of the person, which is not published: leave the class out"
+            raise SchemaError([Problem(f"{schema.source}, class {spec.name!r}: path", what)])
+    _ = by_row(schema).layout
+    found = compile_layout(with_rows(schema))
+    return replace(found, classes=tuple(replace(held, spec=own[held.name]) for held in found.classes))
