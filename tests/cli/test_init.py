@@ -71,7 +71,8 @@ def test_no_value_of_the_data_is_in_the_schema(tmp_path):
 
 def test_standard_output_is_the_schema_and_nothing_else():
     done = process("init", SAMPLES / "patients.xml")
-    assert done.returncode == 0 and done.stderr == ""
+    assert done.returncode == 0 and "Persons: 1,000" in done.stderr
+    assert process("init", SAMPLES / "patients.xml", "--quiet").stderr == ""
     assert tomllib.loads(done.stdout)["input"] == {"format": "xml", "record": "patients/patient"}
 
 
@@ -236,13 +237,39 @@ def test_explain_and_json(tmp_path):
     assert run("init", SAMPLES / "patients.xml", "--json").exit_code == 2
 
 
-def test_the_sample_is_the_first_records(tmp_path):
+def test_the_sample_is_of_the_beginning_the_middle_and_the_end(tmp_path):
     text = run("init", SAMPLES / "patients.ndjson", "--sample", 50).stdout
-    assert "the first 50 records" in text and "1,000" not in text
-    # what comes after the sample is not looked at
+    assert "50 of 1,000 records, from the beginning, middle and end" in text
+    where = {"first": 0, "middle": 1000, "last": 1999}
+    for ending, lead, between, end in (("ndjson", "", "\n", "\n"), ("json", "[", ",", "]")):
+        rows = [{"age": n % 90} | {key: "x" for key, at in where.items() if abs(n - at) < 3} for n in range(2000)]
+        (tmp_path / f"p.{ending}").write_text(lead + between.join(map(json.dumps, rows)) + end)
+        found = json.loads(
+            run("init", tmp_path / f"p.{ending}", "-o", tmp_path / "s", "--json", "--sample", 900, "--force").stdout
+        )
+        names = {each["name"] for each in found["classes"]}
+        assert {"first", "last"} <= names and (found["records"], found["total"]) == (900, 2000)
+        assert "middle" in names or ending == "ndjson"
+    people = "".join(f"<p><a>{n % 90}</a>{'<late>x</late>' if n > 39_990 else ''}</p>" for n in range(40_000))
+    (tmp_path / "p.xml").write_text(f"<ps>{people}{' ' * (5 << 20)}<p><later>y</later></p></ps>")
+    found = json.loads(run("init", tmp_path / "p.xml", "-o", tmp_path / "s", "--json", "--force").stdout)
+    assert {each["name"] for each in found["classes"]} == {"a", "late", "later"} and found["total"] == 40_001
+
+
+def test_broken_lines_anywhere_are_told(tmp_path):
     (tmp_path / "p.ndjson").write_text('{"age": 1}\n' * 3 + "broken\n")
-    assert run("init", tmp_path / "p.ndjson", "--sample", 3).exit_code == 0
-    assert run("init", tmp_path / "p.ndjson").exit_code == 3
+    assert run("init", tmp_path / "p.ndjson", "--sample", 3).exit_code == 3
+
+
+def test_all_files_are_looked_at_or_it_is_said(tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number in range(20):
+        (folder / f"{number:02d}.ndjson").write_text('{"age": 3}\n' * 30 + f'{{"only_in_{number}": "x"}}\n')
+    done = run("init", folder, "-o", tmp_path / "s.toml", "--json")
+    assert len(json.loads(done.stdout)["classes"]) == 21 and "ot looked at" not in done.stderr
+    done = run("init", folder, "--sample", 5, "-o", tmp_path / "t.toml")
+    assert "15 of 20 files were not looked at" in done.stderr
 
 
 def test_an_existing_file_is_kept_without_force(tmp_path):

@@ -197,8 +197,8 @@ def test_a_type_that_the_file_cannot_have(tmp_path: Path) -> None:
 
 def test_rows_after_the_sample_count_too(tmp_path: Path) -> None:
     rows = people(60)
-    rows[50] |= {"age": "unknown", "born": "long ago"}
-    rows[55] |= {"income, yearly": "n/a"}
+    rows[18] |= {"age": "unknown", "born": "long ago"}
+    rows[20] |= {"income, yearly": "n/a"}
     source = write(tmp_path / "p.csv", rows)
     run("init", source, "--sample", 40, "-o", tmp_path / "s.toml")
     text = (tmp_path / "s.toml").read_text()

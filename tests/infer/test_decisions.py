@@ -93,7 +93,7 @@ def test_who_it_is_and_what_they_wrote_is_withheld(tmp_path):
     found = proposed(tmp_path, records)
     roles = {name: each.role for name, each in found.items()}
     assert {name for name, role in roles.items() if role == "identifier"} == {
-        "patientId", "email", "badge", "serial", "last", "id", "badge_of", "patient",
+        "patientId", "email", "badge", "serial", "first", "last", "id", "badge_of", "patient",
     }  # fmt: skip
     assert {name for name, role in roles.items() if role == "drop"} == {"story"}
     assert found["income"].decision == "intervals" and found["birth"].decision == "dates"

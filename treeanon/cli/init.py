@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -26,6 +27,12 @@ _COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
 @click.option(
     "--sample", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Number of records to read."
 )
+@click.option(
+    "--publish",
+    multiple=True,
+    metavar="FIELD",
+    help="Publish a field that looks like an identifier, a secret or free text, by class or path; repeatable.",
+)
 @click.option("--explain", is_flag=True, help="Print the findings with reasons on standard error.")
 @force_option
 @printing_options
@@ -36,16 +43,20 @@ def command(
     delimiter: str,
     record: str | None,
     sample: int,
+    publish: tuple[str, ...],
     explain: bool,
     force: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Read the first records of INPUT and write a commented schema for it.
+    """Read records from the beginning, middle and end of INPUT and write a commented schema for it.
 
     INPUT is a file, folder, glob or zip of files, the URL of a database (or env:NAME that contains it), or `-`. The
     schema is a working proposal: read its comments and correct it. It contains names, counts and rounded ranges, but no
     values of the data (except constants that distinguish kinds of items in one array).
+
+    Direct identifiers, secrets, references, free text and near-unique fields of any person are withheld; standard error
+    says which and why.
 
     In a CSV or Parquet file each row is a person. Hierarchy files beside it (people_hierarchy_age.csv, as named by ARX,
     or hierarchies/age.csv) are used if they contain all values of their column.
@@ -68,27 +79,32 @@ def command(
         refuse_own_input([source], [output])
     refuse_existing(output, force=force)
     home = "." if output == "-" else os.path.dirname(os.path.abspath(output))  # noqa: PTH100, PTH120
-    findings = propose(source, format=source_format, delimiter=delimiter, record=record, sample=sample, home=home)
+    findings = propose(
+        source, format=source_format, delimiter=delimiter, record=record, sample=sample, home=home, publish=publish
+    )
     with open_output(output, force=force) as stream:
         stream.write(render_schema(findings).encode())
     if explain:
         say(_table(findings), quiet=False)
     for warning in findings.warnings:
         say(printable(f"note: {warning}"), quiet=quiet)
-    if output != "-":
-        say(_summary(findings, output), quiet=quiet)
+    for line in _summary(findings, output):
+        say(printable(line), quiet=quiet)
     print_result(findings.as_dict(), as_json=as_json)
 
 
-def _summary(findings: Findings, output: str) -> str:
+def _summary(findings: Findings, output: str) -> Iterator[str]:
+    """Yield the summary, and what to do next with a schema that was written to a file."""
+    from treeanon.infer import summary_lines
+
     published = sum(found.published for found in findings.classes)
-    lines = [
-        f"{output}: {published} classes to publish, {len(findings.classes) - published} withheld, "
-        f"{len(findings.left_out)} paths left out (from {findings.extent})"
-    ]
-    then = f"anonymize INPUT -s {output} -k 5 -o OUTPUT" if findings.is_flat else f"convert INPUT -s {output} -o OUTPUT"
-    lines.append(f"Review the schema, then run: treeanon {then}")
-    return "\n".join(lines)
+    counts = f"{published} classes to publish, {len(findings.classes) - published} withheld"
+    name = "schema" if output == "-" else output
+    yield f"{name}: {counts}, {len(findings.left_out)} paths left out (from {findings.extent})"
+    yield from summary_lines(findings)
+    if output != "-":
+        then = "anonymize INPUT -s {} -k 5 -o OUTPUT" if findings.is_flat else "convert INPUT -s {} -o OUTPUT"
+        yield f"Review the schema, then run: treeanon {then.format(output)}"
 
 
 def _table(findings: Findings) -> str:

@@ -9,7 +9,8 @@ from fractions import Fraction
 
 from treeanon.hierarchy.dates import read_periods
 from treeanon.hierarchy.numbers import parse_number
-from treeanon.infer.identify import ENOUGH, words
+from treeanon.infer.identify import ENOUGH
+from treeanon.infer.secrets import words
 from treeanon.infer.stats import Values
 from treeanon.schema.model import ValueType
 
@@ -37,6 +38,9 @@ _CODE_WORDS = frozenset(
     }
 )
 _AGE_WORDS = frozenset({"age", "alter", "edad"})
+_BIRTH_WORDS = frozenset(
+    {"birth", "birthdate", "birthday", "birthtime", "dateofbirth", "dob", "born", "geburtsdatum", "geboren"}
+)
 _SERIES = {1: (1, 5, 10, 50), 2: (2, 10, 20, 100), 5: (5, 10, 50, 100)}
 """Widths by the first digit of the smallest: each a multiple of the one before."""
 
@@ -90,6 +94,8 @@ def _are_dates(texts: list[str]) -> bool:
 def builder_for(values: Values, name: str, value_type: ValueType) -> Built:
     """Return the builder for values of a type."""
     if value_type == "date":
+        if is_birth(name):
+            return Built({"dates": ["year", "decade"]}, "a day of birth: its year, before anything finer")
         return _dates([text.strip() for text in values.counts])
     if value_type in ("integer", "number"):
         return _intervals(values, name, integer=value_type == "integer")
@@ -99,6 +105,15 @@ def builder_for(values: Values, name: str, value_type: ValueType) -> Built:
     if keep:
         return Built({"prefix": keep}, "codes: their first characters are the coarser code")
     return Built({"groups": 5}, "many values: neighbors in the alphabet make groups; a hierarchy file can do better")
+
+
+def is_birth(name: str) -> bool:
+    """Return whether a name is that of a day of birth.
+
+    >>> is_birth("birthDate"), is_birth("DOB"), is_birth("admitted")
+    (True, True, False)
+    """
+    return bool(_BIRTH_WORDS & set(words(name)))
 
 
 def _dates(texts: list[str]) -> Built:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
+from treeanon.errors import UsageError
 from treeanon.infer.builders import Built, builder_for, nice_widths, type_of
 from treeanon.infer.identify import ENOUGH, refers_to, withheld
 from treeanon.infer.leaves import Holder, Leaf
 from treeanon.infer.model import Finding
+from treeanon.infer.secrets import is_person_name, names_id, words
 from treeanon.infer.stats import Values
 from treeanon.schema.model import ValueType
 
@@ -98,13 +101,20 @@ def _numbered(names: list[str]) -> list[str]:
 _SUBJECTS = frozenset({"name", "code", "text", "display", "title", "label", "description", "desc"})
 
 
-def decide(leaves: list[Leaf], records: int, *, slashed: bool, rows: bool = False) -> tuple[Finding, ...]:
+def decide(
+    leaves: list[Leaf], records: int, *, slashed: bool, rows: bool = False, publish: Sequence[str] = ()
+) -> tuple[Finding, ...]:
     """Return the classes in the order of the schema: holders in document order, their heads first.
 
-    In `rows` numbers are not taken for references: persons are numbered from 1, so any small number is some id.
+    In `rows` numbers are not taken for references: persons are numbered from 1, so any small number is some id. The
+    classes that `publish` names, by name or path, are published whatever they look like.
     """
     names = class_names([leaf.labels for leaf in leaves], [leaf.holder.parent is None for leaf in leaves])
-    made = {leaf: _finding(leaf, name, records, slashed=slashed) for leaf, name in zip(leaves, names, strict=True)}
+    wanted = _wanted(publish, names, [leaf.path.text(slashed=slashed) for leaf in leaves])
+    made = {
+        leaf: _finding(leaf, name, records, slashed=slashed, wanted=number in wanted)
+        for number, (leaf, name) in enumerate(zip(leaves, names, strict=True))
+    }
     ids = frozenset(
         text
         for leaf, found in made.items()
@@ -112,11 +122,36 @@ def decide(leaves: list[Leaf], records: int, *, slashed: bool, rows: bool = Fals
         for text in leaf.values.counts
         if not (rows and text.isdigit())
     )
+    telling = frozenset(text for text in ids if len(text) > 4 or not text.isdigit())
     for leaf, found in made.items():
-        if found.published and found.type in ("text", "integer") and refers_to(leaf.values, ids):
+        if found.asked or not found.published or found.type not in ("text", "integer"):
+            continue
+        last = tuple(words(leaf.labels[-1])) if leaf.labels else ()
+        # persons are numbered from 1, so any small number is the id of one: its name must say that it is meant
+        able = ids if names_id(last) or is_person_name(last) else telling
+        if refers_to(leaf.values, able):
             why = "its values are ids that another class withholds"
             made[leaf] = replace(found, type="text", role="identifier", under=None, hierarchy=None, why=why)
     return tuple(_in_order(made))
+
+
+def _wanted(publish: Sequence[str], names: Sequence[str], paths: Sequence[str]) -> set[int]:
+    """Return the numbers of the classes that are named, by name or path; UsageError for a name that there is not."""
+    wanted: set[int] = set()
+    for each in publish:
+        found = {number for number, known in enumerate(zip(names, paths, strict=True)) if each in known}
+        if not found:
+            near = difflib.get_close_matches(each, [*names, *paths], 3)
+            hint = f"did you mean {', '.join(map(repr, near))}?" if near else "init --explain lists the fields"
+            raise UsageError(f"--publish: there is no field {each!r}; {hint}")
+        wanted |= found
+    return wanted
+
+
+def objects_of(leaves: Iterable[Leaf], *, slashed: bool) -> dict[str, int]:
+    """Return how many objects of each kind there are, by the path to them."""
+    holders = {leaf.holder: None for leaf in leaves if leaf.holder.parent is not None}
+    return {holder.path.text(slashed=slashed): holder.instances for holder in holders}
 
 
 def _in_order(made: dict[Leaf, Finding]) -> Iterator[Finding]:
@@ -147,9 +182,9 @@ def _holders(leaves: Iterable[Leaf]) -> list[Holder]:
     return sorted(found, key=lambda holder: holder.parent is not None)
 
 
-def _finding(leaf: Leaf, name: str, records: int, *, slashed: bool) -> Finding:
+def _finding(leaf: Leaf, name: str, records: int, *, slashed: bool, wanted: bool) -> Finding:
     values = leaf.values
-    step = leaf.labels[-1] if leaf.labels else ""
+    step = _telling(leaf.labels)
     value_type = type_of(values, step)
     found = Finding(
         name=name,
@@ -162,15 +197,23 @@ def _finding(leaf: Leaf, name: str, records: int, *, slashed: bool) -> Finding:
         distinct=values.distinct,
     )
     hidden = withheld(leaf, value_type, records)
-    if hidden is not None:
+    if hidden is not None and not wanted:
         # a class that is not published needs no type
         return replace(found, type="text", role=hidden[0], why=hidden[1])
+    if hidden is not None:
+        found = replace(found, asked=hidden[1])
     under = "/" if leaf.holder.once else None
     if values.distinct == 1 and values.occurrences >= ENOUGH:
         built = Built({"flat": True}, "always the same value so far: it tells nothing, and may be left out")
         return replace(found, type="text", under=under, hierarchy=built.spec, why=built.why)
     built = builder_for(values, step, value_type)
     return replace(found, under=under, hierarchy=built.spec, why=built.why)
+
+
+def _telling(labels: tuple[str, ...]) -> str:
+    """Return the name that says what values are: in C-CDA that of the element whose attribute `value` has them."""
+    generic = len(labels) > 1 and labels[-1].lower() in ("value", "#text")
+    return labels[-2] if generic else labels[-1] if labels else ""
 
 
 def _with_head(own: list[tuple[Leaf, Finding]], holder: Holder) -> list[Finding]:

@@ -1,181 +1,88 @@
-"""Classes that must not be published: identifying fields and free texts."""
+"""Classes that must not be published: direct identifiers, secrets, references, free texts, and what is unique."""
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 from treeanon.infer.leaves import Leaf
+from treeanon.infer.secrets import Words, names_id, names_person_id, secret_name, secret_shape, words
 from treeanon.infer.stats import Values
 from treeanon.schema.model import Role
 
 ENOUGH = 20
 """Least number of records for conclusions from the number of distinct values."""
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
-_TELLING = frozenset(
-    {
-        "ssn",
-        "mrn",
-        "email",
-        "mail",
-        "phone",
-        "telephone",
-        "telefon",
-        "tel",
-        "mobile",
-        "cell",
-        "cellphone",
-        "fax",
-        "telecom",
-        "passport",
-        "iban",
-        "surname",
-        "lastname",
-        "firstname",
-        "forename",
-        "fullname",
-        "maiden",
-        "nickname",
-        "username",
-        "login",
-        "password",
-        "passwd",
-        "license",
-        "street",
-        "birthname",
-        "url",
-        "uri",
-        "ip",
-        "mac",
-        "pid",
-        "nino",
-        "nhs",
-        "account",
-        "fingerprint",
-        "photo",
-        "signature",
-        "geburtsname",
-        "vorname",
-        "nachname",
-        "address",
-    }
-)
-_TELLING_PAIRS = frozenset(
-    {"lastname", "firstname", "fullname", "middlename", "birthname", "familyname", "givenname", "username", "email"}
-    | {"patientname", "personname", "customername", "creditcard", "nationalid", "taxid", "socialsecurity"}
-)
-_WHOLE_NAMES = frozenset({"name", "fullname", "patientname", "personname", "customername", "surname"})
-_NUMBERING = frozenset(
-    {
-        "id",
-        "ids",
-        "identifier",
-        "uuid",
-        "guid",
-        "key",
-        "no",
-        "nr",
-        "number",
-        "record",
-        "recordid",
-        "ref",
-        "reference",
-        "fullurl",
-    }
-)
-_PARTS = frozenset({"first", "last", "given", "family", "middle", "full", "text", "prefix", "suffix", "birth"})
-_INSIDE = frozenset(
-    {
-        "name",
-        "names",
-        "telecom",
-        "telecoms",
-        "contact",
-        "contacts",
-        "identifier",
-        "identifiers",
-        "phones",
-        "emails",
-    }
-)
-_TEXTS = frozenset({"note", "notes", "comment", "comments", "remark", "remarks", "memo", "narrative", "freetext"})
+_FEW = 8
 _FLAGS = frozenset({"true", "false", "yes", "no", "y", "n", "0", "1"})
 _REFERRING = frozenset({"id", "by", "fk", "ref"})
-_UUID = re.compile(r"(?:urn:uuid:)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _CODE_LIKE = re.compile(r"(?=.*[0-9])\S{8,}")
-
-
-def words(name: str) -> list[str]:
-    """Return the words of a name, in lower case.
-
-    >>> words("birthDate"), words("SSN_number"), words("e-mail")
-    (['birth', 'date'], ['ssn', 'number'], ['e', 'mail'])
-    """
-    return [word.lower() for word in _WORD.findall(name)]
+_FREE = "it may say anything about anyone"
 
 
 def withheld(leaf: Leaf, value_type: str, records: int) -> tuple[Role, str] | None:
     """Return the role that withholds a class, and the reason; None for a class to publish."""
     values = leaf.values
-    if _is_free_text(values):
-        return "drop", "long free text: it may say anything about anyone"
-    if leaf.labels and _TEXTS & set(words(leaf.labels[-1])) and values.distinct > 8:
-        return "drop", "its name says free text, which may say anything about anyone"
-    if values.counts.keys() <= _FLAGS:
+    if is_free_text(values):
+        return "drop", f"long free text: {_FREE}"
+    if values.counts.keys() <= _FLAGS and (values.occurrences >= ENOUGH or not values.quoted):
         return None
-    reason = _by_name(leaf, records) or _by_values(leaf, value_type, records)
+    labels = [tuple(words(label)) for label in leaf.labels]
+    reason = secret_name(labels, leaf.siblings, of_record=leaf.holder.in_record, shared=leaf.shared)
+    if reason:
+        return ("drop" if "text" in reason else "identifier"), reason
+    reason = _as_id(leaf, labels, records) or _by_values(leaf, value_type, records)
     if reason:
         return "identifier", reason
-    last = words(leaf.labels[-1]) if leaf.labels else []
-    if value_type == "integer" and len(last) > 1 and last[-1] in _REFERRING and values.distinct > 8:
+    last = labels[-1] if labels else ()
+    if value_type == "integer" and len(last) > 1 and last[-1] in _REFERRING and values.distinct > _FEW:
         return "drop", "by its name it refers to something elsewhere, whose numbers have no order to generalize by"
     return None
 
 
-def _is_free_text(values: Values) -> bool:
-    mean = sum(len(text) * times for text, times in values.counts.items()) / values.occurrences
-    many_words = sum(len(text.split()) * times for text, times in values.counts.items()) / values.occurrences
-    return mean > 60 or many_words > 10
+def is_free_text(values: Values) -> bool:
+    """Return whether values are long or of many words, all of them or a part."""
+    total = values.occurrences
+    length = sum(len(text) * times for text, times in values.counts.items()) / total
+    many_words = sum(len(text.split()) * times for text, times in values.counts.items()) / total
+    long = sum(times for text, times in values.counts.items() if len(text) > 120 or len(text.split()) > 20)
+    return length > 60 or many_words > 10 or long > 0.05 * total
 
 
-def _by_name(leaf: Leaf, records: int) -> str:
-    labels = [words(label) for label in leaf.labels]
-    last = labels[-1] if labels else []
-    values = leaf.values
-    few = values.distinct <= 8 and values.occurrences >= ENOUGH
-    if not few and (_TELLING & set(last) or _TELLING_PAIRS & set(map("".join, pairwise(last)))):
-        return "its name says that it tells who or where somebody is"
-    if not few and any(_INSIDE & set(label) for label in labels[:-1]) and 2 * values.distinct > values.records:
-        return "it is part of a name, contact or identifier"
-    if not few and _PARTS & set(last) and any({"name", "names"} & set(label) for label in labels[:-1]):
-        return "it is part of a name"
-    if not few and {"line", "lines", "reference"} & set(last):
-        inside = {word for label in labels for word in label}
-        if "reference" in last or {"address", "addresses", "addr"} & inside:
-            return "its name says that it tells who or where somebody is"
+def _as_id(leaf: Leaf, labels: list[Words], records: int) -> str:
+    """Return why a field is an id by its name, if it is."""
+    last, values = labels[-1] if labels else (), leaf.values
+    few = values.distinct <= _FEW and values.occurrences >= ENOUGH
+    if names_person_id(last):
+        return "it is an id of a person"
+    if any(names_id(label) and len(label) == 1 for label in labels[:-1]) and not few:
+        return "it is part of an identifier"
     if not leaf.holder.in_record:
         return ""
-    if not few and "".join(last) in _WHOLE_NAMES and not leaf.shared:
-        return "its name says that it tells who somebody is"
     varied = records < ENOUGH or 2 * values.distinct > values.records
-    if varied and last and last[-1] in _NUMBERING | {"name"}:
+    if varied and (names_id(last) or last[-1:] == ("name",)) and not leaf.shared:
         return "its name says that it tells one record from another"
+    if not few and "".join(last) == "name" and not leaf.shared:
+        return "its name says that it tells who somebody is"
     return ""
 
 
 def _by_values(leaf: Leaf, value_type: str, records: int) -> str:
     values = leaf.values
-    if values.occurrences >= 2 and all(_UUID.fullmatch(text) for text in values.counts):
-        return "its values are made to be unique (UUID)"
-    if leaf.holder.in_record:
-        if values.records >= ENOUGH and _near_unique(values) and _is_identifying_kind(values, value_type):
-            return f"nearly every record has a value of its own ({values.distinct:,} of {values.records:,})"
+    if value_type == "text" and (reason := secret_shape(values.counts, values.occurrences)):
+        return reason
+    if values.occurrences < ENOUGH or not _near_unique(values):
         return ""
-    last = words(leaf.labels[-1])[-1:] if leaf.labels else []
-    many = values.occurrences >= ENOUGH and _near_unique(values) and value_type in ("text", "integer")
-    if many and (set(last) & _NUMBERING or (value_type == "text" and all(map(_CODE_LIKE.fullmatch, values.counts)))):
-        return f"nearly every occurrence has a value of its own ({values.distinct:,} of {values.occurrences:,})"
+    own = f"({values.distinct:,} of {values.occurrences:,})"
+    if leaf.holder.in_record:
+        if _is_identifying_kind(values, value_type):
+            return f"nearly every record has a value of its own {own}"
+        return ""
+    last = tuple(words(leaf.labels[-1])) if leaf.labels else ()
+    is_code = value_type == "text" and all(map(_CODE_LIKE.fullmatch, values.counts))
+    if value_type in ("text", "integer") and (names_id(last) or is_code):
+        return f"nearly every occurrence has a value of its own {own}"
+    if (value_type == "text" and values.occurrences >= 2 * ENOUGH) or _is_counter(values, value_type):
+        return f"nearly every occurrence has a value of its own {own}"
     return ""
 
 
@@ -184,11 +91,21 @@ def _near_unique(values: Values) -> bool:
 
 
 def _is_identifying_kind(values: Values, value_type: str) -> bool:
-    """Return whether unique values are identifiers: texts, and long integers that never repeat."""
+    """Return whether unique values are identifiers: texts, counters, and long integers that never repeat."""
     if value_type == "integer":
         long = all(len(text.strip().lstrip("+-")) >= 5 for text in values.counts)
-        return long and values.distinct == values.occurrences
+        return (long and values.distinct == values.occurrences) or _is_counter(values, value_type)
     return value_type == "text"
+
+
+def _is_counter(values: Values, value_type: str) -> bool:
+    """Return whether integers number what they stand at: none repeats, and few between them are missing."""
+    if value_type != "integer" or values.distinct != values.occurrences or values.distinct < ENOUGH:
+        return False
+    numbers = [int(text) for text in values.counts]
+    in_order = numbers == sorted(numbers)
+    # ages or weights of few persons may fill their range, too, but do not come in order
+    return max(numbers) - min(numbers) < 2 * len(numbers) and (in_order or len(numbers) > 200)
 
 
 def refers_to(values: Values, ids: frozenset[str]) -> bool:
@@ -199,7 +116,7 @@ def refers_to(values: Values, ids: frozenset[str]) -> bool:
     >>> refers_to(values, frozenset(str(number) for number in range(20)))
     True
     """
-    if values.distinct <= 8:
+    if values.distinct <= _FEW:
         return False
     found = sum(text in ids or text.rpartition("/")[2] in ids for text in values.counts)
     return 2 * found > values.distinct

@@ -1,4 +1,4 @@
-"""First records of JSON documents and lines of JSON, and counts of the values at each place in them."""
+"""Records of JSON documents and lines of JSON from all parts of them, and counts of the values at each place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 from treeanon.errors import DataError
 from treeanon.hierarchy.numbers import number_text
 from treeanon.infer.leaves import Kinds, dotted_name, find_kinds
-from treeanon.infer.model import Sample, SampleRequest
+from treeanon.infer.model import Sample, SampleRequest, Spread, spread
 from treeanon.infer.stats import Place
 from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
 from treeanon.io.documents.json_records import parse
@@ -42,14 +42,14 @@ def is_tree_lines(text: bytes) -> bool:
 
 
 def sample_json(request: SampleRequest) -> Sample:
-    """Return the first records of JSON documents."""
+    """Return records of JSON documents."""
     if request.collection and request.record is not None and request.record.whole_file:
         return request.of_whole_files(one_json_record)
     return request.of_documents(json_sample)
 
 
 def sample_ndjson(request: SampleRequest) -> Sample:
-    """Return the first records of lines of JSON."""
+    """Return records of lines of JSON."""
     return lines_sample(request, _parsed)
 
 
@@ -57,28 +57,26 @@ sample_trees = sample_ndjson
 
 
 def sample_lines(request: SampleRequest) -> Sample:
-    """Return the first records of lines that the reader of their format parses."""
+    """Return records of lines that the reader of their format parses."""
     reader = request.format.function("reader")
     assert isinstance(reader, LineReader)
     return lines_sample(request, reader.object)
 
 
 def lines_sample(request: SampleRequest, parse: Callable[[bytes, str, str], Any]) -> Sample:
-    """Return the first lines of documents, given what parses one: (line, name of the document, place)."""
+    """Return lines of documents, given what parses one: (line, name of the document, place)."""
     records: list[Any] = []
-    whole = True
-    name = ""
-    for name, stream in request.opened():
-        for number, line in enumerate(_lines(name, stream), start=1):
-            if len(records) == request.most:
-                whole = False
-                break
-            records.append(parse(line, name, f"line {number}"))
-        if not whole:
-            break
+    total, name = 0, ""
+    for name, stream, share in request.shares():
+        found = Spread[tuple[int, bytes]](share(len(records)))
+        for numbered in enumerate(_lines(name, stream), start=1):
+            found.add(numbered)
+        records += [parse(line, name, f"line {number}") for number, line in found.all()]
+        total += found.count
     if not records:
         raise DataError("holds no record", source=name)
-    return Sample(request.format.name, None, records, whole, "each line is one record")
+    whole, why = total == len(records) and not request.unseen, "each line is one record"
+    return Sample(request.format.name, None, records, whole, why, total=total, unseen=request.unseen)
 
 
 def _lines(source: str, stream: BinaryIO) -> Iterator[bytes]:
@@ -111,7 +109,7 @@ def one_json_record(item: Source) -> Any:
 
 
 def json_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
-    """Return the first records of one document: of the array that `path` names, or else of the largest."""
+    """Return records of one document: of the array that `path` names, or else of the largest."""
     data = stream.read()
     refuse_byte_order_mark(data[:4], source)
     if not data.strip():
@@ -125,13 +123,13 @@ def json_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: in
     if path is None:
         path, why = _choose(document, arrays, source)
     found = [document] if path.whole_file else _at(document, path.names, source)
-    records = [_checked(record, source, f"record {n}") for n, record in enumerate(found[:most], start=1)]
+    records = [_checked(found[n], source, f"record {n + 1}") for n in spread(len(found), most)]
     if not records:
         raise DataError("holds no record at the record path", source=source)
     others = [_described(names, size) for names, size in arrays if names != path.names or path.whole_file]
     if not path.whole_file and type(document) is dict:
         others.append('"." (the document is one record)')
-    return Sample("json", path, records, len(found) <= most, why, tuple(others[:8]))
+    return Sample("json", path, records, len(found) <= most, why, tuple(others[:8]), total=len(found))
 
 
 def _arrays(document: Any) -> list[tuple[tuple[str, ...], int]]:
@@ -169,7 +167,7 @@ def _described(names: tuple[str, ...], size: int) -> str:
     return f"{record_text(RecordPath(names, True), slashed=False)!r} ({size:,} items)"
 
 
-CANDIDATES = (("resource", "resourceType"), ("resourceType",), ("type",), ("kind",))
+CANDIDATES = (("resource", "resourceType"), ("resourceType",), ("type",), ("kind",), ("url",))
 _FIELD_DEPTH = 3
 
 

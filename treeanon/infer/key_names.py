@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from treeanon.infer.identify import words
+from treeanon.infer.secrets import words
 from treeanon.io.relational.source import TableInfo
 
 _SUFFIXES = frozenset(

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from treeanon.infer.model import LeftOut
-from treeanon.infer.stats import Evidence, Names, Place, Values
+from treeanon.infer.stats import MOST_KINDS, Evidence, Names, Place, Values
 from treeanon.schema import FieldPath, Predicate, Step
 from treeanon.schema.layout import MOVED
 
-_FEWEST, _MOST = 2, 12
+_FEWEST, _MANY = 2, 12
+_EACH = 3
+"""Least mean number of items of a kind, where there are many kinds: constants of fewer may be values."""
+
 _ALIKE = 0.6
 """Largest mean share of common fields of items of different kinds."""
+
+_SAYS_KIND = frozenset({"resourceType", "templateId", "section"})
+"""Steps to a constant that says a kind by the standard it belongs to, whatever the fields beside it."""
+
 _CONSTANT = re.compile(r"[\w][\w .:/+-]{0,60}")
 
 Kinds = Mapping[Names, "Kind"]
@@ -38,7 +45,7 @@ def find_kinds(root: Place) -> dict[Names, Kind]:
         if place.items is not None:
             stack.append(place.items)
         if place.repeated and place.name is not None:
-            chosen = next((c for c, seen in place.evidence.items() if _tells_apart(seen, place.objects)), None)
+            chosen = next((c for c, seen in place.evidence.items() if _tells_apart(c, seen, place)), None)
             if chosen is not None:
                 is_attribute = chosen[-1].startswith("@")
                 found[place.path] = Kind(
@@ -47,10 +54,16 @@ def find_kinds(root: Place) -> dict[Names, Kind]:
     return found
 
 
-def _tells_apart(evidence: Evidence, instances: int) -> bool:
-    if evidence.items != instances or not _FEWEST <= len(evidence.kinds) <= _MOST:
+def _tells_apart(candidate: tuple[str, ...], evidence: Evidence, place: Place) -> bool:
+    """Return whether a field of every item says of which kind it is, at any number of kinds."""
+    kinds = len(evidence.kinds)
+    if evidence.items != place.objects or not _FEWEST <= kinds < MOST_KINDS:
         return False
     if not all(_CONSTANT.fullmatch(constant) and constant == constant.strip() for constant in evidence.kinds):
+        return False
+    if _SAYS_KIND & {_local(name) for name in (place.name or "", *candidate)}:
+        return True
+    if kinds > _MANY and evidence.items < _EACH * kinds:
         return False
     pairs = list(combinations(evidence.kinds.values(), 2))
     return sum(len(a & b) / (len(a | b) or 1) for a, b in pairs) / len(pairs) <= _ALIKE
@@ -95,7 +108,8 @@ class Holder:
 class Leaf:
     """One place with values; `labels` are the names on the path to it, from which the class gets its name.
 
-    `shared` says that it describes something that many persons have in common, such as a town.
+    `shared` says that it describes something that many persons have in common, such as a town; `siblings` are the plain
+    names of the fields beside it.
     """
 
     path: FieldPath
@@ -104,6 +118,7 @@ class Leaf:
     labels: tuple[str, ...]
     instances: int
     shared: bool = False
+    siblings: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -123,7 +138,7 @@ class Leaves:
         if root.values.occurrences:
             self.leave("(the record's own text)", "a path cannot name the text of the record's element")
         self.inner(root, (), record, ())
-        self.found = [leaf for leaf in self.found if bare(leaf.path) not in self.fixed]
+        self.found = _with_siblings([leaf for leaf in self.found if bare(leaf.path) not in self.fixed])
         return self
 
     def leave(self, path: str, why: str) -> None:
@@ -222,6 +237,19 @@ class Leaves:
         if name.startswith("@") and self.slashed:
             return FieldPath(steps, _local(name[1:])).text(slashed=True)
         return FieldPath((*steps, Step(_local(name) if self.slashed else name))).text(slashed=self.slashed)
+
+
+def _with_siblings(leaves: list[Leaf]) -> list[Leaf]:
+    """Return the leaves, each with the names of the fields beside it."""
+    beside: dict[tuple[Step, ...], set[str]] = {}
+    places = []
+    for leaf in leaves:
+        path = leaf.path
+        steps, name = (path.steps[:-1], path.steps[-1].name) if path.attribute is None else (path.steps, path.attribute)
+        places.append((steps, _local(name or "")))
+        beside.setdefault(steps, set()).add(places[-1][1])
+    found = zip(leaves, places, strict=True)
+    return [replace(leaf, siblings=frozenset(beside[steps] - {name})) for leaf, (steps, name) in found]
 
 
 def _problem(at: Place, *, slashed: bool) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
-from typing import Any, BinaryIO
+from operator import itemgetter
+from random import Random
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from lxml import etree
 
@@ -16,6 +20,8 @@ from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.layout import MOVED_NAMESPACE
 from treeanon.schema.model import Role, ValueType
+
+T = TypeVar("T")
 
 _XML = "http://www.w3.org/XML/1998/namespace"
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
@@ -100,9 +106,10 @@ class ProposedKeys:
 
 @dataclass(frozen=True)
 class Sample:
-    """The first records of an input, and where they were found.
+    """Records of an input, from its beginning, middle and end, and where they were found.
 
-    `whole` says whether they are all there is; `record_why` and `others` explain the record path.
+    `whole` says whether they are all there is, `total` how many there are, if that is known; `unseen` says what was not
+    looked at. `record_why` and `others` explain the record path.
     """
 
     format: str
@@ -113,11 +120,13 @@ class Sample:
     others: tuple[str, ...] = ()
     prefixes: Prefixes | None = None
     keys: ProposedKeys | None = None
+    total: int | None = None
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """The parameters of a format's `sample` function: the documents, and how many first records are wanted.
+    """The parameters of a format's `sample` function: the documents, and how many records are wanted.
 
     `record` is the record path asked for, if the format has one: of a `collection` of files it says at least whether
     each file is one record. The function returns a `Sample` whose records are objects as parsed from JSON.
@@ -129,39 +138,115 @@ class SampleRequest:
     most: int
     collection: bool = False
 
-    def opened(self) -> Iterator[tuple[str, BinaryIO]]:
-        """Yield each document's name and bytes."""
-        for item in self.items:
+    def shares(self) -> Iterator[tuple[str, BinaryIO, Callable[[int], int]]]:
+        """Yield each document to look at, with its name, bytes, and what says how many records it should give.
+
+        That is asked with the number of records that there are by then, so that short documents leave room for others.
+        """
+        chosen = spread(len(self.items), self.most)
+        for at, number in enumerate(chosen):
+            item = self.items[number]
             with item.open() as stream:
-                yield item.name, stream
+                yield item.name, stream, partial(_share, self.most, len(chosen) - at)
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """What is not looked at, in words: files beyond the number of records."""
+        left = len(self.items) - len(spread(len(self.items), self.most))
+        return (f"{left:,} of {len(self.items):,} files were not looked at; --sample takes more",) if left else ()
 
     def of_documents(self, sample: Callable[[BinaryIO, str, RecordPath | None, int], Sample]) -> Sample:
-        """Return the first records of several documents, given what samples one: (bytes, name, record path, most)."""
+        """Return records of all documents, given what samples one: (bytes, name, record path, most)."""
         records: list[Any] = []
-        whole = True
+        whole, total = not self.unseen, 0
         first: Sample | None = None
-        for at, (name, stream) in enumerate(self.opened()):
-            found = sample(stream, name, self.record, self.most - len(records))
+        for name, stream, share in self.shares():
+            found = sample(stream, name, self.record, share(len(records)))
             first = first or found
             records += found.records
-            whole = found.whole and at + 1 == len(self.items)
-            if len(records) >= self.most:
-                break
+            whole &= found.whole
+            total += found.total or len(found.records)
         assert first is not None
-        return replace(first, records=records, whole=whole, others=()) if self.collection else first
+        if not self.collection:
+            return first
+        return replace(first, records=records, whole=whole, others=(), total=total, unseen=self.unseen)
 
     def of_whole_files(self, record: Callable[[Source], Any]) -> Sample:
-        """Return the first records of files that are one record each."""
-        found = [record(item) for item in self.items[: self.most]]
-        whole = len(self.items) <= self.most
-        return Sample(self.format.name, self.record, found, whole, "each file is one record")
+        """Return the records of files that are one record each."""
+        found = [record(self.items[number]) for number in spread(len(self.items), self.most)]
+        why, total = "each file is one record", len(self.items)
+        return Sample(self.format.name, self.record, found, not self.unseen, why, total=total, unseen=self.unseen)
+
+
+def _share(most: int, documents: int, have: int) -> int:
+    """Return how many records the next of some documents should give, if there are some already."""
+    return max(1, -(-(most - have) // documents))
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Return the numbers of at most so many of a count of things, from their beginning, middle and end.
+
+    >>> spread(3, 9), spread(100, 6)
+    ([0, 1, 2], [0, 1, 49, 50, 98, 99])
+    """
+    if count <= most:
+        return list(range(count))
+    third = -(-most // 3)
+    last = min(third, most - third)
+    middle = most - third - last
+    start = (count - middle) // 2
+    return [*range(third), *range(start, start + middle), *range(count - last, count)]
+
+
+class Spread(Generic[T]):
+    """A collector of at most so many of a stream of things, whose number is known only at its end.
+
+    The first third are kept as they come, the last as well; of those between them, a part drawn evenly.
+
+    >>> spread = Spread(6)
+    >>> for number in range(1000): spread.add(number)
+    >>> found = spread.all()
+    >>> found[:2], found[-2:], len(found), spread.count
+    ([0, 1], [998, 999], 6, 1000)
+    """
+
+    def __init__(self, most: int) -> None:
+        self.first: list[T] = []
+        self.last: deque[T] = deque()
+        self.between: list[tuple[int, T]] = []
+        self.count = 0
+        self.sizes = (-(-most // 3), most - -(-most // 3) - (most // 3), most // 3)
+        # which records are looked at protects nobody: the same input should give the same schema
+        self.chance = Random(0)
+
+    def add(self, thing: T) -> None:
+        """Take the next thing."""
+        self.count += 1
+        of_first, of_between, of_last = self.sizes
+        if len(self.first) < of_first:
+            self.first.append(thing)
+            return
+        self.last.append(thing)
+        if len(self.last) <= of_last:
+            return
+        number = self.count - of_last
+        passed = number, self.last.popleft()
+        if len(self.between) < of_between:
+            self.between.append(passed)
+        elif of_between and (at := self.chance.randrange(number - of_first)) < of_between:
+            self.between[at] = passed
+
+    def all(self) -> list[T]:
+        """Return what was kept, in order."""
+        return [*self.first, *(thing for _, thing in sorted(self.between, key=itemgetter(0))), *self.last]
 
 
 @dataclass(frozen=True)
 class Finding:
     """One class that the schema will declare; `facts` has the counts, `why` the reason for role and hierarchy.
 
-    `hierarchy` is a builder, or the name of a file.
+    `hierarchy` is a builder, or the name of a file; `asked` says why it would be withheld, had its owner not asked for
+    it.
 
     >>> Finding("age", None, "integer").decision
     'flat'
@@ -174,6 +259,7 @@ class Finding:
     under: str | None = None
     hierarchy: Mapping[str, object] | str | None = None
     why: str = ""
+    asked: str = ""
     facts: str = ""
     place: str = ""
     records: int = 0
@@ -205,7 +291,8 @@ class LeftOut:
 class Findings:
     """The content of a proposed schema: where records are, the classes in order, and what was left out.
 
-    `parents` says what each published class lies under, None for the record; `warnings` what the user must know.
+    `parents` says what each published class lies under, None for the record; `warnings` what the user must know;
+    `objects` how many objects of each kind the sample holds, by path.
     """
 
     sample: Sample
@@ -214,6 +301,7 @@ class Findings:
     namespaces: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    objects: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def form(self) -> Format:
@@ -238,9 +326,11 @@ class Findings:
     @property
     def extent(self) -> str:
         """The sample in words."""
-        count = len(self.sample.records)
+        count, total = len(self.sample.records), self.sample.total
         if self.sample.whole:
             return f"all {count:,} records" if count > 1 else "the one record"
+        if total is not None and total > count:
+            return f"{count:,} of {total:,} records, from the beginning, middle and end"
         return f"the first {count:,} records" if count > 1 else "the first record"
 
     def with_parents(self, parents: Mapping[str, str | None]) -> Findings:
@@ -249,14 +339,16 @@ class Findings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the findings as plain data, for JSON; no value of the data is in them."""
-        record = self.sample.record
         made = {
             "format": self.sample.format,
-            "record": None if record is None else self._record(record),
+            "record": self.record_text or None,
             "record_why": self.sample.record_why,
             "other_records": list(self.sample.others),
             "records": len(self.sample.records),
             "whole_input": self.sample.whole,
+            "total": self.sample.total,
+            "not_looked_at": list(self.sample.unseen),
+            "objects": dict(self.objects),
             "namespaces": dict(self.namespaces),
             "classes": [self._class(found) for found in self.classes],
             "left_out": [{"path": left.path, "why": left.why} for left in self.left_out],
@@ -267,9 +359,14 @@ class Findings:
             made["warnings"] = list(self.warnings)
         return made
 
-    def _record(self, record: RecordPath) -> str:
+    @property
+    def record_text(self) -> str:
+        """Where one person is, as the schema writes it; empty for formats that have no record path."""
         from treeanon.schema.dump import record_text
 
+        record = self.sample.record
+        if record is None:
+            return ""
         return record.names[0] if self.is_relational else record_text(record, self.slashed)
 
     def _keys(self, keys: ProposedKeys) -> list[dict[str, Any]]:

@@ -1,16 +1,16 @@
-"""Proposal of a schema for an input: sample its first records, count what is there, decide."""
+"""Proposal of a schema for an input: take a sample of its records, count what is there, decide."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import FORMATS, NESTED, Format, the_format
-from treeanon.infer.decide import decide
+from treeanon.infer.decide import decide, objects_of
 from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaves, bare, dotted_name
 from treeanon.infer.model import Finding, Findings, LeftOut, Prefixes, Sample, SampleRequest
@@ -52,7 +52,7 @@ class _PeekedSource(Source):
 
 
 def take_sample(given: str | Path, *, format: str | None, record: str | None, most: int) -> Sample:
-    """Return the first records of a file, folder, glob or zip; errors are those of reading."""
+    """Return records of a file, folder, glob or zip; errors are those of reading."""
     form = None if format is None else FORMATS.named(format)
     sources = find_sources(given, form.endings if form else _all_endings())
     if not sources.collection:
@@ -309,10 +309,12 @@ def propose(
     record: str | None = None,
     sample: int = 1000,
     home: str | Path = ".",
+    publish: Sequence[str] = (),
 ) -> Findings:
-    """Return a proposed schema for an input, from its first records; `home` is the schema's folder.
+    """Return a proposed schema for an input, from a sample of its records; `home` is the schema's folder.
 
-    `delimiter` is that of a CSV file; without it, the header decides.
+    `delimiter` is that of a CSV file; without it, the header decides. `publish` names fields, by class or path, that
+    are published although they look like a direct identifier, a secret or free text.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "people.ndjson")
@@ -325,14 +327,17 @@ def propose(
     if relational is not None:
         from treeanon.infer.tables import propose_tables
 
-        return propose_tables(source, format=relational, record=record, sample=sample)
+        return propose_tables(source, format=relational, record=record, sample=sample, publish=publish)
     if rows is not None:
         from treeanon.infer.rows import propose_rows
 
-        return propose_rows(source, format=rows, delimiter=delimiter, record=record, sample=sample, home=Path(home))
+        return propose_rows(
+            source, format=rows, delimiter=delimiter, record=record, sample=sample, home=Path(home), publish=publish
+        )
     taken = take_sample(source, format=format, record=record, most=sample)
     try:
-        findings = _from_trees(taken) if FORMATS[taken.format].names_classes else _from_documents(taken)
+        named = FORMATS[taken.format].names_classes
+        findings = _from_trees(taken) if named else _from_documents(taken, publish)
     except DataError as problem:
         raise DataError(problem.message, source=str(source), place=problem.place) from None
     if not findings.classes:
@@ -347,11 +352,11 @@ def _from_trees(taken: Sample) -> Findings:
     return Findings(taken, tree_classes(taken.records))
 
 
-def _from_documents(taken: Sample) -> Findings:
+def _from_documents(taken: Sample, publish: Sequence[str]) -> Findings:
     if not FORMATS[taken.format].slashed:
         root, kinds = walk_json(taken.records)
         leaves = Leaves(False, dotted_name, kinds).gather(root)
-        return _findings(taken, leaves, {})
+        return _findings(taken, leaves, {}, publish)
     from treeanon.infer.xml_sample import walk_xml
 
     prefixes = taken.prefixes or Prefixes(taken.records)
@@ -359,17 +364,18 @@ def _from_documents(taken: Sample) -> Findings:
         prefixes.short(name)
     root, kinds = walk_xml(taken.records)
     leaves = Leaves(True, prefixes.short, kinds).gather(root)
-    return _findings(taken, leaves, dict(prefixes.used))
+    return _findings(taken, leaves, dict(prefixes.used), publish)
 
 
-def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str]) -> Findings:
+def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str], publish: Sequence[str]) -> Findings:
     """Return the findings; a withheld class that differs from a published one only by predicates is left out."""
-    found = decide(leaves.found, len(taken.records), slashed=leaves.slashed)
+    found = decide(leaves.found, len(taken.records), slashed=leaves.slashed, publish=publish)
     public = {bare(each.path) for each in found if each.published and each.path is not None}
     unnamed = [each for each in found if each.path and not each.published and bare(each.path) in public]
     left = [LeftOut(each.path.text(slashed=leaves.slashed), each.why) for each in unnamed if each.path]
     named = tuple(each for each in found if each not in unnamed)
-    return Findings(taken, named, (*leaves.left_out, *left), namespaces)
+    objects = objects_of(leaves.found, slashed=leaves.slashed)
+    return Findings(taken, named, (*leaves.left_out, *left), namespaces, objects=objects)
 
 
 def _record_tags(taken: Sample) -> list[str]:

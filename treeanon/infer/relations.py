@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,11 @@ import numpy as np
 
 from treeanon.errors import DataError
 from treeanon.infer.key_names import Names
+from treeanon.infer.roots import looks_like_persons
+from treeanon.infer.secrets import is_person_name
 from treeanon.io.relational.join import NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.plan import MOVED_TABLE
-from treeanon.io.relational.source import TableSource
+from treeanon.io.relational.source import TableInfo, TableSource
 from treeanon.kernels.joins import in_circles
 from treeanon.schema.keys import ForeignKey
 
@@ -30,6 +32,11 @@ MOST_ROWS = 1_000_000
 _COMMON = 50
 """Largest number of tables that share a column name which is part of a key."""
 
+_MOST_OF, _CLEARLY, _SEVERAL = 0.5, 1.5, 5
+"""What values alone must show: the share of a table's rows that are named, how much larger it is than for any other
+table, and the number of different values.
+"""
+
 _FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "y", "n"})
 
 
@@ -37,7 +44,7 @@ _FLAGS = frozenset({"0", "1", "true", "false", "yes", "no", "y", "n"})
 class FoundKey:
     """A key that was found: `values` rows have one, and of these `matched` name a row of the other table.
 
-    `first` is the number of rows examined, where the table has more.
+    `first` is the number of rows examined, where the table has more; `by_name` says whether the names fit as well.
 
     >>> from treeanon.schema.keys import parse_key
     >>> FoundKey(parse_key("visit.patient_id -> patient.id"), 5, 5).why
@@ -48,24 +55,30 @@ class FoundKey:
     values: int
     matched: int
     first: int = 0
+    by_name: bool = True
 
     @property
     def why(self) -> str:
         """The evidence in words."""
+        lead = "the names fit, and" if self.by_name else "the name does not say it, but"
         among = f" in the first {self.first:,} rows" if self.first else ""
         if self.matched == self.values:
-            return f"the names fit, and all {self.values:,} values{among} are there"
+            return f"{lead} all {self.values:,} values{among} are there"
         lost = self.values - self.matched
-        evidence = f"the names fit, and {self.matched:,} of {self.values:,} values{among} are there"
+        evidence = f"{lead} {self.matched:,} of {self.values:,} values{among} are there"
         return f"{evidence}; {lost:,} row{'s name' if lost > 1 else ' names'} no row"
 
 
-def find_keys(source: TableSource, declared: Sequence[ForeignKey]) -> list[FoundKey]:
+def find_keys(
+    source: TableSource, declared: Sequence[ForeignKey], tables: Mapping[str, TableInfo] | None = None
+) -> list[FoundKey]:
     """Return the undeclared keys that names and values suggest; each column in one key at most.
 
-    Keys of several columns are considered where a table has such a primary key, or where its columns are keys.
+    Only `tables` are looked at, if they are given. Where a column is named as a key, but after no table, its values
+    alone may say to which table it refers. Keys of several columns are considered where a table has such a primary
+    key, or where its columns are keys.
     """
-    return _Search(source, declared).all()
+    return _Search(source, declared, source.tables() if tables is None else tables).all()
 
 
 @dataclass(frozen=True, order=True)
@@ -75,9 +88,9 @@ class _Candidate:
 
 
 class _Search:
-    def __init__(self, source: TableSource, declared: Sequence[ForeignKey]) -> None:
+    def __init__(self, source: TableSource, declared: Sequence[ForeignKey], tables: Mapping[str, TableInfo]) -> None:
         self.source = source
-        self.tables = {n: info for n, info in source.tables().items() if not n.startswith(MOVED_TABLE)}
+        self.tables = {n: info for n, info in tables.items() if not n.startswith(MOVED_TABLE)}
         self.names = Names(self.tables)
         self.declared = declared
         self.taken = {(key.table, column) for key in declared for column in key.columns}
@@ -86,8 +99,11 @@ class _Search:
         single = self.best(self.single())
         known = [*self.declared, *(found.key for found in single)]
         joint = self.best(self.joint(known))
+        by_values = list(self.by_values([*known, *(found.key for found in joint)]))
         places = {table: at for at, table in enumerate(self.tables)}
-        return sorted([*single, *joint], key=lambda found: (places[found.key.table], len(found.key.columns)))
+        return sorted(
+            [*single, *joint, *by_values], key=lambda found: (places[found.key.table], len(found.key.columns))
+        )
 
     def best(self, candidates: list[_Candidate]) -> list[FoundKey]:
         """Return the candidates that the values support; the best for each set of columns."""
@@ -151,6 +167,51 @@ class _Search:
                     if rank is not None:
                         found.append(_Candidate(rank, ForeignKey(table, (column,), target, (goal,))))
         return found
+
+    def by_values(self, known: Sequence[ForeignKey]) -> Iterator[FoundKey]:
+        """Yield keys of columns that are named as keys, but after no table, by the values that they hold."""
+        taken = {(key.table, column) for key in known for column in key.columns}
+        taken |= {(key.target, column) for key in known for column in key.target_columns}
+        goals = [
+            (table, c)
+            for table, info in self.tables.items()
+            for c in info.columns
+            if self.names.may_be_target(table, c)
+        ]
+        for table, info in self.tables.items():
+            for column in info.columns:
+                name = self.names.columns[table, column]
+                if (table, column) in taken or info.primary == (column,) or self.names.is_own(table, column):
+                    continue
+                if name.keyed and name.base and (best := self.best_target(table, column, goals)) is not None:
+                    yield best
+
+    def best_target(self, table: str, column: str, goals: Sequence[tuple[str, str]]) -> FoundKey | None:
+        """Return the key to the one table whose rows a column's values name; None if it could be several.
+
+        Small numbers are among the keys of most tables. So a column named after persons refers to a table of persons,
+        and any other one to a table of which it names most rows.
+        """
+        of_persons = is_person_name(self.names.columns[table, column].base)
+        able = [
+            _Candidate(0, ForeignKey(table, (column,), goal_table, (goal,)))
+            for goal_table, goal in goals
+            if goal_table != table and (not of_persons or looks_like_persons(goal_table, self.tables[goal_table]))
+        ]
+        ranked: list[tuple[float, FoundKey]] = []
+        own = self.read(table, [column], MOST_ROWS)
+        named = own[0].drop_null().unique() if own is not None else None
+        if named is None or len(named) < 2 or _is_flag(named):
+            return None
+        for candidate in able:
+            for _, found in self.tested([candidate]):
+                rows = self.source.read(found.key.target, []).num_rows
+                ranked.append((min(len(named), rows) / max(rows, 1), replace(found, by_name=False)))
+        ranked.sort(key=lambda each: -each[0])
+        share, best = ranked[0] if ranked else (0.0, None)
+        clear = len(ranked) == 1 or (len(ranked) > 1 and share >= _CLEARLY * ranked[1][0])
+        enough = of_persons or (share >= _MOST_OF and len(named) >= _SEVERAL)
+        return best if clear and enough else None
 
     def joint(self, known: Sequence[ForeignKey]) -> list[_Candidate]:
         """Yield pairs of tables that share several columns, which identify rows of one of them."""

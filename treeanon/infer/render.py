@@ -35,8 +35,8 @@ def key_lines(keys: ProposedKeys) -> Iterator[tuple[str, str]]:
 
 
 def warning_lines(findings: Findings) -> str:
-    """Return the warnings, a line each."""
-    return "".join(f"NOTE: {warning}.\n" for warning in findings.warnings)
+    """Return the warnings, a line each, and what was not looked at."""
+    return "".join(f"NOTE: {warning}.\n" for warning in (*findings.warnings, *findings.sample.unseen))
 
 
 def without_keys(left_out: Sequence[LeftOut]) -> tuple[list[LeftOut], list[str]]:
@@ -152,6 +152,8 @@ def _class_comment(found: Finding, findings: Findings) -> str:
     here = f"In {found.records:,} of {findings.extent}" if found.records != total else f"In {findings.extent}"
     times = f", {found.occurrences:,} times" if found.occurrences != found.records else ""
     comment = f"{here}{times}; {found.facts}."
+    if found.asked:
+        comment += f"\nPUBLISHED BECAUSE --publish NAMES IT: {found.asked}."
     if found.role == "quasi":
         return f"{comment}\n{_sentence(found.why)}"
     return f"{comment}\nNot published: {found.why}."

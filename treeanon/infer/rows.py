@@ -19,8 +19,9 @@ from treeanon.hierarchy.builders import parse_builder
 from treeanon.hierarchy.files import read_hierarchy
 from treeanon.infer.builders import builder_for, type_of
 from treeanon.infer.decide import decide
+from treeanon.infer.identify import withheld
 from treeanon.infer.json_sample import walk_json
-from treeanon.infer.leaves import Leaves, dotted_name, looks_like_data
+from treeanon.infer.leaves import Leaf, Leaves, dotted_name, looks_like_data
 from treeanon.infer.model import Finding, Findings, LeftOut, Sample
 from treeanon.infer.render import render_schema
 from treeanon.infer.stats import Place, Values
@@ -97,12 +98,20 @@ _AT_ONCE = 8
 
 
 def propose_rows(
-    source: str | Path, *, format: str, delimiter: str = "", record: str | None, sample: int, home: Path
+    source: str | Path,
+    *,
+    format: str,
+    delimiter: str = "",
+    record: str | None,
+    sample: int,
+    home: Path,
+    publish: Sequence[str] = (),
 ) -> Findings:
     """Return a proposed schema for one file of rows; `home` is the schema's folder.
 
-    Roles and builders are chosen by the first rows, as those of documents. Types and hierarchies are tried on all rows,
-    so that the schema reads the whole file; a hierarchy beside the file is taken if it knows every value.
+    Roles and builders are chosen by a sample of the rows, as those of documents. They are tried on all rows: one that
+    shows an identifier withholds its column, and types and hierarchies read the whole file. A hierarchy beside the
+    file is taken if it knows every value.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "people.csv")
@@ -115,7 +124,7 @@ def propose_rows(
         raise UsageError(f"--record is not for {format}, where each row is one record")
     with closing(open_rows(source, format, delimiter=delimiter)) as file:
         near = None if str(source) == STDIN else NearHierarchies(Path(source))
-        return _Proposal(file, format, sample, home, near).findings()
+        return _Proposal(file, format, sample, home, near, publish).findings()
 
 
 @dataclass
@@ -127,7 +136,9 @@ class _Proposal:
     most: int
     home: Path
     near: NearHierarchies | None
+    publish: Sequence[str] = ()
     warnings: list[str] = field(default_factory=list)
+    leaves: dict[FieldPath, Leaf] = field(default_factory=dict)
 
     def findings(self) -> Findings:
         self.refuse_empty()
@@ -141,11 +152,12 @@ class _Proposal:
         sample.join(root, self.most)
         records = sample.records(root)
         leaves = _Columns(False, dotted_name, {}).gather(walk_json(records, apart=False)[0])
-        found = decide(leaves.found, len(records), slashed=False, rows=True)
+        found = decide(leaves.found, len(records), slashed=False, rows=True, publish=self.publish)
+        self.leaves = {leaf.path: leaf for leaf in leaves.found}
         if not found:
             why = next((left.why for left in leaves.left_out if not left.path), "")
             raise DataError(why or "no column in the sample could become a class", source=self.file.name)
-        taken = Sample(self.format, None, records, sample.whole)
+        taken = Sample(self.format, None, records, sample.whole, total=sample.total, unseen=sample.unseen)
         classes = tuple(self.tried(found))
         left = list(dict.fromkeys([*leaves.left_out, *notes.left_out(root), *left]))
         findings = Findings(taken, classes, tuple(left), warnings=tuple(self.warnings))
@@ -182,7 +194,14 @@ class _Proposal:
             yield made.get(each.name, each)
 
     def suited(self, found: Finding, counts: Counter[str]) -> Finding:
-        """Return the finding for a column with these values."""
+        """Return the finding for a column with these values, which may show what the sample does not."""
+        values = Values(counts, counts.total(), counts.total(), counts.total())
+        if found.path is not None and not found.asked:
+            leaf = replace(self.leaves[found.path], values=values)
+            hidden = withheld(leaf, type_of(values, _column(found)), values.occurrences)
+            if hidden is not None:
+                why = f"{hidden[1]}, as all rows show"
+                return replace(found, type="text", role=hidden[0], under=None, hierarchy=None, why=why)
         if self.near is not None:
             path, refused = self.near.fitting(_column(found), counts)
             self.warnings += refused
@@ -192,7 +211,6 @@ class _Proposal:
         strange = int(np.count_nonzero(_builder(found).build(texts).encode(texts) < 0))
         if not strange:
             return found
-        values = Values(counts, counts.total(), counts.total(), counts.total())
         kind = type_of(values, _column(found))
         built = builder_for(values, _column(found), kind)
         why = f"{built.why}; of type {found.type}, as the sample has it, {strange:,} of all values would have no place"

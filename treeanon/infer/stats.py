@@ -16,6 +16,9 @@ from treeanon.schema import ClassSpec, Schema
 MOST_KEYS = 2_000
 """Number of distinct keys in one place from which they are surely data; further ones are ignored."""
 
+MOST_KINDS = 300
+"""Number of distinct constants of one field from which they are surely values, and no kinds."""
+
 Names = tuple[str | None, ...]
 
 
@@ -125,8 +128,7 @@ class Place:
         """Record an instance with a constant in a field that may distinguish kinds, and these fields."""
         evidence = self.evidence.setdefault(candidate, Evidence())
         evidence.items += 1
-        # one more than the limit suffices to know that these are no kinds
-        if constant in evidence.kinds or len(evidence.kinds) <= 12:
+        if constant in evidence.kinds or len(evidence.kinds) < MOST_KINDS:
             evidence.kinds.setdefault(constant, set()).update(fields)
 
 

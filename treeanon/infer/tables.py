@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 
-from treeanon.errors import DataError, UsageError
-from treeanon.infer.decide import decide
-from treeanon.infer.identify import words
+from treeanon.errors import DataError
+from treeanon.infer.decide import decide, objects_of
 from treeanon.infer.json_sample import walk_json
-from treeanon.infer.key_names import column_name, table_forms
+from treeanon.infer.key_names import column_name
 from treeanon.infer.leaves import Leaves, dotted_name
 from treeanon.infer.model import Findings, LeftOut, ProposedKeys, Sample
 from treeanon.infer.relations import FoundKey, find_keys
 from treeanon.infer.render import KEY, render_schema
+from treeanon.infer.roots import Root, choose_root, looks_like_persons
 from treeanon.infer.table_paths import Notes, TablePath, find_table_paths, keep_once, name_steps
 from treeanon.infer.tables_sample import MOST_ROWS, TablesSample
-from treeanon.io.columns.column_checks import listed
 from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.plan import MOVED_TABLE, RECORD_COLUMN
 from treeanon.io.relational.reading import resolved
@@ -28,152 +25,6 @@ from treeanon.io.relational.source import TableInfo, TableSource
 from treeanon.schema import RecordPath, Schema, Step
 from treeanon.schema.keys import ForeignKey, KeyFormError, name_text, parse_key
 from treeanon.schema.layout import ROOT
-from treeanon.schema.paths import PathError, parse_root
-
-_SUBJECTS = frozenset(
-    {"patient", "person", "people", "customer", "client", "member", "student", "citizen", "subject", "resident"}
-    | {"participant", "respondent", "insured", "tenant", "passenger", "pupil", "borrower", "donor", "voter", "guest"}
-    | {"individual", "inhabitant", "beneficiary", "policyholder", "cardholder", "applicant", "candidate", "inmate"}
-)
-_STAFF = frozenset({"employee", "user", "staff", "worker", "contact", "player", "author", "athlete", "personnel"})
-_OTHERS = frozenset({"doctor", "physician", "nurse", "teacher", "provider", "practitioner", "agent", "clinician"})
-_TELLING: Mapping[str, float] = (
-    dict.fromkeys(["birth", "birthdate", "birthday", "dob", "birthyear", "sex", "gender"], 3.0)
-    | dict.fromkeys(["ssn", "nino", "mrn", "passport", "surname", "lastname", "firstname", "forename"], 3.0)
-    | dict.fromkeys(["age", "marital", "race", "ethnicity", "nationality", "deceased", "maiden"], 1.5)
-    | dict.fromkeys(["email", "phone", "telephone", "mobile", "fullname", "username"], 1.5)
-    | dict.fromkeys(["address", "street", "zip", "postcode", "zipcode", "city", "name", "occupation"], 0.5)
-)
-_MOST_OF_COLUMNS = 8.0
-_LOOKS_LIKE_PERSONS = 3.0
-
-
-@dataclass(frozen=True)
-class Root:
-    """The record table, why it is that one, and which others could be it."""
-
-    table: str
-    why: str
-    others: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Rated:
-    table: str
-    score: float
-    persons: float
-    reasons: tuple[str, ...]
-
-
-def choose_root(
-    tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey], requested: str | None, has_rows: Callable[[str], bool]
-) -> Root:
-    """Return the record table; a table without rows is never guessed.
-
-    >>> tables = {"visit": TableInfo(("id", "day")), "patient": TableInfo(("id", "sex"))}
-    >>> choose_root(tables, [ForeignKey("visit", ("patient",), "patient", ("id",))], None, bool).why
-    'it looks like persons: its name, its column sex, and 1 table that refers to it'
-    """
-    rated = sorted((_rate(table, info, keys) for table, info in tables.items()), key=lambda each: -each.score)
-    if requested is not None:
-        others = [
-            each
-            for each in rated
-            if each.table != _requested_table(tables, requested) and each.persons >= _LOOKS_LIKE_PERSONS
-        ]
-        return Root(_requested_table(tables, requested), "as given by --record", _described(others))
-    best = next((each for each in rated if has_rows(each.table)), rated[0])
-    likely = best.persons >= _LOOKS_LIKE_PERSONS
-    others = [each for each in rated if each is not best and (each.persons >= _LOOKS_LIKE_PERSONS or not likely)]
-    return Root(best.table, _why(best, likely), _described(others))
-
-
-def looks_like_persons(table: str, info: TableInfo) -> bool:
-    """Return whether the rows of a table are persons, by its name and its columns."""
-    named = table_forms(table) & (_SUBJECTS | _STAFF | _OTHERS)
-    return bool(named) or _columns(table, info)[0] >= 2 * _LOOKS_LIKE_PERSONS
-
-
-def _requested_table(tables: Mapping[str, TableInfo], requested: str) -> str:
-    """Return the table that --record names, in quotes or not."""
-    if requested in tables:
-        return requested
-    try:
-        name = parse_root(requested).names[0]
-    except PathError:
-        name = requested
-    if name in tables:
-        return name
-    near = difflib.get_close_matches(requested.lower(), {table.lower(): table for table in tables}, 1)
-    found = [table for table in tables if table.lower() in near]
-    hint = f"; did you mean {found[0]!r}?" if found else ";"
-    raise UsageError(f"--record: unknown table {requested!r}{hint} choose from {listed(tables)}")
-
-
-def _rate(table: str, info: TableInfo, keys: Sequence[ForeignKey]) -> _Rated:
-    score, reasons = _named(table)
-    of_columns, telling = _columns(table, info)
-    score += min(of_columns, _MOST_OF_COLUMNS)
-    persons = score
-    if telling:
-        many = "columns" if len(telling) > 1 else "column"
-        reasons.append(f"its {many} {', '.join(map(name_text, telling[:4]))}")
-    children = {key.table for key in keys if key.target == table and not key.of_itself}
-    score += min(len(children), 4) * 0.5 + min(_below(table, keys), 4) * 0.5 - (2.0 if not children else 0.0)
-    if children:
-        reasons.append(f"{len(children)} table{'s' if len(children) > 1 else ''} that refer{_s(children)} to it")
-    return _Rated(table, score, persons, tuple(reasons))
-
-
-def _s(found: set[str]) -> str:
-    return "s" if len(found) == 1 else ""
-
-
-def _named(table: str) -> tuple[float, list[str]]:
-    forms = table_forms(table)
-    for names, score in ((_SUBJECTS, 6.0), (_STAFF, 4.0), (_OTHERS, 2.0)):
-        if forms & names:
-            return score, ["its name"]
-    last = words(table)[-1:]
-    parts = {form for word in last for form in table_forms(word)}
-    # "hospital_patients" may be persons, "customer_address" is not
-    return (3.0, ["its name"]) if parts & _SUBJECTS else (0.0, [])
-
-
-def _columns(table: str, info: TableInfo) -> tuple[float, list[str]]:
-    """Return a score of how typical the columns are of persons, and the most typical ones."""
-    found: dict[str, float] = {}
-    seen: set[str] = set()
-    for column in info.columns:
-        parts = words(column)
-        hits = [part for part in (*parts, *map("".join, pairwise(parts))) if part in _TELLING]
-        if hits and not seen & set(hits):
-            seen |= set(hits)
-            found[column] = max(_TELLING[hit] for hit in hits)
-    telling = sorted((column for column in found if found[column] >= 1), key=lambda column: -found[column])
-    return sum(found.values()), telling
-
-
-def _below(table: str, keys: Sequence[ForeignKey]) -> int:
-    """Return how many tables refer to a table, directly or through others."""
-    reached, waiting = {table}, [table]
-    while waiting:
-        at = waiting.pop()
-        new = {key.table for key in keys if key.target == at} - reached
-        reached |= new
-        waiting += new
-    return len(reached) - 1
-
-
-def _why(best: _Rated, likely: bool) -> str:
-    *most, last = best.reasons or ("it is the first",)
-    words = f"{', '.join(most)}{',' if len(most) > 1 else ''} and {last}" if most else last
-    return f"it looks like persons: {words}" if likely else f"a guess, for no table looks like persons: {words}"
-
-
-def _described(others: Sequence[_Rated]) -> tuple[str, ...]:
-    return tuple(name_text(each.table) for each in others[:8])
-
 
 MOST_CLASSES = 200
 """Largest number of columns of a proposal, which a person should read."""
@@ -181,10 +32,12 @@ MOST_CLASSES = 200
 NO_KEYS = "no foreign key, declared or found, leads on from the record table: the schema is of this table alone"
 
 
-def propose_tables(source: str | Path, *, format: str, record: str | None, sample: int) -> Findings:
+def propose_tables(
+    source: str | Path, *, format: str, record: str | None, sample: int, publish: Sequence[str] = ()
+) -> Findings:
     """Return a proposed schema for a relational input."""
     with closing(open_tables(source, format)) as tables:
-        return _Proposal(tables, format, record, sample).findings()
+        return _Proposal(tables, format, record, sample, publish).findings()
 
 
 @dataclass
@@ -195,17 +48,18 @@ class _Proposal:
     format: str
     record: str | None
     most: int
+    publish: Sequence[str] = ()
     notes: Notes = field(default_factory=Notes)
     gone: list[TablePath] = field(default_factory=list)
     unreached: list[LeftOut] = field(default_factory=list)
 
     def findings(self) -> Findings:
-        tables = {name: info for name, info in self.source.tables().items() if not name.startswith(MOVED_TABLE)}
+        tables = self.own_tables()
         if not tables:
             raise DataError("holds no table", source=self.source.name)
         stated = self.source.keys()
         declared = tuple(dict.fromkeys(key for key in stated if key.table in tables and key.target in tables))
-        found = [each for each in find_keys(self.source, declared) if _is_writable(each.key)]
+        found = [each for each in find_keys(self.source, declared, tables) if _is_writable(each.key)]
         keys = [*declared, *(each.key for each in found)]
         chosen = choose_root(tables, keys, self.record, lambda table: self.source.read(table, [], 1).num_rows > 0)
         root = find_table_paths(chosen.table, keys, self.notes)
@@ -218,6 +72,17 @@ class _Proposal:
         self.bound(root)
         self.note_unreached(root, tables)
         return self.decided(root, sample, chosen, _keys(root, declared, written, found))
+
+    def own_tables(self) -> dict[str, TableInfo]:
+        """Return the tables that hold rows of their own: no views, unless one is asked for, and no parts of others."""
+        tables = {name: info for name, info in self.source.tables().items() if not name.startswith(MOVED_TABLE)}
+        own = {name: info for name, info in tables.items() if name == self.record or not (info.view or info.part_of)}
+        for name, info in tables.items():
+            if name not in own:
+                why = f"a part of {name_text(info.part_of)}, which has its rows"
+                view = "a view, whose rows are those of other tables; init --record VIEW takes it"
+                self.unreached.append(LeftOut(name_text(name), view if info.view else why))
+        return own or tables
 
     def choose_columns(self, root: TablePath, tables: Mapping[str, TableInfo], keys: Sequence[ForeignKey]) -> None:
         """Set the columns of every path that may become classes: all but those of keys."""
@@ -273,7 +138,7 @@ class _Proposal:
         """Note tables to which no key leads."""
         reached = {path.table for path in (*root.walk(), *self.gone, *(path for path, _ in self.notes.found))}
         why = "a table to which no key leads"
-        self.unreached = [LeftOut(name_text(table), why) for table in tables if table not in reached]
+        self.unreached += [LeftOut(name_text(table), why) for table in tables if table not in reached]
 
     def decided(self, root: TablePath, sample: TablesSample, chosen: Root, keys: ProposedKeys) -> Findings:
         records = sample.records(root)
@@ -282,12 +147,14 @@ class _Proposal:
         shared = {path.steps for path in root.walk() if _is_shared(path, tables)}
         found = [replace(leaf, shared=leaf.path.steps[:-1] in shared) for leaf in leaves.found]
         record = RecordPath((chosen.table,), True)
-        taken = Sample(self.format, record, records, sample.whole, chosen.why, chosen.others, keys=keys)
-        classes = decide(found, len(records), slashed=False)
+        seen = sample.whole, chosen.why, chosen.others
+        taken = Sample(self.format, record, records, *seen, keys=keys, total=sample.total, unseen=sample.unseen)
+        classes = decide(found, len(records), slashed=False, publish=self.publish)
         if not classes:
             raise DataError("no column in the sample could become a class", source=self.source.name)
         left = tuple(dict.fromkeys([*leaves.left_out, *self.notes.left_out(root), *self.unreached]))
-        findings = Findings(taken, classes, left, warnings=self.warnings(root, keys))
+        objects = objects_of(found, slashed=False)
+        findings = Findings(taken, classes, left, warnings=self.warnings(root, keys), objects=objects)
         layout = resolved(Schema.loads(render_schema(findings)), self.source).layout
         names = [published.name for published in layout.classes]
         return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
@@ -297,7 +164,7 @@ class _Proposal:
         if len(keys.found):
             many = f"{len(keys.found)} foreign keys were" if len(keys.found) > 1 else "1 foreign key was"
             lines.append(f"{many} FOUND, NOT DECLARED, and stand in the schema: check them (key, in [input])")
-        if not root.below and len(self.source.tables()) > 1:
+        if not root.below and len(self.own_tables()) > 1:
             lines.append(NO_KEYS)
         return (*lines, *map(str, getattr(self.source, "left_out", ())))
 

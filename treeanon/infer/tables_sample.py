@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treeanon.errors import DataError
+from treeanon.infer.model import spread
 from treeanon.infer.table_paths import Notes, TablePath
 from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.relational.join import KeyClash, RepeatedKey, find_targets
@@ -18,6 +19,9 @@ from treeanon.schema.keys import name_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST_PERSONS = 1_000_000
+"""Number of rows of the record table from which the sample is taken."""
 
 MOST_ROWS = 20_000
 """Number of rows of a child table in the sample."""
@@ -33,16 +37,21 @@ class TablesSample:
     source: TableSource
     notes: Notes
     whole: bool = True
+    total: int | None = None
+    unseen: tuple[str, ...] = ()
 
     def join(self, root: TablePath, most: int) -> None:
         """Find the rows of every path, reading only key columns; paths whose keys cannot be compared are left out."""
         # a Parquet file knows its number of rows
-        count = self.source.read(root.table, [], None if self.source.by_column else most + 1).num_rows
+        count = self.source.read(root.table, [], None if self.source.by_column else MOST_PERSONS + 1).num_rows
         if not count:
             why = f"table {root.table!r}, of which each row is one person, holds no row"
             raise DataError(f"{why}; init --record TABLE takes another", source=self.source.name)
-        self.whole = count <= most
-        root.rows = np.arange(min(count, most), dtype=np.int32)
+        self.whole, self.total = count <= most, count
+        if count > MOST_PERSONS:
+            self.total = None
+            self.unseen = (f"rows of {name_text(root.table)} after the first {MOST_PERSONS:,} were not looked at",)
+        root.rows = np.array(spread(min(count, MOST_PERSONS), most), dtype=np.int32)
         for path in list(root.walk()):
             self.join_below(path)
 

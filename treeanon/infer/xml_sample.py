@@ -1,9 +1,10 @@
-"""First records of XML documents, read no further than needed, and counts of the values at each place in them."""
+"""Records of XML documents from their beginning, middle and end, and counts of the values at each place in them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO, cast
 
@@ -11,7 +12,7 @@ from lxml import etree
 
 from treeanon.errors import DataError
 from treeanon.infer.leaves import Kind, Kinds, find_kinds
-from treeanon.infer.model import Prefixes, Sample, SampleRequest, all_elements
+from treeanon.infer.model import Prefixes, Sample, SampleRequest, Spread, all_elements
 from treeanon.infer.stats import Place
 from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
 from treeanon.io.documents.xml_document import refuse_declarations, safe_parser, xml_error
@@ -47,7 +48,7 @@ def one_xml_record(item: Source) -> etree._Element:
 
 
 def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
-    """Return the first elements at the path or, without one, of the repeated element nearest to the root."""
+    """Return elements at the path or, without one, of the repeated element nearest to the root."""
     reading = _Reading(stream, source, most)
     root = reading.read(path)
     prefixes = Prefixes(all_elements([root]))
@@ -63,8 +64,15 @@ def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int
     found = [element for element in _at(root, tags) if id(element) not in reading.open_elements()]
     if not found:
         raise DataError("holds no record at the record path", source=source)
-    whole = reading.ended and len(found) <= most
-    return Sample("xml", RecordPath(names, True), found[:most], whole, why, others, prefixes)
+    chosen = Spread[etree._Element](most)
+    for element in found:
+        chosen.add(element)
+    reading.rest(tags, chosen)
+    kept = chosen.all()
+    prefixes = Prefixes([*all_elements([root]), *all_elements(kept)])
+    names = tuple(prefixes.short(tag) or "" for tag in tags)
+    whole = len(kept) == chosen.count
+    return Sample("xml", RecordPath(names, True), kept, whole, why, others, prefixes, total=chosen.count)
 
 
 class _Reading:
@@ -76,19 +84,50 @@ class _Reading:
         self.stack: list[etree._Element] = []
         self.times: Counter[Tags] = Counter()
         self.root: etree._Element | None = None
+        self.previous: etree._Element | None = None
         self.ended = False
 
     def read(self, path: RecordPath | None) -> etree._Element:
         """Return the root element, with what was read of it."""
-        try:
+        with self.named():
             self.blocks(path)
+        assert self.root is not None
+        return self.root
+
+    def rest(self, tags: Tags, chosen: Spread[etree._Element]) -> None:
+        """Read on to the end and offer every further record; those that are not taken are forgotten."""
+        if self.ended:
+            return
+        with self.named():
+            while block := self.stream.read(_BLOCK):
+                self.parser.feed(block)
+                self.offer(tags, chosen)
+            refuse_declarations(self.parser.close())
+            self.offer(tags, chosen)
+
+    def offer(self, tags: Tags, chosen: Spread[etree._Element]) -> None:
+        for event, given in self.parser.read_events():
+            element = cast(etree._Element, given)
+            if event == "start":
+                self.stack.append(element)
+                continue
+            if len(self.stack) == len(tags) and tuple(str(each.tag) for each in self.stack) == tags:
+                if self.previous is not None and (parent := self.previous.getparent()) is not None:
+                    parent.remove(self.previous)
+                self.previous = element
+                chosen.add(element)
+            self.stack.pop()
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Translate errors of the parser, and give those of its input the name of the source."""
+        try:
+            yield
         except etree.XMLSyntaxError as problem:
             error = xml_error(problem, self.refusal)
             raise DataError(error.message, source=self.source, place=error.place) from None
         except DataError as problem:
             raise DataError(problem.message, source=self.source, place=problem.place) from None
-        assert self.root is not None
-        return self.root
 
     def blocks(self, path: RecordPath | None) -> None:
         size = 0
@@ -250,31 +289,34 @@ class _Walk:
 
 
 def _constant(element: etree._Element, kind: Kind) -> str | None:
-    here = element
+    here = [element]
     for name in kind.names:
-        below = list(here.iterchildren(name))
-        if len(below) != 1:
-            return None
-        here = below[0]
-    return here.get(kind.attribute or "")
+        here = [child for parent in here for child in parent.iterchildren(name)]
+    constants = {child.get(kind.attribute or "") for child in here}
+    # of several, a document may give one in two versions, but not two
+    return constants.pop() if len(constants) == 1 else None
 
 
 def _note_kinds(place: Place, element: etree._Element) -> None:
     candidates = [Kind((), "type")]
     children = [child for child in element if isinstance(child.tag, str)]
-    candidates += [Kind((code,), "code") for code in _codes(children)]
+    candidates += _kinds_of(children)
     if len(children) == 1:
         # a wrapper, such as <component> around <section>
-        candidates += [Kind((children[0].tag, code), "code") for code in _codes(children[0])]
+        candidates += [Kind((children[0].tag, *kind.names), kind.attribute) for kind in _kinds_of(children[0])]
     for kind in candidates:
         constant = _constant(element, kind)
         if constant:
             place.saw((*kind.names, f"@{kind.attribute}"), constant, set(_fields(element, "", _FIELD_DEPTH)))
 
 
-def _codes(children: Iterable[etree._Element]) -> list[str]:
-    """Return the tag of the first child that is named code, if there is one."""
-    return [child.tag for child in children if str(child.tag).rpartition("}")[2] == "code"][:1]
+def _kinds_of(children: Iterable[etree._Element]) -> list[Kind]:
+    """Return the code and the template among children, whose attributes may say a kind."""
+    found = []
+    for name, attribute in (("code", "code"), ("templateId", "root")):
+        tags = [child.tag for child in children if str(child.tag).rpartition("}")[2] == name]
+        found += [Kind((tag,), attribute) for tag in tags[:1]]
+    return found
 
 
 def _fields(element: etree._Element, lead: str, depth: int) -> Iterator[str]:

@@ -233,12 +233,15 @@ class DatabaseSource:
             columns = inspector.get_multi_columns(kind=ObjectKind.ANY)
             primary = inspector.get_multi_pk_constraint(kind=ObjectKind.TABLE)
             foreign = inspector.get_multi_foreign_keys(kind=ObjectKind.TABLE)
+            views = {name for _, name in inspector.get_multi_columns(kind=ObjectKind.ANY_VIEW)}
+        parts = _partitions(connection)
         self._tables: dict[str, TableInfo] = {}
         for place in sorted(columns, key=lambda place: place[1]):
             key = primary.get(place)
             names = tuple(str(column["name"]) for column in columns[place])
             if names:
-                self._tables[place[1]] = TableInfo(names, tuple(key["constrained_columns"]) if key else ())
+                own = tuple(key["constrained_columns"]) if key else ()
+                self._tables[place[1]] = TableInfo(names, own, place[1] in views, parts.get(place[1], ""))
         fold = ascii_lower if connection.dialect.name == "sqlite" else str
         stated = DeclaredKeys(self._tables, fold)
         for (_, table), keys in sorted(foreign.items(), key=lambda item: item[0][1]):
@@ -303,6 +306,19 @@ class DatabaseSource:
             if connection is not None:
                 connection.close()
         engine.dispose()
+
+
+_PARTITIONS = """
+SELECT part.relname, whole.relname FROM pg_catalog.pg_inherits
+JOIN pg_catalog.pg_class part ON part.oid = inhrelid JOIN pg_catalog.pg_class whole ON whole.oid = inhparent
+WHERE part.relispartition AND pg_catalog.pg_table_is_visible(part.oid)"""
+
+
+def _partitions(connection: Connection) -> dict[str, str]:
+    """Return the table of which each partition is a part, where partitions can be read as tables."""
+    if connection.dialect.name != "postgresql":
+        return {}
+    return {str(part): str(whole) for part, whole in connection.exec_driver_sql(_PARTITIONS)}
 
 
 def _psycopg_rows(connection: Connection, query: Select[Any]) -> Iterator[Sequence[Any]]:

@@ -21,10 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableInfo:
-    """One table: its columns in order, and the columns of its primary key, if it declares one."""
+    """One table: its columns in order, and the columns of its primary key, if it declares one.
+
+    `view` says that its rows are those of other tables, `part_of` names the table of which it is a partition.
+    """
 
     columns: tuple[str, ...]
     primary: tuple[str, ...] = ()
+    view: bool = False
+    part_of: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -117,10 +118,12 @@ class SqliteSource:
 
     def _described(self) -> dict[str, TableInfo]:
         tables = {}
-        listed = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND sql NOT LIKE 'CREATE VIRTUAL%'"
-        for (name,) in self._open.execute(f"{listed} AND typeof(name) = 'text' ORDER BY rowid").fetchall():
+        listed = (
+            "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        )
+        for name, kind in self._open.execute(f"{listed} AND typeof(name) = 'text' ORDER BY rowid").fetchall():
             if not ascii_lower(name).startswith("sqlite_") and (info := self._info(name)):
-                tables[name] = info
+                tables[name] = replace(info, view=kind == "view")
         return tables
 
     def _hidden(self) -> list[str]:
