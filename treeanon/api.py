@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal, Protocol, Unpack, overload
 
@@ -11,6 +11,7 @@ from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.io.beyond.findings import check_kinds, found_beyond
 from treeanon.io.given import Data, Frame, Given
 from treeanon.io.memory import Records
 from treeanon.privacy import Guarantee
@@ -275,11 +276,17 @@ def verify(data: Table, **asked: Unpack[ModelParameters]) -> TableVerdict: ...
 @overload
 def verify(data: Permuted, **asked: Unpack[ModelParameters]) -> PermutedVerdict: ...
 @overload
-def verify(data: Data, *, schema: SchemaLike, k: int, original: Data) -> FreeformVerdict: ...
+def verify(
+    data: Data, *, schema: SchemaLike, k: int, original: Data, ignore: Collection[str] = ...
+) -> FreeformVerdict: ...
 @overload
-def verify(data: Data, *, schema: SchemaLike, **asked: Unpack[VerifyTreeParameters]) -> Verdict | TableVerdict: ...
+def verify(
+    data: Data, *, schema: SchemaLike, ignore: Collection[str] = ..., **asked: Unpack[VerifyTreeParameters]
+) -> Verdict | TableVerdict: ...
 @overload
-def verify(data: Data, *, schema: SchemaLike, **asked: Unpack[ModelParameters]) -> Verdict | TableVerdict: ...
+def verify(
+    data: Data, *, schema: SchemaLike, ignore: Collection[str] = ..., **asked: Unpack[ModelParameters]
+) -> Verdict | TableVerdict: ...
 @shows(VerifyTreeParameters, ModelParameters)
 def verify(
     data: Any,
@@ -287,18 +294,21 @@ def verify(
     *,
     schema: SchemaLike | None = None,
     original: Any = None,
+    ignore: Collection[str] = (),
     **asked: Any,
 ) -> Any:
     """Return the verdict on published trees or rows: whether they keep a guarantee, whoever made them.
 
     Trees give a `Verdict`, rows a `TableVerdict`, which have `holds`; what is trees and what rows is as for
-    `anonymize`. Fields that the schema does not name are not looked at.
+    `anonymize`. What is read by a schema does not hold either if it has more than is counted, such as fields that the
+    schema does not name or, in files, comments, nulls and repeats: `beyond` of the verdict tells kinds and numbers.
 
     Parameters
         data: a Forest, a Table, a permuted release (`read_permuted`), or data with a schema as `anonymize` takes them.
         guarantee: trees: the guarantee as a whole, instead of its parts.
         schema: what is in the data, where they are no Forest or Table: a Schema, the path of one, or its TOML text.
         original: rows: the input of a freeform release, in which no rows need look alike; checked for `k` alone.
+        ignore: kinds of content beyond what is counted that do not matter, such as "comments".
         k, m, n, attacker, negative, l, diversity, as_published: the guarantee of trees, as for `anonymize`.
         k, l, diversity, c, alpha, p, t, emd, models: the models of rows, as for `anonymize`.
         patterns: trees: whether to tell which classes fail (default True).
@@ -310,11 +320,19 @@ def verify(
     >>> ta.verify(table, k=2).holds
     False
     """
-    if not isinstance(data, Forest | Table | Permuted):
-        given = Given.of(data, schema, released=True, jobs=asked.get("jobs"))
-        data = given.read(rows=_are_rows(given, asked))
-        if original is not None and not isinstance(original, Table):
-            original = Given.of(original, schema).table()
+    if isinstance(data, Forest | Table | Permuted):
+        if ignore:
+            raise UsageError("ignore is for what is read by a schema: of a Forest or Table all is counted")
+        return _verdict(data, guarantee, original, asked)
+    check_kinds(ignore)
+    given = Given.of(data, schema, released=True, jobs=asked.get("jobs"))
+    read = given.read(rows=_are_rows(given, asked))
+    if original is not None and not isinstance(original, Table):
+        original = Given.of(original, schema).table()
+    return found_beyond(_verdict(read, guarantee, original, asked), given.beyond(read).without(ignore))
+
+
+def _verdict(data: Any, guarantee: Guarantee | None, original: Any, asked: dict[str, Any]) -> Any:
     if isinstance(data, Forest):
         refuse_unknown({**asked, **({} if original is None else {"original": original})}, VerifyTreeParameters)
         return verify_forest(data, guarantee, **{name: value for name, value in asked.items() if value is not None})

@@ -7,7 +7,9 @@ A format of documents has these functions, whose types `treeanon.io.interface` d
 
 - `reader(sources, schema, options, report)` gives batches of records (`Reader`);
 - `writer` makes texts of records, and documents of texts (`DocumentWriter`);
-- `sample(request)` gives the first records for `treeanon init` (optional; see `treeanon.infer.model.SampleRequest`).
+- `sample(request)` gives the first records for `treeanon init` (optional; see `treeanon.infer.model.SampleRequest`);
+- `beyond(sources, records, found)` counts what files hold beyond what was read of them, for `treeanon verify`
+  (`Look`, in `treeanon.io.beyond.documents`; without it files of other programs must be as this one would write them).
 
 Where each record is a line of its own, `treeanon.io.documents.lines.line_format` makes the whole `Format` of two
 functions: one that parses a line into an object as JSON has it, one that writes such an object as a line.
@@ -63,6 +65,7 @@ class Format:
     writer: Function = ""
     sample: Function = ""
     recognizes: Function = ""
+    beyond: Function = ""
     record: str = ""
     no_record: str = "each line is one person"
     as_lines: str = ""
@@ -94,7 +97,7 @@ class Format:
         """Whether its schemas say where one record is."""
         return bool(self.record)
 
-    def function(self, which: Literal["reader", "writer", "sample", "recognizes"]) -> Any:
+    def function(self, which: Literal["reader", "writer", "sample", "recognizes", "beyond"]) -> Any:
         """Return one of its functions, importing its module if need be; UsageError if it has none."""
         found: Function = getattr(self, which)
         if found == "":
@@ -106,6 +109,7 @@ class Format:
 
 
 _DOCUMENTS = "treeanon.io.documents"
+_BEYOND = "treeanon.io.beyond"
 _TABLES = "treeanon.io.relational"
 _ROW = "each row is one person"
 
@@ -119,6 +123,7 @@ _OWN = (
         writer=f"{_DOCUMENTS}.json_write:JSON",
         sample="treeanon.infer.json_sample:sample_json",
         recognizes="treeanon.infer.json_sample:is_json",
+        beyond=f"{_BEYOND}.json_files:look_at_json",
         record="patients[]",
         as_lines="ndjson",
     ),
@@ -131,6 +136,7 @@ _OWN = (
         writer=f"{_DOCUMENTS}.json_write:NDJSON",
         sample="treeanon.infer.json_sample:sample_ndjson",
         recognizes="treeanon.infer.json_sample:is_lines",
+        beyond=f"{_BEYOND}.json_files:look_at_ndjson",
         spark="lines",
     ),
     Format(
@@ -142,6 +148,7 @@ _OWN = (
         writer=f"{_DOCUMENTS}.xml_write:XML",
         sample="treeanon.infer.xml_sample:sample_xml",
         recognizes="treeanon.infer.xml_sample:is_xml",
+        beyond=f"{_BEYOND}.xml_files:look_at_xml",
         record="patients/patient",
         slashed=True,
         spark="ranges",
@@ -155,6 +162,7 @@ _OWN = (
         writer=f"{_DOCUMENTS}.trees_file:TREES",
         sample="treeanon.infer.json_sample:sample_trees",
         recognizes="treeanon.infer.json_sample:is_tree_lines",
+        beyond=f"{_BEYOND}.json_files:look_at_trees",
         no_record="each line is one record",
         names_classes=True,
         spark="numbered lines",

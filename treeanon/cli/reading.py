@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
@@ -66,12 +68,29 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return gathered
 
 
-def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool) -> Forest:
-    """Read the records of an input."""
+@contextmanager
+def rereadable(source: str) -> Iterator[tuple[str, str | None]]:
+    """Provide the path of an input that is read twice, and its name for messages: standard input is copied."""
+    if source != "-":
+        yield source, None
+        return
+    from treeanon.io.sources import STDIN, find_sources
+
+    (given,) = find_sources(STDIN, ()).items
+    with tempfile.NamedTemporaryFile() as copy:
+        with given.open() as stream:
+            while block := stream.read(1 << 20):
+                copy.write(block)
+        copy.flush()
+        yield copy.name, given.name
+
+
+def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool, called: str | None = None) -> Forest:
+    """Read the records of an input; `called` is its name, if that is to be another."""
     from treeanon.io import read
 
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read(source, schema, progress=progress, **reading)
+        return read(source, schema, progress=progress, called=called, **reading)
 
 
 def read_as_table(
@@ -82,6 +101,7 @@ def read_as_table(
     *,
     quiet: bool,
     published: bool = False,
+    called: str | None = None,
 ) -> Table:
     """Read an input as a table: its rows, or its records reduced to a row each."""
     from treeanon.io.columns.read_table import read_table
@@ -89,13 +109,13 @@ def read_as_table(
     from treeanon.table.reductions import flatten
 
     if not input_format(source, schema, reading["format"]).is_rows:
-        return flatten(read_records(source, schema, reading, quiet=quiet), reductions)
+        return flatten(read_records(source, schema, reading, quiet=quiet, called=called), reductions)
     if reductions:
         from treeanon.errors import UsageError
 
         raise UsageError("--reduce applies to records with repeated classes; a row has one value of each class")
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read_table(source, schema, progress=progress, published=published, **reading)
+        return read_table(source, schema, progress=progress, published=published, called=called, **reading)
 
 
 def rows_format(source: str, schema: Schema, format: str | None) -> Format | None:

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import click
 
 from treeanon.cli.options import Command, model_options, printing_options, reduce_option, schema_option
 from treeanon.cli.printing import counted, dropped_lines, print_result, printable, progress_bar, say
-from treeanon.cli.reading import Reading, read_as_table, read_both, read_records, reading_options, reductions_of
+from treeanon.cli.reading import (
+    Reading,
+    read_as_table,
+    read_both,
+    read_records,
+    reading_options,
+    reductions_of,
+    rereadable,
+)
 from treeanon.cli.request import asks_for_table, models_of_options, refuse_tree_flags
 from treeanon.cli.summaries import general_value_notes
 from treeanon.progress import run_interruptibly
 
 if TYPE_CHECKING:
-    from treeanon.forest import ReadReport
+    from treeanon.forest import Forest, ReadReport
+    from treeanon.io.beyond.findings import Finding, Findings
     from treeanon.schema import Schema
+    from treeanon.table import Table
     from treeanon.verifier.freeform import FreeformVerdict
     from treeanon.verifier.permuted import PermutedVerdict
     from treeanon.verifier.table import TableVerdict
     from treeanon.verifier.verdict import Verdict
 
 _MOST = 12
+_UNNAMED = ("fields", "keys", "content", "white-space")
+V = TypeVar("V")
 
 
 class _Verify(Command):
@@ -53,7 +65,10 @@ class _Verify(Command):
 @model_options
 @click.option("--negative", multiple=True, metavar="CLASS", help="Trees: absent values may be known as well.")
 @click.option("--for-original", is_flag=True, help="Trees: what is known of the original is hidden, too.")
-@click.option("--ignore-unnamed", is_flag=True, help="Ignore fields that the schema does not name.")
+@click.option(
+    "--ignore", "ignored", multiple=True, metavar="KIND", help="Content of that kind does not matter (repeatable)."
+)
+@click.option("--ignore-unnamed", is_flag=True, hidden=True)
 @reading_options
 @printing_options
 def command(
@@ -70,6 +85,7 @@ def command(
     negative: tuple[str, ...],
     reading: Reading,
     for_original: bool,
+    ignored: tuple[str, ...],
     ignore_unnamed: bool,
     quiet: bool,
     as_json: bool,
@@ -79,9 +95,10 @@ def command(
 
     RELEASE is a file, folder, glob or zip of files, the URL of a database, or `-`; any program may have made it. Every
     combination of up to M values and N relations that some person has is counted. Failures are reported by class,
-    values are never shown. Exit code 0: the guarantee holds; 1: it does not, or the release has fields that the schema
-    does not name (in tables also keys that are more than row numbers), white space around typed values, or values that
-    are missing in a hierarchy. With --for-original, what the places of moved nodes tell of the original counts, too.
+    values are never shown. Exit code 0: the guarantee holds; 1: it does not, or the release has values that are missing
+    in a hierarchy, or holds more than is counted, such as fields that the schema does not name, repeated keys,
+    comments, nulls, repeats or other spellings (--ignore KIND, if a kind does not matter). With --for-original, what
+    the places of moved nodes tell of the original counts, too.
 
     Tables (CSV and Parquet without -m and -n, or any records with --table): every group of rows with the same
     quasi-identifiers must satisfy all models.
@@ -95,9 +112,14 @@ def command(
     treeanon verify out.csv -s schema.toml -k 5 --l 3 --diversity entropy
     treeanon verify out/ -s schema.toml --permuted --l 3 --diversity frequency
     """
+    from treeanon.io.beyond.findings import check_kinds
     from treeanon.schema import Schema
     from treeanon.schema.derive import as_released
 
+    if ignore_unnamed:
+        say("hint: --ignore-unnamed is deprecated; use --ignore fields", quiet=quiet)
+        ignored = (*ignored, *_UNNAMED)
+    check_kinds(ignored)
     loaded = Schema.load(schema)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
     loaded = as_released(loaded)
@@ -108,39 +130,47 @@ def command(
         "--negative": negative,
         "--for-original": for_original or None,
     }
-    request = VerifyRequest(release, loaded, k, trees, models, reductions_of(reduced), reading, quiet)
-    verdict: Any
-    report: ReadReport | None
-    if permuted:
-        if reduced or as_table:
-            raise click.UsageError("--permuted excludes --table and --reduce")
-        verdict, report = _of_permuted(request)
-    elif original is not None:
-        verdict, report = _of_freeform(request, original)
-    elif as_table or reduced or asks_for_table(models) or request.has_rows:
-        verdict, report = _of_rows(request)
-    else:
-        verdict, report = _of_trees(request)
+    with rereadable(release) as (path, called):
+        request = VerifyRequest(path, called, loaded, k, trees, models, reductions_of(reduced), reading, quiet, ignored)
+        verdict: Any
+        report: ReadReport | None
+        if permuted:
+            if reduced or as_table:
+                raise click.UsageError("--permuted excludes --table and --reduce")
+            verdict, report = _of_permuted(request)
+        elif original is not None:
+            verdict, report = _of_freeform(request, original)
+        elif as_table or reduced or asks_for_table(models) or request.has_rows:
+            verdict, report = _of_rows(request)
+        else:
+            verdict, report = _of_trees(request)
     read = _Notes.of(report)
+    holds = bool(verdict.holds and not read.unknown)
+    cannot = [f"Not verified: {printable(line)}" for line in read.unknown_lines()]
+    # Unknown values were read as general ones: the guarantee may fail for them, but cannot be said to hold.
+    lines = cannot if cannot and verdict.holds else [*_verdict_lines(verdict), *cannot]
     if as_json:
-        known = {"holds": False} if read.unknown else {}
-        print_result({**verdict.as_dict(), **known, "declared_safe": kept, **read.as_dict()}, as_json=True)
+        told = {"verdict": lines[0], **verdict.as_dict(), "holds": holds, "declared_safe": kept, **read.as_dict()}
+        print_result(told, as_json=True)
     elif not quiet:
-        cannot = [f"Not verified: {printable(line)}" for line in read.unknown_lines()]
-        # Unknown values were read as general ones: the guarantee may fail for them, but cannot be said to hold.
-        click.echo("\n".join(cannot if cannot and verdict.holds else [*_verdict_lines(verdict), *cannot]))
+        click.echo("\n".join(lines))
     if kept:
         say(f"Not verified (declared safe by the schema): {printable(', '.join(kept))}", quiet=quiet)
-    for line in read.lines(ignored=ignore_unnamed):
+    for line in (*read.lines(ignored="fields" in ignored), *_beyond_lines(verdict)):
         say(line, quiet=quiet)
-    return 0 if verdict.holds and not read.unknown and (ignore_unnamed or not read.is_more) else 1
+    return 0 if holds else 1
 
 
 @dataclass(frozen=True)
 class VerifyRequest:
-    """What is to be verified; `trees` has the options that only trees have, by their flags."""
+    """What is to be verified; `trees` has the options that only trees have, by their flags.
+
+    `called` is the name of the release in messages, if that is another, `ignored` the kinds of content that do not
+    matter.
+    """
 
     release: str
+    called: str | None
     schema: Schema
     k: int | None
     trees: Mapping[str, Any]
@@ -148,6 +178,7 @@ class VerifyRequest:
     reductions: Mapping[str, str]
     reading: Reading
     quiet: bool
+    ignored: tuple[str, ...]
 
     @property
     def has_rows(self) -> bool:
@@ -158,6 +189,15 @@ class VerifyRequest:
         asked = {name.lstrip("-"): value for name, value in self.trees.items()}
         form = self.reading["format"]
         return is_of_rows(None, asked, lambda: holds_rows(self.release, self.schema, form))
+
+    def with_findings(self, verdict: V, data: Forest | Table) -> V:
+        """Return the verdict with what the release holds beyond what was read of it."""
+        from treeanon.io.beyond.findings import found_beyond
+        from treeanon.io.beyond.look import look_beyond
+
+        options = {name: self.reading[name] for name in ("format", "delimiter", "on_error")}
+        found = look_beyond(self.release, self.schema, data, called=self.called, **options)  # type: ignore[arg-type]
+        return found_beyond(verdict, _beyond(found, self.ignored))
 
     def refuse_trees(self) -> None:
         """Refuse options that only trees have."""
@@ -181,11 +221,6 @@ class _Notes:
             return cls(0, {}, (), {}, {})
         unread = {**report.dropped.paths(), **report.keys}
         return cls(report.skipped, unread, report.strays(), dict(report.unknown), dict(report.padded))
-
-    @property
-    def is_more(self) -> bool:
-        """Whether the release contains more than the schema reads, so that it cannot be verified as a whole."""
-        return bool(self.unread or self.strays or self.padded)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the notes as plain data."""
@@ -232,9 +267,10 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
         request.k, 2 if m is None else m, 1 if n is None else n, attacker or "independent", l,
         request.models["diversity"] or TREE_DIVERSITY, negative, not for_original,
     )  # fmt: skip
-    forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet)
+    forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet, called=request.called)
     with progress_bar("verifying", quiet=request.quiet) as progress:
-        return verify(forest, guarantee, jobs=request.reading["jobs"], progress=progress), forest.report
+        verdict = verify(forest, guarantee, jobs=request.reading["jobs"], progress=progress)
+    return request.with_findings(verdict, forest), forest.report
 
 
 def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
@@ -243,13 +279,20 @@ def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
     request.refuse_trees()
     models = models_of_options(request.k, request.models)
     table = read_as_table(
-        request.release, request.schema, request.reductions, request.reading, quiet=request.quiet, published=True
+        request.release,
+        request.schema,
+        request.reductions,
+        request.reading,
+        quiet=request.quiet,
+        published=True,
+        called=request.called,
     )
     if any(model.sensitive is not None for model in models):
         for line in general_value_notes(table):
             say(printable(line), quiet=request.quiet)
     with progress_bar("verifying", quiet=request.quiet) as progress:
-        return run_interruptibly(lambda _: verify_table(table, models), progress), table.report
+        verdict = run_interruptibly(lambda _: verify_table(table, models), progress)
+    return request.with_findings(verdict, table), table.report
 
 
 def _of_freeform(request: VerifyRequest, original: str) -> tuple[FreeformVerdict, ReadReport | None]:
@@ -267,10 +310,12 @@ def _of_freeform(request: VerifyRequest, original: str) -> tuple[FreeformVerdict
         raise click.UsageError(f"{request.release}: has values that cover no value of {original}")
     k = request.k
     with progress_bar("verifying", quiet=request.quiet) as progress:
-        return run_interruptibly(lambda _: verify_freeform(before, after, k), progress), after.report
+        verdict = run_interruptibly(lambda _: verify_freeform(before, after, k), progress)
+    return request.with_findings(verdict, after), after.report
 
 
 def _of_permuted(request: VerifyRequest) -> tuple[PermutedVerdict, ReadReport]:
+    from treeanon.io.beyond.findings import Findings, found_beyond
     from treeanon.io.columns.permuted_files import read_permuted, report_of
     from treeanon.verifier.permuted import verify_permuted
 
@@ -283,7 +328,32 @@ def _of_permuted(request: VerifyRequest) -> tuple[PermutedVerdict, ReadReport]:
     options: dict[str, Any] = {**request.reading}
     del options["format"], options["delimiter"]
     made = read_permuted(request.release, request.schema, **options)
-    return verify_permuted(made, models), report_of(made)
+    report = report_of(made)
+    found = Findings()
+    found.add_report(report)
+    return found_beyond(verify_permuted(made, models), _beyond(found, request.ignored)), report
+
+
+def _beyond(found: Findings, ignored: Sequence[str]) -> tuple[Finding, ...]:
+    """Return the findings that matter; unknown values are told for themselves."""
+    from treeanon.io.beyond.findings import UNKNOWN
+
+    return tuple(one for one in found.without(ignored) if one.kind != UNKNOWN)
+
+
+def _beyond_lines(verdict: Any) -> list[str]:
+    """Return the lines about what a release holds beyond what was counted."""
+    if not verdict.beyond:
+        return []
+    lines = "\n".join(f"  {found.sentence}" for found in verdict.beyond)
+    return [f"Beyond what is counted (--ignore KIND, if it does not matter):\n{lines}"]
+
+
+def _first_line(verdict: Any) -> str:
+    """Return the sentence of a verdict; that it does not hold comes first, whichever of its parts does not."""
+    sentence = printable(verdict.sentence)
+    said = "does not hold" in sentence.partition(". ")[0].lower()
+    return sentence if verdict.holds or said else f"Does not hold: {sentence}"
 
 
 def _verdict_lines(verdict: Any) -> list[str]:
@@ -291,9 +361,9 @@ def _verdict_lines(verdict: Any) -> list[str]:
     from treeanon.verifier.verdict import Verdict
 
     if not isinstance(verdict, Verdict):
-        return [printable(verdict.sentence), f"Checked {counted(verdict.rows, 'row')}."]
+        return [_first_line(verdict), f"Checked {counted(verdict.rows, 'row')}."]
     guarantee = verdict.guarantee
-    lines = [printable(verdict.sentence), guarantee.sentence]
+    lines = [_first_line(verdict), guarantee.sentence]
     if not verdict.holds:
         lines[1] = f"Required: {guarantee.sentence}"
     lines.append(f"Checked {counted(verdict.persons, 'person')} and {verdict.label_sets:,} combinations of values.")

@@ -88,6 +88,8 @@ class ReadReport:
     person (by table), that hold values but that nobody has by any path, and looked-up rows that are equal to others (by
     table); the tables that no path goes through; the rows of key columns, which releases have made anew; and what of
     the input could not be taken for tables or keys. Of a file of rows: the delimiter that its header was found to have.
+
+    `broken` are the records that were skipped: their sources and places.
     """
 
     dropped: Dropped = field(default_factory=Dropped)
@@ -108,6 +110,12 @@ class ReadReport:
     keys: dict[str, int] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     delimiter: str = ""
+    broken: set[tuple[str, str]] = field(default_factory=set)
+
+    def skip(self, source: str, place: str) -> None:
+        """Count a broken record that is left out."""
+        self.skipped += 1
+        self.broken.add((source, place))
 
     def add(self, other: ReadReport) -> None:
         """Add the counts of another part of the same input."""
@@ -115,6 +123,7 @@ class ReadReport:
         self.unknown.update(other.unknown)
         self.padded.update(other.padded)
         self.skipped += other.skipped
+        self.broken |= other.broken
         self.duplicate_keys += other.duplicate_keys
         self.rows += other.rows
         self.files += other.files

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeVar
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.io.beyond.findings import Findings
+from treeanon.io.beyond.look import look_beyond
 from treeanon.io.columns.arrow_stream import ArrowFrame, DictSource, FrameSource
 from treeanon.io.columns.frames import as_rows
 from treeanon.io.columns.read_table import read_table, table_of_rows
@@ -106,6 +108,15 @@ class Given:
     def read(self, *, rows: bool) -> Forest | Table:
         """Return the data as a table or as a forest."""
         return self.table() if rows else self.forest()
+
+    def beyond(self, read: Forest | Table) -> Findings:
+        """Return what the data hold beyond what was read of them."""
+        if self.kind == "path":
+            return look_beyond(self.data, self.schema, read)
+        found = Findings()
+        if read.report is not None:
+            found.add_report(read.report)
+        return found
 
     def table(self) -> Table:
         """Return the data as a table; UsageError where a class occurs several times in a record."""

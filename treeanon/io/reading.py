@@ -57,14 +57,15 @@ def read(
     show_values: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
+    called: str | None = None,
 ) -> Forest:
     """Return the forest of a file, folder, glob, zip, database (its URL) or standard input (`-`), read by a schema.
 
     `format` overrides the schema's; `delimiter` is that of a CSV file, if its header is not to decide. With
     `on_error="skip"` broken records are counted and left out; `strict` makes repeated JSON keys errors. `jobs` is the
     number of cores to use: many files are read in several processes, so a script that asks for it needs the usual
-    `if __name__ == "__main__"`. `progress(done, size)` is called with the bytes read. `forest.report` counts what was
-    left out.
+    `if __name__ == "__main__"`. `progress(done, size)` is called with the bytes read. `called` is the input's name, if
+    that is to be another. `forest.report` counts what was left out.
 
     >>> import tempfile, pathlib, treeanon as ta
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "people.ndjson"
@@ -81,10 +82,12 @@ def read(
     schema = schema.for_format(form.name)
     if not form.is_document:
         options = ReadOptions(on_error, strict, jobs, delimiter)
-        return _read_relational(source, form, schema, options, show_values=show_values, progress=progress)
-    found = find_sources(source, form.endings)
+        return _read_relational(
+            source, form, schema, options, called=called, show_values=show_values, progress=progress
+        )
+    found = find_sources(source, form.endings, called=called)
     options = ReadOptions(on_error, strict, jobs, collection=found.collection, advance=_advance(found, progress))
-    return _read_found(found, form, schema, options, show_values, str(source))
+    return _read_found(found, form, schema, options, show_values, called or str(source))
 
 
 def read_back(written: Written, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
+from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.table import Column, Table
 from treeanon.table.compared import in_terms_of
 from treeanon.table.covers import value_ranks
@@ -43,6 +44,7 @@ class FreeformVerdict:
     tuples: int | None
     originals: int | None
     seconds: float = 0.0
+    beyond: tuple[Finding, ...] = ()
     checked: ClassVar[tuple[Checked, ...]] = ()
 
     @property
@@ -53,6 +55,10 @@ class FreeformVerdict:
     @property
     def holds(self) -> bool:
         """Return whether k holds."""
+        return not self.beyond and self._hides
+
+    @property
+    def _hides(self) -> bool:
         return self.largest_k is None or self.largest_k >= self.k
 
     def __bool__(self) -> bool:
@@ -63,15 +69,15 @@ class FreeformVerdict:
     def sentence(self) -> str:
         """Return the verdict as a sentence."""
         if self.largest_k is None:
-            return f"{self.k}-anonymity holds. The table has no rows."
-        holds = "holds" if self.holds else "does not hold"
+            return said_of(self.beyond, f"{self.k}-anonymity holds. The table has no rows.")
+        holds = "holds" if self._hides else "does not hold"
         words = f"{self.k}-anonymity by freeform generalization {holds}: "
         if self.largest_k == 0:
             words += "the published tuples are not those of the original made more general."
         else:
             words += f"every person can be behind {self.tuples:,} published tuples or more, and every tuple have "
             words += f"{self.originals:,} persons or more behind it."
-        return words
+        return said_of(self.beyond, words)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
@@ -84,7 +90,7 @@ class FreeformVerdict:
             "models": [],
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
-        }
+        } | as_data(self.beyond)
 
 
 def verify_freeform(original: Table, released: Table, k: int, *, behind: Longs | Ints | None = None) -> FreeformVerdict:

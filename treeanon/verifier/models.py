@@ -10,6 +10,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
+from treeanon.io.beyond.findings import Finding
 from treeanon.privacy.models.model import Model
 from treeanon.table import Column, Table
 from treeanon.verifier.criteria import failing
@@ -56,17 +57,18 @@ class Checked:
 
 
 class AllChecked:
-    """Base of verdicts with `checked` models."""
+    """Base of verdicts with `checked` models, and with what a file holds that was not counted."""
 
     checked: tuple[Checked, ...]
+    beyond: tuple[Finding, ...]
 
     @property
     def holds(self) -> bool:
-        """Return whether all models hold."""
-        return all(one.holds for one in self.checked)
+        """Return whether all models hold, and nothing is left uncounted."""
+        return not self.beyond and all(one.holds for one in self.checked)
 
     def __bool__(self) -> bool:
-        """Return whether all models hold."""
+        """Return whether all models hold, and nothing is left uncounted."""
         return self.holds
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from treeanon.arrays import Longs
 from treeanon.errors import DataError, UsageError
+from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, asks_for_size
 from treeanon.table import Column
 from treeanon.table.permuted import Permuted
@@ -36,16 +37,20 @@ class PermutedVerdict(AllChecked):
     groups: int
     rows: int
     seconds: float = 0.0
+    beyond: tuple[Finding, ...] = ()
 
     @property
     def sentence(self) -> str:
         """Return the verdict as a sentence."""
         words = [one.sentence for one in self.checked]
         if self.smallest is None or self.largest_share is None:
-            return " ".join([*words, "The release has no rows."])
+            return said_of(self.beyond, " ".join([*words, "The release has no rows."]))
         people = "person" if self.smallest == 1 else "persons"
         share = f"No value is that of more than {100 * self.largest_share:.1f} % of a group."
-        return " ".join([*words, f"The smallest of {self.groups:,} groups has {self.smallest:,} {people}.", share])
+        return said_of(
+            self.beyond,
+            " ".join([*words, f"The smallest of {self.groups:,} groups has {self.smallest:,} {people}.", share]),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
@@ -57,7 +62,7 @@ class PermutedVerdict(AllChecked):
             "groups": self.groups,
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
-        }
+        } | as_data(self.beyond)
 
 
 def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:

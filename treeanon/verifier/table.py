@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treeanon.errors import UsageError
+from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
 from treeanon.verifier.groups import count_groups, group_rows
@@ -28,15 +29,18 @@ class TableVerdict(AllChecked):
     rows: int
     persons: int
     seconds: float = 0.0
+    beyond: tuple[Finding, ...] = ()
 
     @property
     def sentence(self) -> str:
         """Return the verdict as a sentence."""
         words = [one.sentence for one in self.checked]
         if self.largest_k is None:
-            return " ".join([*words, "The table has no rows."])
+            return said_of(self.beyond, " ".join([*words, "The table has no rows."]))
         people = "person" if self.largest_k == 1 else "persons"
-        return " ".join([*words, f"The smallest of {self.groups:,} groups has {self.largest_k:,} {people}."])
+        return said_of(
+            self.beyond, " ".join([*words, f"The smallest of {self.groups:,} groups has {self.largest_k:,} {people}."])
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
@@ -48,7 +52,7 @@ class TableVerdict(AllChecked):
             "rows": self.rows,
             "persons": self.persons,
             "seconds": round(self.seconds, 3),
-        }
+        } | as_data(self.beyond)
 
 
 def verify_table(table: Table, models: Sequence[Model]) -> TableVerdict:

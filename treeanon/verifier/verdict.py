@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.arrays import Ints
+from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.progress import Progress
 
@@ -89,7 +90,7 @@ class Verdict:
 
     `largest_k` is None where nobody has a label: then every k holds. `label_sets` counts the sets of labels that were
     looked at. `published_k` is the largest k as published, without traces of moved nodes. `failures` groups what fails
-    by classes, the simplest first.
+    by classes, the simplest first. `beyond` is what a file holds that was not counted: then the release does not hold.
     """
 
     guarantee: Guarantee
@@ -101,6 +102,7 @@ class Verdict:
     diversity: tuple[Diverse, ...] = ()
     seconds: float = 0.0
     published_k: int | None = None
+    beyond: tuple[Finding, ...] = ()
 
     def __bool__(self) -> bool:
         """Return whether the guarantee holds."""
@@ -112,7 +114,7 @@ class Verdict:
         guarantee = self.guarantee
         name = f"{guarantee.k}^({guarantee.m},{guarantee.n})-anonymity"
         if self.largest_k is None:
-            return f"{name} holds: no person has a label that an attacker could know."
+            return said_of(self.beyond, f"{name} holds: no person has a label that an attacker could know.")
         reading = "" if guarantee.as_published else " for what is known of the original"
         words = [f"{name} {'holds' if self.largest_k >= guarantee.k else 'does not hold'}{reading}."]
         other = self.published_k not in (None, self.largest_k)
@@ -126,7 +128,7 @@ class Verdict:
                 words.append(
                     f"{guarantee.l}-diversity of {found.sensitive} {holds}: the largest l is {found.largest_l}."
                 )
-        return " ".join(words)
+        return said_of(self.beyond, " ".join(words))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data, as solutions and `--json` hold it."""
@@ -142,6 +144,7 @@ class Verdict:
             plain["largest_k_as_published"] = self.largest_k if self.published_k is None else self.published_k
         if self.diversity:
             plain["diversity"] = [found.as_dict() for found in self.diversity]
+        plain |= as_data(self.beyond)
         return plain | {"seconds": round(self.seconds, 3)}
 
 

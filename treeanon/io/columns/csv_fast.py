@@ -17,7 +17,7 @@ import pyarrow.csv as pcsv
 from treeanon.errors import DataError
 from treeanon.io.columns.column_checks import DICTIONARY, listed
 from treeanon.io.columns.csv_dialect import Dialect, Utf8Bytes, WatchedBytes, header_delimiter
-from treeanon.io.columns.csv_exact import LONGEST_ROW, RowForm, check_rows, exact_rows
+from treeanon.io.columns.csv_exact import LONGEST_ROW, Row, RowForm, check_rows, exact_rows
 from treeanon.io.relational.source import Place
 from treeanon.io.sources import Source
 
@@ -175,6 +175,11 @@ class DelimitedFile:
             for name in typed:
                 table = table.set_column(asked.index(name), name, self._integers(name, table[name]))
         return table.unify_dictionaries().select(list(columns))
+
+    def raw_rows(self) -> Iterator[Row]:
+        """Yield the rows as they are written, the header first."""
+        with self._bytes() as stream:
+            yield from exact_rows(stream.read, self.form, self.source.name)
 
     def blocks(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yield the columns some rows at a time, for files larger than memory; texts are not dictionary-encoded.

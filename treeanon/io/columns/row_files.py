@@ -16,7 +16,7 @@ from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.parquet import ParquetFile
 from treeanon.io.relational.file_store import Copies, is_plain_file
-from treeanon.io.relational.folder import FolderSource
+from treeanon.io.relational.folder import FolderSource, Part
 from treeanon.io.relational.source import OneTable, Place
 from treeanon.io.sources import STDIN, Source, find_sources, plain_name
 
@@ -50,6 +50,10 @@ class RowFiles(OneTable, ABC):
     @abstractmethod
     def place(self, table: str, row: int) -> Place:
         """Return where a row is."""
+
+    @abstractmethod
+    def parts(self) -> Sequence[Part]:
+        """Return the files of the table, one after another."""
 
     @abstractmethod
     def close(self) -> None:
@@ -128,6 +132,10 @@ class OneFile(RowFiles):
         """Return where a row is."""
         return self._part.place(row)
 
+    def parts(self) -> Sequence[Part]:
+        """Return the file."""
+        return [self._part]
+
     def close(self) -> None:
         """Delete what was copied."""
         self._copies.close()
@@ -184,6 +192,10 @@ class OneFolder(RowFiles):
     def place(self, table: str, row: int) -> Place:
         """Return where a row is."""
         return self._folder.place(table, row)
+
+    def parts(self) -> Sequence[Part]:
+        """Return the files of the table, one after another."""
+        return self._folder.parts(_TABLE)
 
     def close(self) -> None:
         """Delete what was copied."""

@@ -67,7 +67,8 @@ def spans_of_lines(block: bytes) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([[0], ends[:-1] + 1]).astype(np.int64), ends.astype(np.int64)
 
 
-def _spans(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+def lines_of(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+    """Yield the lines of sources."""
     for source in sources:
         number = 1
         with broken_files(options, report), source.open(options.advance) as stream:
@@ -83,7 +84,7 @@ def _line_name(source: str, first: int, position: int) -> tuple[str, str]:
 
 def read_ndjson(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:
     """Yield the batches of NDJSON sources."""
-    return JsonRecords(schema, options, report).read(_spans(sources, options, report))
+    return JsonRecords(schema, options, report).read(lines_of(sources, options, report))
 
 
 OUTSIDE = "(outside records) "
@@ -91,7 +92,7 @@ _AT_ONCE = 8192
 _TOGETHER = 4 << 20
 
 
-class _Document:
+class JsonDocument:
     """A JSON text and the path to the array of records in it."""
 
     def __init__(self, data: bytes, source: str) -> None:
@@ -99,9 +100,11 @@ class _Document:
         self.text: Bytes = np.frombuffer(data, np.uint8)
 
     def fail(self, message: str, at: int) -> DataError:
+        """Return the error at a byte."""
         return DataError(f"{message} (at byte {at + 1})", source=self.source)
 
     def expect(self, char: str, at: int, what: str) -> int:
+        """Return the place behind a character that must be next, white space aside."""
         at = skip_blanks(self.text, at)
         if at >= len(self.data) or self.data[at] != ord(char):
             raise self.fail(what, at)
@@ -166,7 +169,8 @@ class _Document:
             raise DataError("a member on the path to the records occurs twice", source=self.source)
 
 
-def _data(source: Source, options: ReadOptions) -> bytes:
+def document_bytes(source: Source, options: ReadOptions) -> bytes:
+    """Return all of a document, which must not be empty."""
     blocks: list[bytes] = []
     size = 0
     with source.open(options.advance) as stream:
@@ -187,7 +191,7 @@ def _record_name(source: str, first: int, position: int) -> tuple[str, str]:
     return source, f"record {first + position}"
 
 
-def _items(document: _Document, at: int) -> Iterator[Span]:
+def items_of(document: JsonDocument, at: int) -> Iterator[Span]:
     """Yield the items of the array that begins at `at`, in blocks of text."""
     spans = np.empty((_AT_ONCE, 2), np.int64)
     closed, number = False, 1
@@ -208,10 +212,10 @@ def _arrays(
 ) -> Iterator[Span]:
     for source in sources:
         with broken_files(options, report):
-            document = _Document(_data(source, options), source.name)
+            document = JsonDocument(document_bytes(source, options), source.name)
             span = document.array(names)
             document.check_around(span, names, options.strict, report)
-            yield from _items(document, span[0] + 1)
+            yield from items_of(document, span[0] + 1)
 
 
 def _wholes(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
@@ -220,7 +224,7 @@ def _wholes(sources: Sequence[Source], options: ReadOptions, report: ReadReport)
     names: list[str] = []
     for source in sources:
         with broken_files(options, report):
-            held.append(_data(source, options))
+            held.append(document_bytes(source, options))
             names.append(source.name)
         if sum(map(len, held)) > _TOGETHER:
             yield _joined(held, names)

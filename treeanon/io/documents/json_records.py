@@ -254,7 +254,7 @@ class SlowRecords:
             self.out.rollback(before)
             if options.on_error == "error":
                 raise DataError(problem.message, source=source, place=place, path=problem.path) from None
-            report.skipped += 1
+            report.skip(source, place)
             return False
         return True
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -24,6 +24,10 @@ from treeanon.io.interface import LINES, DocumentWriter
 from treeanon.io.options import ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import Schema
+
+if TYPE_CHECKING:
+    from treeanon.io.beyond.documents import Records
+    from treeanon.io.beyond.findings import Findings
 
 Parse = Callable[[bytes], Mapping[str, Any]]
 """Parses a line into an object as JSON has it: texts, numbers, truth values, null, lists and objects."""
@@ -51,6 +55,7 @@ def line_format(
         reader=LineReader(parse),
         writer=DocumentWriter(partial(_LineTexts, text=text), lambda schema: LINES),
         sample="treeanon.infer.json_sample:sample_lines",
+        beyond=partial(_look, LineReader(parse)),
         spark="lines",
     )
 
@@ -96,10 +101,16 @@ class LineReader:
             except DataError:
                 if options.on_error == "error":
                     raise
-                report.skipped += 1
+                report.skip(source, f"line {number}")
         sizes = np.array([len(text) for text in texts], np.int64)
         stops = np.cumsum(sizes + 1) - 1
         return Span(b"\n".join(texts), stops - sizes, stops, lambda position: (source, f"line {numbers[position]}"))
+
+
+def _look(reader: LineReader, sources: Sequence[Source], records: Records, found: Findings) -> None:
+    from treeanon.io.beyond.json_files import look_at_lines
+
+    look_at_lines(lambda line: _json(reader.object(line, "", "")), sources, records, found)
 
 
 def _json(record: Mapping[str, Any]) -> bytes:

@@ -72,7 +72,7 @@ class _TreeLines:
             self.out.rollback(before)
             if self.options.on_error == "error":
                 raise DataError(str(problem), source=self.source, place=f"line {number}") from None
-            self.report.skipped += 1
+            self.report.skip(self.source, f"line {number}")
 
 
 def read_trees(sources: Sequence[Source], schema: Schema, options: ReadOptions, report: ReadReport) -> Iterator[Batch]:

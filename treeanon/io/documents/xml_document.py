@@ -138,7 +138,7 @@ class _Elements:
                 message = problem.message if isinstance(problem, DataError) else str(problem)
                 place = f"record {self.number} (line {element.sourceline})"
                 raise DataError(message, source=self.source, place=place, path=path) from None
-            self.report.skipped += 1
+            self.report.skip(self.source, f"record {self.number}")
 
     @property
     def full(self) -> bool:

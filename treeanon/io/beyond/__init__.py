@@ -1,0 +1,1 @@
+"""What a file of a release holds beyond what a check of it counts."""

@@ -1,0 +1,124 @@
+"""What files of documents hold beyond what is read of them, by what would be written of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+import numpy as np
+
+from treeanon.forest import Forest
+from treeanon.formats import Format
+from treeanon.io.beyond.findings import Findings
+from treeanon.io.interface import Document, writer_of
+from treeanon.io.output import is_part
+from treeanon.io.sources import Source, Sources
+
+_AT_ONCE = 20_000
+_BLOCK = 1 << 20
+
+
+@dataclass
+class Records:
+    """The records that were read, in order, as they would be written.
+
+    `broken` are the records that were not read: their sources and places, as readers name them.
+    """
+
+    forest: Forest
+    form: Format
+    broken: frozenset[tuple[str, str]]
+
+    def texts(self) -> Iterator[str]:
+        """Yield the text of each record."""
+        schema = self.forest.schema.for_format(self.form.name)
+        texts = writer_of(self.form.name).texts(self.forest, schema)
+        for start in range(0, len(self.forest), _AT_ONCE):
+            yield from texts.records(self.forest.take(np.arange(start, min(start + _AT_ONCE, len(self.forest)))))
+
+
+class Look(Protocol):
+    """Function of a format that counts what its files hold beyond the records that were read of them."""
+
+    def __call__(self, sources: Sequence[Source], records: Records, found: Findings, /) -> None:
+        """Count it."""
+
+
+def look_at_documents(sources: Sources, records: Records, found: Findings) -> None:
+    """Count what documents hold beyond the records that were read of them."""
+    if sources.collection:
+        found.add("file-names", sum(not is_part(_base(source.name)) for source in sources.items))
+    if not records.broken and _are_as_written(sources.items, records):
+        return
+    if not records.form.beyond:
+        found.add("form")
+        return
+    look: Look = records.form.function("beyond")
+    look(sources.items, records, found)
+
+
+def _base(name: str) -> str:
+    return name.replace(":", "/").replace("\\", "/").rpartition("/")[2]
+
+
+def _are_as_written(sources: Sequence[Source], records: Records) -> bool:
+    """Return whether documents are, byte for byte, as they would be written in this order."""
+    schema = records.forest.schema.for_format(records.form.name)
+    document = writer_of(records.form.name).document(schema)
+    # The texts are made in pieces as they are needed.
+    lines = _Lines(document.line(number, text) for number, text in enumerate(records.texts(), start=1))
+    if records.form.has_record_path and schema.input.whole_file:
+        return all(_is_single(source, document.single, lines) for source in sources)
+    return all(_is_document(source, document, lines) for source in sources)
+
+
+class _Lines:
+    """Texts of records, of which the next can be looked at."""
+
+    def __init__(self, texts: Iterator[str]) -> None:
+        self.texts = texts
+        self.next = next(texts, None)
+
+    def take(self) -> None:
+        """Go on to the next one."""
+        self.next = next(self.texts, None)
+
+
+def _is_single(source: Source, single: Callable[[str], str], lines: _Lines) -> bool:
+    if lines.next is None:
+        return False
+    wanted = single(lines.next).encode()
+    lines.take()
+    with source.open() as stream:
+        return _Bytes(stream).has(wanted, only=True)
+
+
+def _is_document(source: Source, document: Document, lines: _Lines) -> bool:
+    joint, tail = document.joint.encode(), document.tail.encode()
+    with source.open() as stream:
+        content = _Bytes(stream)
+        before = document.head.encode()
+        while lines.next is not None and content.has(before + lines.next.encode()):
+            lines.take()
+            if content.has(tail, only=True):
+                return True
+            before = joint
+    return False
+
+
+class _Bytes:
+    """The bytes of a stream, compared piece by piece."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.held, self.at = stream, b"", 0
+
+    def has(self, wanted: bytes, *, only: bool = False) -> bool:
+        """Return whether these bytes are next (and nothing else follows), and go on behind them if they are."""
+        need = len(wanted) + only
+        while len(self.held) - self.at < need and (block := self.stream.read(max(_BLOCK, need))):
+            self.held, self.at = self.held[self.at :] + block, 0
+        if not self.held.startswith(wanted, self.at) or (only and len(self.held) - self.at > len(wanted)):
+            return False
+        self.at += len(wanted)
+        return True

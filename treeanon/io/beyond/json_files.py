@@ -1,0 +1,119 @@
+"""What files of JSON, of lines and of trees hold beyond what is read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treeanon.forest import ReadReport
+from treeanon.io.beyond.content import Content, compare
+from treeanon.io.beyond.documents import Records
+from treeanon.io.beyond.findings import Findings
+from treeanon.io.beyond.json_texts import Items, JsonLook, Pairs, members, parsed, plain
+from treeanon.io.documents.json_document import JsonDocument, document_bytes, items_of, lines_of
+from treeanon.io.documents.json_records import Span
+from treeanon.io.documents.json_write import json_text
+from treeanon.io.options import ReadOptions, broken_files
+from treeanon.io.sources import Source
+
+_SKIPPING = ReadOptions(on_error="skip", collection=True)
+
+
+def look_at_json(sources: Sequence[Source], records: Records, found: Findings) -> None:
+    """Count what JSON documents hold beyond the records that were read of them."""
+    record = records.forest.schema.for_format(records.form.name).input.record
+    assert record is not None
+    spans = _wholes(sources) if record.whole_file else _arrays(sources, record.names, found)
+    _look_at_records(spans, records, found)
+
+
+def look_at_ndjson(sources: Sequence[Source], records: Records, found: Findings) -> None:
+    """Count what lines of JSON hold beyond the records that were read of them."""
+    _look_at_records(lines_of(sources, _SKIPPING, ReadReport()), records, found)
+
+
+def _look_at_records(spans: Iterator[Span], records: Records, found: Findings) -> None:
+    look = JsonLook(records.forest.schema.for_format(records.form.name).layout, found)
+    for _, text, canonical in paired(spans, records):
+        look.record(text, canonical)
+
+
+def paired(spans: Iterator[Span], records: Records) -> Iterator[tuple[str, str, str]]:
+    """Yield the source of each record, its text there, and as it would be written."""
+    texts = records.texts()
+    for span in spans:
+        for at, (start, stop) in enumerate(zip(span.starts.tolist(), span.stops.tolist(), strict=True)):
+            if (name := span.name(at)) not in records.broken:
+                yield name[0], span.block[start:stop].decode(), next(texts)
+
+
+def _wholes(sources: Sequence[Source]) -> Iterator[Span]:
+    for source in sources:
+        with broken_files(_SKIPPING, ReadReport()):
+            data = document_bytes(source, _SKIPPING)
+            yield Span(data, np.zeros(1, np.int64), np.array([len(data)]), partial(_whole_name, source.name))
+
+
+def _whole_name(source: str, position: int) -> tuple[str, str]:
+    return source, ""
+
+
+def _arrays(sources: Sequence[Source], names: tuple[str, ...], found: Findings) -> Iterator[Span]:
+    for source in sources:
+        with broken_files(_SKIPPING, ReadReport()):
+            document = JsonDocument(document_bytes(source, _SKIPPING), source.name)
+            start, stop = document.array(names)
+            _look_around(document.data[:start] + b"[]" + document.data[stop:], names, found)
+            yield from items_of(document, start + 1)
+
+
+def _look_around(text: bytes, names: tuple[str, ...], found: Findings) -> None:
+    """Count what is unusual around the records; fields beside them are counted when they are read."""
+    value = parsed(text.decode(), Findings())
+    for name in names:
+        assert isinstance(value, Pairs)
+        inner = members(value, found)
+        if inner[name][0] != json_text(name):
+            found.add("spellings")
+        value = inner[name][1]
+
+
+def look_at_trees(sources: Sequence[Source], records: Records, found: Findings) -> None:
+    """Count what trees files hold beyond the records that were read of them."""
+    total = within = 0
+    file = ""
+    for source, text, canonical in paired(lines_of(sources, _SKIPPING, ReadReport()), records):
+        total, within, file = total + 1, within + 1 if source == file else 1, source
+        _look_at_tree(text, canonical, (str(total), str(within)), found)
+
+
+def _look_at_tree(text: str, canonical: str, numbers: tuple[str, str], found: Findings) -> None:
+    pairs = parsed(text, found)
+    named = members(pairs, found)
+    found.sequence("a tree", tuple(name for name in named if name in ("id", "tree")))
+    if any(found_name != json_text(name) for name, (found_name, _) in named.items()):
+        found.add("spellings")
+    if "id" in named and named["id"][1] not in numbers:
+        found.add("ids")
+    compare(_nodes(named["tree"][1], found), _nodes(parsed(canonical, Findings()), Findings()), found)
+
+
+def _nodes(value: Any, found: Findings) -> Content:
+    """Return a list of nodes as content: each holds its class, its value and the nodes below."""
+    return plain(value, found) if isinstance(value, Items) else {}
+
+
+def look_at_lines(
+    parse: Callable[[bytes], bytes], sources: Sequence[Source], records: Records, found: Findings
+) -> None:
+    """Count what lines, each of which `parse` makes a text of JSON, hold beyond the records that were read of them."""
+    look = JsonLook(records.forest.schema.for_format(records.form.name).layout, found)
+    for _, text, canonical in paired(lines_of(sources, _SKIPPING, ReadReport()), records):
+        if text.rstrip("\r") != canonical:
+            before = found.counts.total()
+            look.record(parse(text.encode()).decode(), parse(canonical.encode()).decode())
+            if found.counts.total() == before:
+                found.add("form")

@@ -1,0 +1,71 @@
+"""What any input holds beyond what was read of it: by its format, and by what reading has left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from treeanon.forest import Forest
+from treeanon.formats import Format
+from treeanon.io.beyond.documents import Records, look_at_documents
+from treeanon.io.beyond.findings import Findings
+from treeanon.io.reading import input_format, read
+from treeanon.io.sources import find_sources
+from treeanon.schema import Schema
+from treeanon.table import Table
+from treeanon.table.reductions import flatten
+
+
+def look_beyond(
+    source: str | Path,
+    schema: Schema,
+    data: Forest | Table,
+    *,
+    format: str | None = None,
+    delimiter: str = "",
+    on_error: Literal["error", "skip"] = "error",
+    called: str | None = None,
+) -> Findings:
+    """Return what an input holds beyond what was read of it by a schema, as a forest or as a table.
+
+    It is read once more, record by record, and compared with what would be written of what was read: what differs is
+    what a reader of the file sees, and a check of the forest or table does not.
+
+    >>> import tempfile, treeanon as ta
+    >>> path = Path(tempfile.mkdtemp(), "out.ndjson")
+    >>> _ = path.write_text('{"age":"34"}\\n{"age":"34","mail":null}\\n{"age":"34","age":"34"}\\n')
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
+    >>> dict(look_beyond(path, schema, ta.read(path, schema)).counts)
+    {'fields': 1, 'repeated-keys': 1}
+    """
+    found = Findings()
+    form = input_format(source, schema, format)
+    if data.report is not None:
+        found.add_report(data.report)
+    if form.is_rows:
+        from treeanon.io.beyond.row_files import look_at_rows
+
+        table = flatten(data) if isinstance(data, Forest) else data
+        look_at_rows(source, form.name, delimiter, called, schema, table, found)
+    else:
+        if isinstance(data, Table):
+            data = read(source, schema, format=format, on_error=on_error, called=called)
+        _look_at_trees(source, form, schema, data, found, called)
+    if data.report is not None and data.report.unknown:
+        # They were read as general values, and are reported as what they are.
+        found.counts.pop("spellings", None)
+    found.counts = +found.counts
+    return found
+
+
+def _look_at_trees(
+    source: str | Path, form: Format, schema: Schema, forest: Forest, found: Findings, called: str | None
+) -> None:
+    if form.is_relational:
+        from treeanon.io.beyond.tables import look_at_tables
+
+        look_at_tables(source, form.name, called, schema, forest, found)
+    else:
+        broken = frozenset() if forest.report is None else frozenset(forest.report.broken)
+        sources = find_sources(source, form.endings, called=called)
+        look_at_documents(sources, Records(forest, form, broken), found)
