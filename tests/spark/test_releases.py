@@ -54,6 +54,27 @@ def solved_in(spark: Any, case: Case, partitions: int, sample: int | None = None
         return solve(dataset, request_of(seed=1, **asked), lambda _: None, sample)
 
 
+@pytest.mark.parametrize(("seed", "sample", "published"), [(1, None, True), (2, 12, True), (3, 15, False)])
+def test_l_diversity_is_counted_over_all_records(
+    spark: Any, tmp_path: Path, seed: int, sample: int | None, published: bool
+) -> None:
+    case = Case(tmp_path / "c", seed, 60, "secret")
+    release = publish(case, k=3, sample=sample, l=2, as_published=published)
+    written = ta.read(case.folder / "out", case.schema)
+    assert holds(list(written.records()), 3, 2, 1, known=KNOWN, sensitive=["secret"], l=2, diversity="frequency")
+    local = ta.verify(written, k=3, l=2, as_published=published)
+    assert local.holds and local.diversity == release.verdict.diversity
+    assert release.verdict.holds
+
+
+def test_a_collection_that_is_not_diverse_is_refused(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 1, 30, "secret")
+    with pytest.raises(GuaranteeError, match="diverse"):
+        publish(case, k=3, l=25)
+    with pytest.raises(UsageError, match="distinct l-diversity of trees is not counted"):
+        publish(case, k=3, l=2, diversity="distinct")
+
+
 @pytest.mark.parametrize(
     ("seed", "asked"),
     [

@@ -67,7 +67,13 @@ def test_words_hold_what_fits() -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{"l": 2}, {"negative": ("sex",)}, {"m": 3, "n": 2, "attacker": "joint"}, {"m": 8, "n": 0}]
+    "more",
+    [
+        {"l": 2, "diversity": "distinct"},
+        {"negative": ("sex",)},
+        {"m": 3, "n": 2, "attacker": "joint"},
+        {"m": 8, "n": 0},
+    ],
 )
 def test_what_cannot_be_spread_is_refused(more: dict) -> None:
     labels = np.arange(1 << 16, dtype=np.int32)

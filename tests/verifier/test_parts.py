@@ -73,7 +73,7 @@ def test_sets_of_two_words_are_sorted_too(tmp_path: Path) -> None:
     """With labels numbered from a billion on, a word has room for two of them."""
     forest = forest_of(tmp_path, seed=3)
     near = check_of(forest, Guarantee(2, 3, 1))
-    far = PartCheck(np.broadcast_to(np.int32(0), (1 << 28,)), near.number, near.is_known, 3, 1)
+    far = PartCheck(np.broadcast_to(np.int32(0), (1 << 28,)), near.number, near.is_known, 3, 1, near.kind_of)
     assert far.bits == 29 > near.bits
     assert len(next(far.sets_of([forest]))[0]) == len(next(near.sets_of([forest]))[0])
 
@@ -96,7 +96,13 @@ def test_no_sets_are_no_totals() -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{"l": 2}, {"negative": ("sex",)}, {"m": 3, "n": 2, "attacker": "joint"}, {"m": 8, "n": 0}]
+    "more",
+    [
+        {"l": 2, "diversity": "distinct"},
+        {"negative": ("sex",)},
+        {"m": 3, "n": 2, "attacker": "joint"},
+        {"m": 8, "n": 0},
+    ],
 )
 def test_what_is_checked_in_one_place_alone_is_refused(more: dict) -> None:
     labels = np.arange(1 << 16, dtype=np.int32)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SETS = "first long, second long, persons long"
+_VALUED = "kind int, value int, first long, second long, persons long"
 _TOTALS = "what int, least long, sets long, rare long"
 _PRINT = -1
 """The first word of rows that are no sets but sums that fingerprints are made of."""
@@ -56,6 +57,30 @@ def check_written_trees(frame: DataFrame, forests: Forests, check: PartCheck, k:
         int(rare[is_total].sum()),
         Fingerprints.of_sums(sums),
     )
+
+
+def check_diversity(frame: DataFrame, forests: Forests, check: PartCheck, ended: Longs) -> dict[int, int]:
+    """Return the largest l of every sensitive class: of all sets, the least share of their persons with one value."""
+    from pyspark.sql import functions as f
+
+    if not (check.kind_of >= 0).any():
+        return {}
+    shared = frame.sparkSession.sparkContext.broadcast((check, ended))
+    counted = map_batches(frame, partial(_valued, forests=forests, shared=shared), _VALUED)
+    summed = counted.groupBy("kind", "value", "first", "second").agg(f.sum("persons").alias("persons"))
+    groups = summed.where("kind < 0").select("first", "second", f.col("persons").alias("everybody"))
+    most = summed.where("kind >= 0").groupBy("kind", "first", "second").agg(f.max("persons").alias("most"))
+    least = most.join(groups, ["first", "second"]).groupBy("kind").agg(f.min(f.expr("everybody div most")).alias("l"))
+    return {int(row["kind"]): int(row["l"]) for row in least.collect()}
+
+
+def _valued(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the sets of a partition's records by the sensitive values of their persons."""
+    check, ended = shared.value
+    for value, kind, counts in check.valued_sets_of(with_traces(forest, ended) for forest in forests(batches)):
+        for i in range(0, len(counts[0]), 1 << 16):
+            first, second, persons = (column[i : i + (1 << 16)] for column in counts)
+            yield batch_of(_VALUED, np.full(len(first), kind), np.full(len(first), value), first, second, persons)
 
 
 def _sets(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from treeanon.algorithms.tree.default.leaving_out import bound_classes
 from treeanon.algorithms.tree.default.traces import label_pairs
 from treeanon.algorithms.tree.solution import Solution
+from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -28,11 +29,12 @@ from treeanon.release.tree import plain_solution, search
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema import Schema
 from treeanon.schema.persons import refuse_persons
-from treeanon.spark.checking import check_written_trees
+from treeanon.spark.checking import check_diversity, check_written_trees
 from treeanon.spark.counting import (
     HAD,
     HELD,
     Fingerprints,
+    RareSet,
     Supports,
     Tally,
     cost_of,
@@ -42,6 +44,7 @@ from treeanon.spark.counting import (
     losses_of,
     tally,
 )
+from treeanon.spark.diversity import sets_not_diverse
 from treeanon.spark.finer import finer_labels
 from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
@@ -53,7 +56,7 @@ from treeanon.spark.session import spark_failures
 from treeanon.spark.spread import Spread, refuse_unspreadable
 from treeanon.verifier.parts import PartCheck
 from treeanon.verifier.traces import pairs_in
-from treeanon.verifier.verdict import Verdict
+from treeanon.verifier.verdict import Diverse, Verdict
 
 SAMPLE = 250_000
 """Default number of records that the driver searches in; a search takes some kilobytes for each."""
@@ -185,12 +188,16 @@ class _Rounds:
             found = _counted(self.dataset, Recipe.of(solution, self.dataset), guarantee)
             self.rounds += 1
             self.notify(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
-            if not found.rare:
+            failing = found.rare
+            if not failing and guarantee.l > 1:
+                failing = _not_diverse(self.dataset, Recipe.of(solution, self.dataset), guarantee)
+                self.notify(f"round {self.rounds}: {len(failing):,} sets are not diverse over all records")
+            if not failing:
                 return _SafeSolution(solution, found.prints)
             if STAR in (solution.cut or {}):
-                raise GuaranteeError(f"fewer than k = {guarantee.k:,} records have any value")
+                raise GuaranteeError("the records that have any value are fewer than k, or not diverse")
             repair = self.repair(solution)
-            self.changes += repair.run(found.rare, found.held)
+            self.changes += repair.run(failing, found.held)
             solution = repair.result()
         raise GuaranteeError(f"no release was found in {MAX_ROUNDS} rounds; a larger sample may help")
 
@@ -270,10 +277,22 @@ def _worth(numbers: Tally, dataset: Dataset, request: Request) -> CostModel:
 
 def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
     published = recipe.broadcast(dataset).after
-    ended = np.empty(0, np.int64)
-    if not guarantee.as_published:
-        ended = ended_pairs(dataset.frame, published, label_pairs)
+    ended = _ended(dataset, recipe, guarantee)
     return count_supports(dataset.frame, published, _spread(dataset, recipe, guarantee), guarantee.k, ended)
+
+
+def _not_diverse(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> tuple[RareSet, ...]:
+    published, spread = recipe.broadcast(dataset).after, _spread(dataset, recipe, guarantee)
+    sensitive = np.isin(dataset.classes.class_of, roles_of(dataset, guarantee).sensitive)
+    ended = _ended(dataset, recipe, guarantee)
+    return sets_not_diverse(dataset.frame, published, spread, sensitive, guarantee.l, ended)
+
+
+def _ended(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Longs:
+    """Return the pairs of labels whose traces count."""
+    if guarantee.as_published:
+        return np.empty(0, np.int64)
+    return ended_pairs(dataset.frame, recipe.broadcast(dataset).after, label_pairs)
 
 
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
@@ -291,22 +310,34 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
     is_known = np.isin(dataset.classes.class_of, [-1, *roles_of(dataset, guarantee).known])
     labels = np.unique(solved.recipe.mapping).astype(np.int32)
-    check = PartCheck.of(labels[is_known[labels]], is_known, guarantee)
+    sensitive = roles_of(dataset, guarantee).sensitive if guarantee.l > 1 else ()
+    kind_of = np.where(np.isin(dataset.classes.class_of, sensitive), dataset.classes.class_of, -1)
+    check = PartCheck.of(labels[is_known[labels]], is_known, guarantee, kind_of)
     try:
         written = solved.recipe.broadcast(dataset).before
         ended = np.empty(0, np.int64)
         if not guarantee.as_published:
             ended = ended_pairs(frame, written, pairs_in)
         found = check_written_trees(frame, written, check, guarantee.k, ended)
+        diverse = _diversity(dataset, guarantee, check_diversity(frame, written, check, ended))
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{name}: not published: the written files cannot be read: {problem}") from None
     if found.prints != solved.prints:
         raise GuaranteeError(f"{name}: not published: the written files do not hold the published trees")
     records, seconds = found.prints.records, time.perf_counter() - begun
-    verdict = Verdict(guarantee, not found.rare, found.least, records, found.sets, seconds=seconds)
+    holds = not found.rare and all(one.holds for one in diverse)
+    verdict = Verdict(guarantee, holds, found.least, records, found.sets, diversity=diverse, seconds=seconds)
     if not verdict.holds:
         raise GuaranteeError(f"{name}: not published: the guarantee does not hold for the written files")
     return verdict
+
+
+def _diversity(dataset: Dataset, guarantee: Guarantee, largest: Mapping[int, int]) -> tuple[Diverse, ...]:
+    """Return the diversity of every sensitive class, by the largest l of each that has values in some group."""
+    if guarantee.l == 1:
+        return ()
+    names = [(dataset.classes.names[index], largest.get(index)) for index in roles_of(dataset, guarantee).sensitive]
+    return tuple(Diverse(name, least is None or least >= guarantee.l, least) for name, least in names)
 
 
 def release_counts(dataset: Dataset, solved: SolveResult) -> dict[str, Any]:

@@ -61,8 +61,8 @@ class Spread:
 
 def refuse_unspreadable(guarantee: Guarantee) -> None:
     """Raise UsageError for a guarantee that only the local engine can count."""
-    if guarantee.l > 1:
-        raise UsageError("l-diversity of trees is not counted by an engine beside the local one")
+    if guarantee.l > 1 and guarantee.diversity != "frequency":
+        raise UsageError("distinct l-diversity of trees is not counted by an engine beside the local one; frequency is")
     if guarantee.negative:
         raise UsageError("negative knowledge is not counted by an engine beside the local one")
     if guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1:

@@ -35,7 +35,8 @@ Counts = tuple[Longs, Longs, Longs]
 class PartCheck:
     """Plan of the count in every part: the labels that an attacker may know, with m and n.
 
-    `number` has the place of a label in `labels`, or -1; `is_known` says of each label whether an attacker may know it.
+    `number` has the place of a label in `labels`, or -1; `is_known` says of each label whether an attacker may know it;
+    `kind_of` has the class of sensitive values, -1 for other labels.
     """
 
     labels: Ints
@@ -43,16 +44,21 @@ class PartCheck:
     is_known: Flags
     m: int
     n: int
+    kind_of: Ints
 
     @classmethod
-    def of(cls, labels: Ints, is_known: Flags, guarantee: Guarantee) -> PartCheck:
+    def of(cls, labels: Ints, is_known: Flags, guarantee: Guarantee, kind_of: Ints | None = None) -> PartCheck:
         """Return the check of a guarantee in which these labels may occur; UsageError for one that cannot be parted."""
         joint = guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1
-        if guarantee.l > 1 or guarantee.negative or joint:
-            raise UsageError("diversity, negative knowledge and joint attackers are checked in one place alone")
+        distinct = guarantee.l > 1 and (guarantee.diversity != "frequency" or kind_of is None)
+        if distinct or guarantee.negative or joint:
+            raise UsageError(
+                "distinct diversity, negative knowledge and joint attackers are checked in one place alone"
+            )
         number = np.full(len(is_known), -1, np.int32)
         number[labels] = np.arange(len(labels), dtype=np.int32)
-        found = cls(labels, number, is_known, guarantee.m, guarantee.n if guarantee.m > 1 else 0)
+        kinds = np.full(len(is_known), -1, np.int32) if kind_of is None else kind_of
+        found = cls(labels, number, is_known, guarantee.m, guarantee.n if guarantee.m > 1 else 0, kinds)
         in_second = max(found.m - _WORD // found.bits, 0) * found.bits
         if in_second + found.m * (found.m - 1) // 2 > _WORD:
             raise UsageError(f"sets of m = {found.m} of {len(labels):,} labels are too many to be counted")
@@ -74,14 +80,31 @@ class PartCheck:
             if (self.is_known[forest.label] & (self.number[forest.label] < 0)).any():
                 yield nobody, nobody, nobody
             for start in range(0, len(forest), _AT_ONCE):
-                first, second = self._listed(forest[start : start + _AT_ONCE])
-                waiting.append(self._sorted(first, second, np.ones(len(first), np.int64)))
+                waiting.append(self._counts_of(forest[start : start + _AT_ONCE]))
                 if sum(len(one[0]) for one in waiting) > 2 * _MOST:
                     waiting = [self._together(waiting)]
                 if len(waiting[0][0]) > _MOST:
                     yield waiting.pop(0)
         if waiting:
             yield self._together(waiting)
+
+    def valued_sets_of(self, forests: Iterable[Forest]) -> Iterator[tuple[int, int, Counts]]:
+        """Yield the sets of the persons of a part with each sensitive value, with the value and its class.
+
+        A value of -1 stands for all persons. Sets and values may come repeatedly.
+        """
+        for forest in forests:
+            for start in range(0, len(forest), _AT_ONCE):
+                some = forest[start : start + _AT_ONCE]
+                place = np.repeat(np.arange(len(some)), np.diff(some.offsets))
+                yield -1, -1, self._counts_of(some)
+                for value in np.unique(some.label[self.kind_of[some.label] >= 0]).tolist():
+                    holders = np.unique(place[some.label == value])
+                    yield value, int(self.kind_of[value]), self._counts_of(some.take(holders))
+
+    def _counts_of(self, forest: Forest) -> Counts:
+        first, second = self._listed(forest)
+        return self._sorted(first, second, np.ones(len(first), np.int64))
 
     def _listed(self, forest: Forest) -> tuple[Longs, Longs]:
         """Return the words of all sets that records hold, once for each record."""

@@ -1,0 +1,97 @@
+"""The rounds' count of l-diversity: each partition counts, for every set, the persons with each sensitive value.
+
+A value is held by at most 1/l of the persons of every set: sums over all partitions tell. What is written in the end is
+counted again by the check (`treeanon.spark.checking`), which shares nothing with this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from treeanon.algorithms.tree.default.traces import with_traces
+from treeanon.arrays import Flags, Longs
+from treeanon.errors import GuaranteeError
+from treeanon.forest import Forest
+from treeanon.spark.counting import MAX_RARE, Forests, RareSet
+from treeanon.spark.records import Batches, batch_of, map_batches
+from treeanon.spark.spread import Spread, SpreadCounter
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_VALUED = "value int, first long, second long, persons long"
+EVERYBODY = 0
+"""The value of rows that count all persons of a set. The set of no labels has the words 0 and 0."""
+
+_FULL = 1 << 21
+"""A partition hands over what it has counted when it holds so many sets."""
+
+
+def sets_not_diverse(
+    frame: DataFrame,
+    forests: Forests,
+    spread: Spread,
+    sensitive: Flags,
+    l: int,  # noqa: E741 - its name in the literature
+    ended: Longs,
+) -> tuple[RareSet, ...]:
+    """Return sets of which more than 1/l of the persons hold one value, at most as many as of rare ones.
+
+    `sensitive` says which labels are sensitive values; traces of `ended` pairs of labels count as relations.
+    """
+    from pyspark.sql import functions as f
+
+    shared = frame.sparkSession.sparkContext.broadcast((spread, sensitive, ended))
+    counted = map_batches(frame, partial(_count, forests=forests, shared=shared), _VALUED)
+    summed = counted.groupBy("value", "first", "second").agg(f.sum("persons").alias("persons"))
+    is_whole = f.col("value") == EVERYBODY
+    judged = summed.groupBy("first", "second").agg(
+        f.max(f.when(is_whole, f.col("persons"))).alias("everybody"),
+        f.max(f.when(~is_whole, f.col("persons"))).alias("most"),
+    )
+    failing = judged.where(f.col("most") * l > f.col("everybody")).orderBy("first", "second").limit(MAX_RARE)
+    found = [(int(row["first"]), int(row["second"]), int(row["everybody"])) for row in failing.toArrow().to_pylist()]
+    if any(first == 0 for first, _, _ in found):
+        raise GuaranteeError(f"a sensitive class is not {l}-diverse in the collection as a whole")
+    return tuple(RareSet(*spread.decode(first, second), persons) for first, second, persons in found)
+
+
+def _count(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the sets that the records of a partition hold, with all persons and with those of each sensitive value."""
+    spread, sensitive, ended = shared.value
+    counters: dict[int, SpreadCounter] = {EVERYBODY: SpreadCounter(spread)}
+    persons: dict[int, int] = {EVERYBODY: 0}
+    for forest in forests(batches):
+        traced = with_traces(forest, ended)
+        for value, records in _holders(forest, sensitive):
+            counter = counters.setdefault(value, SpreadCounter(spread))
+            counter.add(traced.take(records))
+            persons[value] = persons.get(value, 0) + len(records)
+        if sum(counter.used for counter in counters.values()) > _FULL:
+            yield from _handed(counters)
+    yield from _handed(counters)
+    nothing = np.zeros(len(persons), np.int64)
+    yield batch_of(_VALUED, list(persons), nothing, nothing, list(persons.values()))
+
+
+def _holders(forest: Forest, sensitive: Flags) -> Iterator[tuple[int, Longs]]:
+    """Yield every sensitive value with the records that hold it, and first all records."""
+    yield EVERYBODY, np.arange(len(forest))
+    nodes = np.flatnonzero(sensitive[forest.label])
+    record = np.searchsorted(forest.offsets, nodes, side="right") - 1
+    pairs = np.unique(np.stack([forest.label[nodes], record]), axis=1)
+    for value in np.unique(pairs[0]).tolist():
+        yield value, pairs[1][pairs[0] == value]
+
+
+def _handed(counters: dict[int, SpreadCounter]) -> Iterator[pa.RecordBatch]:
+    for value, counter in counters.items():
+        table = counter.taken()
+        for i in range(0, len(table), 1 << 16):
+            some = table[i : i + (1 << 16)]
+            yield batch_of(_VALUED, np.full(len(some), value), *some.T.copy())
