@@ -7,6 +7,7 @@ import os
 import sqlite3
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -93,9 +94,9 @@ def test_tables_and_keys(opened: Callable[..., TableSource]) -> None:
     source = opened(*CLINIC)
     assert source.tables() == {
         "boss": TableInfo(("id", "boss"), ("id",)),
-        "kept": TableInfo(("seven",)),
+        "kept": TableInfo(("seven",), view=True),
         "line": TableInfo(("no", "yr", "boss")),
-        "seen": TableInfo(("number",)),
+        "seen": TableInfo(("number",), view=True),
         'the "Orders"': TableInfo(("order no", "select", "50%"), ("select", "order no")),
     }
     assert set(map(str, source.keys())) == {
@@ -342,3 +343,34 @@ def test_sqlite_text_that_is_not_utf8(tmp_path: Path) -> None:
     source = open_tables(url, "database")
     assert "table t" in refused(lambda: source.read("t", ["a"]), TreeanonError)
     source.close()
+
+
+@needs_server
+def test_partitions_are_part_of_their_parent_and_views_are_known(schema: str) -> None:
+    from treeanon.infer import propose
+
+    run(
+        schema,
+        "CREATE TABLE customer (customer_id int PRIMARY KEY, sex text)",
+        "INSERT INTO customer SELECT n, CASE WHEN n % 2 = 0 THEN 'f' ELSE 'm' END FROM generate_series(1, 40) n",
+        "CREATE TABLE payment (customer_id int REFERENCES customer, day date, amount int) PARTITION BY RANGE (day)",
+        "CREATE TABLE payment_p1 PARTITION OF payment FOR VALUES FROM ('2020-01-01') TO ('2020-02-01')",
+        "CREATE TABLE payment_p2 PARTITION OF payment FOR VALUES FROM ('2020-02-01') TO ('2020-03-01')",
+        "INSERT INTO payment SELECT n, date '2020-01-01' + n, n % 7 FROM generate_series(1, 40) n",
+        "CREATE VIEW big AS SELECT * FROM payment WHERE amount > 5",
+    )
+    with closing(open_tables(schema, "database")) as source:
+        tables = source.tables()
+    assert {name: (info.view, info.part_of) for name, info in tables.items()} == {
+        "customer": (False, ""),
+        "payment": (False, ""),
+        "payment_p1": (False, "payment"),
+        "payment_p2": (False, "payment"),
+        "big": (True, ""),
+    }
+    found = propose(schema)
+    assert {each.path.text(slashed=False) for each in found.classes if each.path} == {
+        "sex", "payment.day", "payment.amount",
+    }  # fmt: skip
+    left = {each.path: each.why for each in found.left_out}
+    assert left["payment_p1"].startswith("a part of payment") and left["big"].startswith("a view")
