@@ -41,13 +41,13 @@ def _look_at_records(spans: Iterator[Span], records: Records, found: Findings) -
         look.record(text, canonical)
 
 
-def paired(spans: Iterator[Span], records: Records) -> Iterator[tuple[str, str, str]]:
-    """Yield the source of each record, its text there, and as it would be written."""
+def paired(spans: Iterator[Span], records: Records) -> Iterator[tuple[tuple[str, str], str, str]]:
+    """Yield the source and place of each record, its text there, and as it would be written."""
     texts = records.texts()
     for span in spans:
         for at, (start, stop) in enumerate(zip(span.starts.tolist(), span.stops.tolist(), strict=True)):
             if (name := span.name(at)) not in records.broken:
-                yield name[0], span.block[start:stop].decode(), next(texts)
+                yield name, span.block[start:stop].decode(), next(texts)
 
 
 def _wholes(sources: Sequence[Source]) -> Iterator[Span]:
@@ -83,11 +83,12 @@ def _look_around(text: bytes, names: tuple[str, ...], found: Findings) -> None:
 
 def look_at_trees(sources: Sequence[Source], records: Records, found: Findings) -> None:
     """Count what trees files hold beyond the records that were read of them."""
-    total = within = 0
+    before = line = 0
     file = ""
-    for source, text, canonical in paired(lines_of(sources, _SKIPPING, ReadReport()), records):
-        total, within, file = total + 1, within + 1 if source == file else 1, source
-        _look_at_tree(text, canonical, (str(total), str(within)), found)
+    for (source, place), text, canonical in paired(lines_of(sources, _SKIPPING, ReadReport()), records):
+        before, file = (before if source == file else before + line), source
+        line = int(place.removeprefix("line "))
+        _look_at_tree(text, canonical, (str(line), str(before + line)), found)
 
 
 def _look_at_tree(text: str, canonical: str, numbers: tuple[str, str], found: Findings) -> None:

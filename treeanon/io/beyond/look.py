@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from treeanon.forest import Forest
 from treeanon.formats import Format
 from treeanon.io.beyond.documents import Records, look_at_documents
 from treeanon.io.beyond.findings import Findings
+from treeanon.io.persons import as_rows
 from treeanon.io.reading import input_format, read
 from treeanon.io.sources import find_sources
 from treeanon.schema import Schema
+from treeanon.schema.persons import KEY_CLASS, by_row
 from treeanon.table import Table
 from treeanon.table.reductions import flatten
 
@@ -40,8 +44,15 @@ def look_beyond(
     """
     found = Findings()
     form = input_format(source, schema, format)
-    if data.report is not None:
-        found.add_report(data.report)
+    report = data.report
+    if report is not None:
+        found.add_report(report)
+    if schema.input.person is not None and not form.names_classes:
+        rows = read(
+            source, by_row(schema, "integer"), format=format, delimiter=delimiter, on_error=on_error, called=called
+        )
+        _look_at_persons(rows, data, found)
+        schema, data = rows.schema, rows
     if form.is_rows:
         from treeanon.io.beyond.row_files import look_at_rows
 
@@ -51,11 +62,23 @@ def look_beyond(
         if isinstance(data, Table):
             data = read(source, schema, format=format, on_error=on_error, called=called)
         _look_at_trees(source, form, schema, data, found, called)
-    if data.report is not None and data.report.unknown:
+    if report is not None and report.unknown:
         # They were read as general values, and are reported as what they are.
         found.counts.pop("spellings", None)
     found.counts = +found.counts
     return found
+
+
+def _look_at_persons(rows: Forest, data: Forest | Table, found: Findings) -> None:
+    """Count keys of persons that are more than numbers, and rows that a release would have once."""
+    own = rows.classes.class_of[rows.label] == rows.classes.names.index(KEY_CLASS)
+    keys, times = np.unique(rows.label[own], return_counts=True)
+    numbers = {str(number) for number in range(1, len(keys) + 1)}
+    for key, count in zip(keys.tolist(), times.tolist(), strict=True):
+        found.add("keys", 0 if rows.classes.decode(key)[1] in numbers else count)
+    found.add("nulls", len(rows) - int(times.sum()))
+    if isinstance(data, Forest):
+        found.add("repeats", max(0, len(rows) - len(as_rows(data, np.arange(len(data))))))
 
 
 def _look_at_trees(
