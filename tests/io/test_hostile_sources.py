@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import lzma
 import os
 import struct
@@ -14,10 +15,13 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.support.hostile import JSON, NDJSON, NUMBER, WORD, XML, a_schema, no_canary, put, refused, trees
 from treeanon.errors import FileError, UsageError
+from treeanon.forest.build import pseudonym
 from treeanon.schema import Schema
 
 LINES = f'{{"age":"{WORD}","n":{NUMBER}}}\n'.encode() * 20
@@ -236,6 +240,42 @@ def test_pseudonyms(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert sorted(map(str, trees(tmp_path / name, schema))) == sorted(map(str, forest.records()))
     monkeypatch.setenv("TREEANON_KEY", KEY[::-1] + "x")
     assert {c: v for c, v, _ in next(ta.read(tmp_path / "p.ndjson", PSEUDONYMS).records())}["ssn"] != one
+
+
+def linked(pseudonyms: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether two classes have the same pseudonym for one id."""
+    monkeypatch.setenv("TREEANON_KEY", KEY)
+    one, two = ('role = "identifier"', pseudonyms[0]), ('role = "identifier"', pseudonyms[1])
+    schema = a_schema("ndjson", None, ("patient", "patient", *one), ("doctor", "doctor", *two))
+    forest = ta.Forest.from_records(schema, [[["patient", NUMBER, []], ["doctor", NUMBER, []]]])
+    found = {name: value for name, value, _ in next(forest.records())}
+    assert NUMBER not in str(found)
+    return found["patient"] == found["doctor"]
+
+
+@pytest.mark.parametrize(
+    ("patient", "doctor", "are_linked"),
+    [
+        ("true", "true", False),
+        ('"staff"', '"staff"', True),
+        ('"staff"', '"person"', False),
+        # A name is no class.
+        ("true", '"patient"', False),
+    ],
+)
+def test_pseudonyms_link_where_they_share_a_name(
+    patient: str, doctor: str, are_linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert linked((f"pseudonym = {patient}", f"pseudonym = {doctor}"), monkeypatch) == are_linked
+
+
+@given(st.text(min_size=1), st.text(), st.text(min_size=1), st.text())
+def test_pseudonyms_are_equal_for_equal_ids_of_one_kind_only(one: str, text: str, two: str, other: str) -> None:
+    def twin(kind: str, value: str) -> str:
+        return json.dumps([kind, value])
+
+    same = pseudonym(text, KEY.encode(), one) == pseudonym(other, KEY.encode(), two)
+    assert same == (twin(one, text) == twin(two, other))
 
 
 @pytest.mark.parametrize("way", ["trees", "from_records"])

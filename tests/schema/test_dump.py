@@ -55,7 +55,7 @@ def classes(draw: st.DrawFn, number: int, form: str) -> ClassSpec:
         role=role,
         hierarchy_source=source,
         on_unknown=draw(st.sampled_from(["error", "suppress"])),
-        pseudonym=role == "identifier" and draw(st.booleans()),
+        pseudonym=role == "identifier" and draw(st.booleans() | TEXT.filter(bool)),
         **chosen,
     )
 

@@ -65,7 +65,7 @@ BROKEN = {
             'line 11, class 2: under: must be the name of a class, or "/"',
             "line 12, class 2: hierarchy.grups: unknown key",
             "line 12, class 2: hierarchy: must be exactly one of",
-            "line 16, class 'c': pseudonym: must be true or false",
+            "line 16, class 'c': pseudonym: must be true, false, or a name that links classes",
         ),
     ),
     "version is no number": Case(a_class("").replace("= 1", "= true", 1), ("line 1: version: must be 1",)),

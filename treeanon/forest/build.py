@@ -33,20 +33,26 @@ _PSEUDONYM = re.compile(r"p-[0-9a-f]{32}")
 _TAG = b"treeanon pseudonym "
 
 
-def pseudonym(text: str, key: bytes) -> str:
-    """Return the keyed pseudonym of a text; a pseudonym (of a release read again) stays as it is.
+def pseudonym(text: str, key: bytes, kind: str) -> str:
+    """Return the keyed pseudonym of a text among ids of a kind; a pseudonym (of a release read again) stays as it is.
 
-    Its last 8 digits check the others, so that an id that merely looks like one is not taken for it.
+    Equal texts of two kinds have different pseudonyms. The last 8 digits check the others, so that an id that merely
+    looks like a pseudonym is not taken for one.
 
-    >>> first = pseudonym("123-45-6789", b"secret key of 16+")
-    >>> len(first), pseudonym(first, b"another key of 16") == first
+    >>> first = pseudonym("17", b"secret key of 16+", "patient")
+    >>> len(first), pseudonym(first, b"another key of 16", "patient") == first
     (34, True)
-    >>> pseudonym("p-d41d8cd98f00b204e9800998ecf8427e", b"another key of 16") == "p-d41d8cd98f00b204e9800998ecf8427e"
+    >>> pseudonym("17", b"secret key of 16+", "doctor") == first
+    False
+    >>> odd = "p-d41d8cd98f00b204e9800998ecf8427e"
+    >>> pseudonym(odd, b"another key of 16", "patient") == odd
     False
     """
     if _PSEUDONYM.fullmatch(text) and _check(text[2:26]) == text[26:]:
         return text
-    digits = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:24]
+    # With its length before it, no kind and text run together into those of another kind.
+    content = f"{len(kind)} {kind} {text}".encode("utf-8", "surrogatepass")
+    digits = hmac.new(key, content, hashlib.sha256).hexdigest()[:24]
     return f"p-{digits}{_check(digits)}"
 
 
@@ -59,7 +65,7 @@ def pseudonym_key() -> bytes:
     key = os.environ.get(KEY_VARIABLE, "").encode()
     if len(key) < 16:
         raise UsageError(
-            f"a class has pseudonym = true: set the environment variable {KEY_VARIABLE} to a secret of 16 bytes or more"
+            f"a class has pseudonyms: set the environment variable {KEY_VARIABLE} to a secret of 16 bytes or more"
         )
     return key
 
@@ -114,7 +120,7 @@ class ForestBuilder:
             self._count_padded(index, batch, given, texts)
         if spec.pseudonym and texts:
             key = pseudonym_key()
-            texts = [pseudonym(text, key) if text else "" for text in texts]
+            texts = [pseudonym(text, key, spec.pseudonym_kind) if text else "" for text in texts]
         return texts
 
     def _count_padded(self, index: int, batch: Batch, given: Sequence[str], texts: Sequence[str]) -> None:

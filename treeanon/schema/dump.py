@@ -95,7 +95,7 @@ def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, objec
     if spec.on_unknown != "error":
         yield "on_unknown", spec.on_unknown
     if spec.pseudonym:
-        yield "pseudonym", True
+        yield "pseudonym", spec.pseudonym
 
 
 def _pairs(items: Iterator[tuple[str, object]]) -> str:

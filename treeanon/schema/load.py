@@ -305,11 +305,12 @@ class _Loader:
                 f"is not for format {self.form.name}: a row is flat, no class lies under another", *where, "under"
             )
             under = None
-        if not isinstance(pseudonym, bool):
-            self.problems.add("must be true or false", *where, "pseudonym")
+        is_pseudonym = isinstance(pseudonym, bool) or (isinstance(pseudonym, str) and pseudonym != "")
+        if not is_pseudonym:
+            self.problems.add("must be true, false, or a name that links classes", *where, "pseudonym")
         elif "pseudonym" in table and role not in (None, "identifier"):
             self.problems.add('is only for role = "identifier"', *where, "pseudonym")
-        if role is None or not isinstance(pseudonym, bool):
+        if role is None or not is_pseudonym:
             self.unsure.add(number)
         on_unknown = self.one_of(table, ON_UNKNOWN, *where, "on_unknown")
         return ClassSpec(
@@ -321,7 +322,7 @@ class _Loader:
             hierarchy=self.hierarchy(table.get("hierarchy"), value_type, *where, "hierarchy"),
             hierarchy_source=table.get("hierarchy"),
             on_unknown="suppress" if on_unknown == "suppress" else "error",
-            pseudonym=pseudonym is True,
+            pseudonym=pseudonym if is_pseudonym else False,
         )
 
     def check_name(self, number: int, name: object) -> None:

@@ -43,12 +43,17 @@ class ClassSpec:
     hierarchy: Hierarchy | Builder = field(default_factory=Flat)
     hierarchy_source: str | Mapping[str, object] | None = None
     on_unknown: Literal["error", "suppress"] = "error"
-    pseudonym: bool = False
+    pseudonym: bool | str = False
+
+    @property
+    def pseudonym_kind(self) -> str:
+        """What its pseudonyms are told apart by: the class, or the name that it shares with others."""
+        return f"class {self.name}" if self.pseudonym is True else f"name {self.pseudonym}"
 
     @property
     def published(self) -> bool:
         """Whether values of this class become nodes of the trees."""
-        return self.role in ("quasi", "sensitive", "keep") or self.pseudonym
+        return self.role in ("quasi", "sensitive", "keep") or bool(self.pseudonym)
 
 
 @dataclass(frozen=True)
