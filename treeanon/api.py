@@ -157,8 +157,9 @@ def anonymize(
         n: trees: and up to n relations between them (default 1).
         attacker: trees: "independent" (default), or "joint": also knows that relations speak of the same nodes.
         negative: trees: a class, or several, of which an attacker may know what a person lacks.
-        as_published: trees: False to hide what is known of the original, too: nodes are left out where a relation is
-            rare, and traces of moved nodes count (default True: k^(m,n)-anonymity as published).
+        as_published: trees: True for k^(m,n)-anonymity as published, which counts what is left in the release alone; by
+            default what is known of the original is hidden: nodes are left out where a relation is rare, and traces of
+            moved nodes count.
         l: l-diversity of the sensitive classes. 1 states that none is wanted. Rows: a number, or one for each column.
         diversity: trees: "frequency" (default) or "distinct", in persons; rows: "distinct" (default), "frequency",
             "entropy", or "recursive", which needs `c`.
@@ -172,8 +173,8 @@ def anonymize(
     Parameters of the search
         algorithm: the search, by name; `treeanon algorithms` lists them. Trees: "maximal" unless named; rows: "local".
         parameters: those of a single search, by name, such as {"g": 3} for "gcs".
-        taking_apart: trees: how rare relations are ended: "move", "leave-out" or "none" (default: "move" as published,
-            else "leave-out").
+        taking_apart: trees: how rare relations are ended: "leave-out" (default), "move" (default as published) or
+            "none".
         weights: how much more than others (1) what is lost in a class counts, for each class named.
         effort: how long to search: 1 is usual, 2 twice as long; "maximal" also takes a time such as "30s".
         max_suppressed: how many persons may be left out: a count, a share such as 0.01, or a text such as "1%".

@@ -90,6 +90,62 @@ def disassociated_in_order(nodes: Tree, pairs: Iterable[tuple[Label, Label]]) ->
     return nodes
 
 
+def left_out_in_order(
+    nodes: Tree, rules: Iterable[tuple[Label, Label]], parents: Mapping[str, str | None]
+) -> Tree:
+    """The record without what rules leave out, those whose triggers are of upper classes first.
+
+    `parents` has the class that each class lies under, None for those at the top.
+    """
+    for upper, lower in sorted(rules, key=lambda rule: len(classes_above(rule[0][0], parents))):
+        nodes = left_out(nodes, upper, lower, ())
+    return nodes
+
+
+def left_out(nodes: Tree, upper: Label, lower: Label, above: tuple[Label, ...]) -> Tree:
+    """The record without every `lower` below an `upper`, or beside one, with all below it."""
+    told = {*above, *((name, value) for name, value, _ in nodes)}
+    return [
+        [name, value, left_out(below, upper, lower, (*above, (name, value)))]
+        for name, value, below in nodes
+        if (name, value) != lower or upper not in told
+    ]
+
+
+def classes_above(name: str, parents: Mapping[str, str | None]) -> list[str]:
+    """The classes that a class lies under, the nearest first."""
+    out: list[str] = []
+    up = parents.get(name)
+    while up is not None:
+        out.append(up)
+        up = parents.get(up)
+    return out
+
+
+def with_traces(records: Iterable[Tree], parents: Mapping[str, str | None]) -> list[Tree]:
+    """The records with a leaf b below a for every trace of an ended relation: a node b beside an a of an upper class."""
+    records = list(records)
+    related = {(path[i], path[-1]) for record in records for path in paths(record) for i in range(len(path) - 1)}
+
+    def traced(nodes: Tree) -> Tree:
+        beside = {(name, value) for name, value, _ in nodes}
+        return [
+            [
+                name,
+                value,
+                traced(below)
+                + [
+                    [*lower, []]
+                    for lower in sorted(beside)
+                    if name in classes_above(lower[0], parents) and ((name, value), lower) not in related
+                ],
+            ]
+            for name, value, below in nodes
+        ]
+
+    return [merged(traced(record)) for record in records]
+
+
 def multiset(records: Iterable[Tree]) -> list[str]:
     """Records without their order: equal lists mean equal collections."""
     return sorted(repr(merged(record)) for record in records)

@@ -78,7 +78,7 @@ def nothing_new(folder: Path, before: set[Path]) -> None:
 def test_a_release_holds_and_is_what_its_solution_says(forest: ta.Forest, release: Release) -> None:
     assert release.verdict.holds and release.verdict.guarantee == Guarantee(3)
     assert len(release.forest) == len(forest) and is_truth(forest, release)
-    assert release.solution.disassociated and release.solution.cut
+    assert release.solution.left_out and release.solution.cut
     assert release.counts["records"] == 40 and release.counts["nodes"] == forest.nodes
     assert release.counts["dropped"]["ssn"] == 40
     assert 0 < release.loss.value_loss < 1
@@ -452,7 +452,7 @@ def test_solutions_that_do_not_fit(release: Release, forest: ta.Forest) -> None:
         (replace(s, cut={**s.cut, "diagnosis": ("*", strange)}), "names nodes that the hierarchy of class 'diagnosis'"),
         (replace(s, disassociated=((("hospital", HOSPITALS[0]), ("diagnosis", strange)),)), file),
         (replace(s, cut={**s.cut, "diagnosis": (DISEASES[0],)}), "does not cover the hierarchy of class 'diagnosis'"),
-        (replace(s, cut={"sex": ("*",), "hospital": ("*",)}, disassociated=()), "says nothing of class 'diagnosis'"),
+        (replace(s, cut={"sex": ("*",), "hospital": ("*",)}, left_out=()), "says nothing of class 'diagnosis'"),
     ]
     for solution, words in wrong:
         with pytest.raises(UsageError) as caught:

@@ -8,8 +8,16 @@ from random import Random
 from typing import Any
 
 import treeanon as ta
-from tests.reference.trees import Tree, disassociated_in_order, merged, multiset, projected, projected_to_star
-from tests.support.strategies import parents_of
+from tests.reference.trees import (
+    Tree,
+    disassociated_in_order,
+    left_out_in_order,
+    merged,
+    multiset,
+    projected,
+    projected_to_star,
+)
+from tests.support.strategies import class_parents, parents_of
 from treeanon.algorithms.tree.solution import Solution
 
 WORD = "CANARY"
@@ -83,7 +91,8 @@ def slow_record(forest: ta.Forest, record: Tree, solution: Solution) -> Tree:
     record = merged(without(record))
     cut = solution.cut or {}
     record = projected_to_star(record) if "*" in cut else projected(record, parents_of(forest), cut)
-    return disassociated_in_order(record, solution.disassociated)
+    record = disassociated_in_order(record, solution.disassociated)
+    return merged(left_out_in_order(record, solution.left_out, class_parents(forest)))
 
 
 def is_truth(forest: ta.Forest, release: Any) -> bool:

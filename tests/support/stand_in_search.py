@@ -1,7 +1,8 @@
 """A search that is slow, obvious and poor: it stands in for the real ones where these are not what is tested.
 
 It publishes the hierarchy nodes of one depth for each class, the greatest depths for which the slow brute force finds
-nothing after rare relations were taken apart one by one; then it withholds classes from the last to the first.
+nothing after rare relations were ended one by one (by leaving out, or by moving if the guarantee is as published); then
+it withholds classes from the last to the first.
 """
 
 from __future__ import annotations
@@ -52,11 +53,12 @@ def at_depth(forest: Forest, name: str, depth: int) -> tuple[str, ...]:
 
 
 def run_interruptibly(solution: Solution, forest: Forest, known: list[str]) -> tuple[Solution, Forest] | None:
-    """The solution with the relations taken apart that single somebody out; None where values alone do."""
+    """The solution with the relations ended that single somebody out; None where values alone do."""
     g = solution.guarantee
     pairs: list[tuple[Label, Label]] = []
     while True:
-        solution = Solution(**{**vars(solution), "disassociated": tuple(pairs)})
+        ended = "disassociated" if g.as_published else "left_out"
+        solution = Solution(**{**vars(solution), ended: tuple(pairs)})
         published = solution.apply(forest)
         wrong = violations(list(published.records()), g.k, g.m, g.n, attacker=g.attacker, known=known)
         if not wrong:

@@ -389,6 +389,12 @@ def parents_of(forest: ta.Forest) -> dict[str, dict[str, str]]:
     return out
 
 
+def class_parents(forest: ta.Forest) -> dict[str, str | None]:
+    """The class that each class lies under, None for those at the top."""
+    names = forest.classes.names
+    return {name: names[up] if up >= 0 else None for name, up in zip(names, forest.classes.parents, strict=True)}
+
+
 def make_cut(rnd: Random, forest: ta.Forest) -> dict[str, list[str]]:
     """A random cut; now and then some nodes below it are published too (sibling recoding)."""
     cut = {}

@@ -12,7 +12,7 @@ import pytest
 
 import treeanon as ta
 from tests.reference import guarantee as slow
-from tests.reference.trees import Tree
+from tests.reference.trees import Tree, with_traces
 from tests.support.paths import ROOT
 from tests.support.strategies import make_case, make_cut, make_pairs, make_records, properties
 from treeanon.errors import DataError, UsageError
@@ -72,9 +72,9 @@ def random_forest(rnd: Random) -> Forest:
     return forest.project("*") if rnd.random() < 0.03 else forest
 
 
-def failing(forest: Forest, asked: Guarantee, given: dict[str, Any]) -> dict[Any, tuple[int, int]]:
+def failing(records: list[Tree], asked: Guarantee, given: dict[str, Any]) -> dict[Any, tuple[int, int]]:
     """What fails by pattern: classes, class relations, sensitive class -> how many, least persons; by brute force."""
-    records, least = list(forest.records()), dict[Any, int]()
+    least: dict[Any, int] = {}
     for found in slow.violations(records, asked.k, asked.m, asked.n, **given):
         key = (found.labels, found.relations, "")
         least[key] = min(found.support, least.get(key, found.support))
@@ -101,13 +101,18 @@ def check_against_brute_force(rnd: Random) -> None:
         rnd.choice([1, 1, 2, 3]),
         rnd.choice(["distinct", "frequency"]),
         rnd.choice([(), (), ("b",), ("a", "c")]),
+        rnd.choice([False, True]),
     )
     given: dict[str, Any] = {"attacker": asked.attacker, "known": KNOWN, "negative": asked.negative}
     given["under"] = UNDER
-    records = list(forest.records())
+    published = list(forest.records())
+    traced = with_traces(published, UNDER)
     verdict = verify(forest, asked, jobs=rnd.choice([1, 2]))
-    assert verdict.largest_k == slow.largest_k(records, asked.m, asked.n, **given)
-    expected = failing(forest, asked, given)
+    assert verdict.published_k == slow.largest_k(published, asked.m, asked.n, **given)
+    assert verdict.original_k == slow.largest_k(traced, asked.m, asked.n, **given)
+    records = published if asked.as_published else traced
+    assert verdict.largest_k == (verdict.published_k if asked.as_published else verdict.original_k)
+    expected = failing(records, asked, given)
     assert verdict.holds == (not expected) == bool(verdict)
     found = {(tuple(sorted(f.labels)), f.relations, f.sensitive): (f.combinations, f.least) for f in verdict.failures}
     assert found == expected
@@ -135,7 +140,7 @@ def check_largest_l(rnd: Random) -> None:
         2,
         rnd.choice(["distinct", "frequency"]),
     )
-    records = list(forest.records())
+    records = with_traces(forest.records(), UNDER)
     for result in verify(forest, asked).diversity:
         given: dict[str, Any] = {"sensitive": [result.sensitive], "diversity": asked.diversity, "known": KNOWN}
         holding = [
@@ -223,8 +228,8 @@ def test_figure_13_is_not_what_the_paper_says(k: int) -> None:
     records = VECTORS["figure_13"]["records"]
     alone = slow.Violation(frozenset({("disease", "Gastritis"), ("hospital", "Hospital2")}), frozenset(), 2)
     assert slow.violations(records, k, 2, 1) == [alone] * (k == 3)
-    verdict = verify(Forest.from_records(HOSPITAL, records), k=k, m=2, n=1)
-    assert (verdict.holds, verdict.largest_k) == (k == 2, 2)
+    verdict = verify(Forest.from_records(HOSPITAL, records), k=k, m=2, n=1, as_published=True)
+    assert (verdict.holds, verdict.largest_k, verdict.original_k) == (k == 2, 2, 1)
     assert [f.pattern for f in verdict.failures] == ["hospital + disease"] * (k == 3)
 
 

@@ -28,7 +28,7 @@ class Command(click.Command):
     """
 
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Guarantee": ("k", "m", "n", "attacker", "negative", "for_original", *MODEL_PARAMETERS),
+        "Guarantee": ("k", "m", "n", "attacker", "negative", "as_published", *MODEL_PARAMETERS),
         "Search": ("algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "mining"),
         "Tables": ("as_table", "reduced", "publish", "release", "rest"),
         "Input and output": (

@@ -35,7 +35,7 @@ class CommandRequest:
     n: int | None
     attacker: str
     negative: tuple[str, ...]
-    for_original: bool
+    as_published: bool
     taking_apart: str | None
     models: Mapping[str, Any]
     algorithm: str | None
@@ -125,7 +125,7 @@ class CommandRequest:
             seed=self.seed,
             jobs=self.reading["jobs"],
             options=options,
-            as_published=not self.for_original,
+            as_published=self.as_published,
             **more,
         )
 
@@ -136,7 +136,7 @@ class CommandRequest:
             "-n": self.n is not None,
             "--attacker": self.attacker != "independent",
             "--negative": bool(self.negative),
-            "--for-original": self.for_original,
+            "--as-published": self.as_published,
             "--taking-apart": self.taking_apart is not None,
         }
         refuse_tree_flags([flag for flag, there in given.items() if there], more)
@@ -208,7 +208,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
         metavar="HOW",
         help="Trees: end relations by move, leave-out, none.",
     ),
-    click.option("--for-original", is_flag=True, help="Trees: protect what is known of the original."),
+    click.option("--as-published", is_flag=True, help="Trees: the guarantee as TREE has it (weaker)."),
     click.option(
         "--algorithm",
         "-a",
@@ -238,7 +238,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
 )
 
 _NAMES = (
-    "k", "m", "n", "attacker", "negative", "taking_apart", "for_original",
+    "k", "m", "n", "attacker", "negative", "taking_apart", "as_published",
     "algorithm", "params", "weights", "effort", "max_suppressed", "max_loss", "reduced", "publish",
 )  # fmt: skip
 
@@ -252,7 +252,7 @@ class ReleaseOptions(TypedDict):
     attacker: str
     negative: tuple[str, ...]
     taking_apart: str | None
-    for_original: bool
+    as_published: bool
     models: dict[str, Any]
     algorithm: str | None
     params: dict[str, str]

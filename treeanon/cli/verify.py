@@ -64,7 +64,7 @@ class _Verify(Command):
 )
 @model_options
 @click.option("--negative", multiple=True, metavar="CLASS", help="Trees: absent values may be known as well.")
-@click.option("--for-original", is_flag=True, help="Trees: what is known of the original is hidden, too.")
+@click.option("--as-published", is_flag=True, help="Trees: TREE's own guarantee, of the release alone.")
 @click.option(
     "--ignore", "ignored", multiple=True, metavar="KIND", help="Content of that kind does not matter (repeatable)."
 )
@@ -84,7 +84,7 @@ def command(
     attacker: Literal["independent", "joint"],
     negative: tuple[str, ...],
     reading: Reading,
-    for_original: bool,
+    as_published: bool,
     ignored: tuple[str, ...],
     ignore_unnamed: bool,
     quiet: bool,
@@ -97,8 +97,8 @@ def command(
     combination of up to M values and N relations that some person has is counted. Failures are reported by class,
     values are never shown. Exit code 0: the guarantee holds; 1: it does not, or the release has values that are missing
     in a hierarchy, or holds more than is counted, such as fields that the schema does not name, repeated keys,
-    comments, nulls, repeats or other spellings (--ignore KIND, if a kind does not matter). With --for-original, what
-    the places of moved nodes tell of the original counts, too.
+    comments, nulls, repeats or other spellings (--ignore KIND, if a kind does not matter). What the
+    places of moved nodes tell of the original counts, too; with --as-published only what is left in the release does.
 
     Tables (CSV and Parquet without -m and -n, or any records with --table): every group of rows with the same
     quasi-identifiers must satisfy all models.
@@ -128,7 +128,7 @@ def command(
         "-n": n,
         "--attacker": None if attacker == "independent" else attacker,
         "--negative": negative,
-        "--for-original": for_original or None,
+        "--as-published": as_published or None,
     }
     with rereadable(release) as (path, called):
         request = VerifyRequest(path, called, loaded, k, trees, models, reductions_of(reduced), reading, quiet, ignored)
@@ -261,11 +261,11 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
 
     if request.k is None:
         raise click.UsageError("-k is required")
-    m, n, attacker, negative, for_original = request.trees.values()
+    m, n, attacker, negative, as_published = request.trees.values()
     l = 1 if request.models["l"] is None else request.models["l"]  # noqa: E741
     guarantee = Guarantee(
         request.k, 2 if m is None else m, 1 if n is None else n, attacker or "independent", l,
-        request.models["diversity"] or TREE_DIVERSITY, negative, not for_original,
+        request.models["diversity"] or TREE_DIVERSITY, negative, bool(as_published),
     )  # fmt: skip
     forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet, called=request.called)
     with progress_bar("verifying", quiet=request.quiet) as progress:

@@ -24,21 +24,21 @@ TREE_DIVERSITY: Diversity = "frequency"
 
 @dataclass(frozen=True)
 class Guarantee:
-    """Every set of 1 to m labels with 0 to n relations between them is held by no person or by at least k.
+    """Whatever 1 to m labels and 0 to n relations are known of a person, at least k released records may be theirs.
 
-    With `as_published = False`, whatever up to m labels and n relations are known of an *original* person, at least k
-    released records may be that person's: traces, which tell where nodes were moved from, count as relations
-    (docs/guarantee.md has the definition and the proof).
+    Known is the *original* person: traces, which tell where nodes were moved from, count as relations
+    (docs/guarantee.md has the definition and the proof). `as_published = True` is TREE's own definition: every set of
+    labels with relations between them is held by no released record or by at least k.
     `attacker = "joint"` also counts the persons in whom one and the same nodes witness all relations. With `l`, every
     group that an attacker can form must be l-diverse in every sensitive class, counted in persons: by `frequency` no
     value is held by more than 1/l of them; `distinct`: l values are left when the persons that hold any one value are
     taken away. (Where nobody of a group holds a value, there is none to be learnt.) `negative` names classes of which
     an attacker may also know what a person does *not* have, at all or below a label. (TREE II, III-F and III-G.)
 
-    >>> Guarantee(5, m=2, n=1).sentence
-    'Whoever knows up to 2 values of a person and up to 1 relation between them finds no person, or at least 5.'
-    >>> Guarantee(5, m=3, n=0, as_published=False).sentence
+    >>> Guarantee(5, m=3, n=0).sentence
     'Whoever knows up to 3 values of a person finds at least 5 records that may be theirs.'
+    >>> Guarantee(5, m=3, n=0, as_published=True).sentence
+    'Whoever knows up to 3 published values of a person finds no record, or at least 5.'
     """
 
     k: int
@@ -48,7 +48,7 @@ class Guarantee:
     l: int = 1  # noqa: E741 - its name in the literature
     diversity: Diversity = TREE_DIVERSITY
     negative: tuple[str, ...] = ()
-    as_published: bool = True
+    as_published: bool = False
 
     def __post_init__(self) -> None:
         limits = (
@@ -64,6 +64,8 @@ class Guarantee:
             raise UsageError(f"attacker must be one of {', '.join(ATTACKERS)}")
         if self.diversity not in DIVERSITIES:
             raise UsageError(f"diversity must be one of {', '.join(DIVERSITIES)}")
+        if not isinstance(self.as_published, bool):
+            raise UsageError("as_published must be true or false")
         object.__setattr__(self, "negative", tuple(self.negative))
 
     @property
@@ -84,9 +86,11 @@ class Guarantee:
             diverse = f" Of those, at most 1/{self.l} share a value of a sensitive class."
             if self.diversity == "distinct":
                 diverse = f" Without those of any one value of a sensitive class, {self.l} values of it are left."
-        known = f"Whoever knows up to {values} of a person{lacks}{relations}"
         if self.as_published:
-            return f"{known} finds no person, or at least {self.k}.{diverse}"
+            values = values.replace(" ", " published ", 1)
+            known = f"Whoever knows up to {values} of a person{lacks}{relations}"
+            return f"{known} finds no record, or at least {self.k}.{diverse}"
+        known = f"Whoever knows up to {values} of a person{lacks}{relations}"
         return f"{known} finds at least {self.k} records that may be theirs.{diverse}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -96,9 +100,7 @@ class Guarantee:
             plain |= {"l": self.l, "diversity": self.diversity}
         if self.negative:
             plain["negative"] = list(self.negative)
-        if not self.as_published:
-            plain["as_published"] = False
-        return plain
+        return plain | {"as_published": self.as_published}
 
 
 class Labeled(Protocol):

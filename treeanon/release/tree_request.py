@@ -49,7 +49,7 @@ class Request:
     seed: int | None = None
     jobs: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    as_published: bool = True
+    as_published: bool = False
 
     def __post_init__(self) -> None:
         if self.k is None and self.max_loss is None:

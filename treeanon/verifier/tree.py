@@ -162,7 +162,7 @@ def verify(
     l: int = 1,  # noqa: E741 - its name in the literature
     diversity: Diversity = TREE_DIVERSITY,
     negative: str | Sequence[str] = (),
-    as_published: bool = True,
+    as_published: bool = False,
     patterns: bool = True,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -170,8 +170,8 @@ def verify(
     """Check whether trees satisfy a guarantee, given whole or by its parts, and find the largest k that holds.
 
     Counts every combination of labels and relations that somebody holds, exactly and without the searches' structures.
-    Traces of moved nodes count as relations, and so what is known of the original is hidden, too; `as_published` asks
-    for TREE's own definition, without them.
+    Traces of moved nodes count as relations, so that what is known of the original is hidden, too; `as_published` asks
+    for TREE's own definition, without them. The verdict says the largest k of both.
     `patterns=False` leaves out what fails in detail. `jobs` is the number of threads (default: all cores).
 
     >>> import treeanon as ta
@@ -188,13 +188,25 @@ def verify(
     (False, 1)
     """
     requested = _requested(guarantee, k, m, n, attacker, l, diversity, negative, as_published)
-    begun = time.perf_counter()
     jobs = jobs or os.cpu_count() or 1
-    traced = forest if requested.as_published else with_traces(forest)
-    published = None
-    if traced is not forest:
-        published = verify(forest, replace(requested, as_published=True), patterns=False, jobs=jobs).largest_k
-    forest = traced
+    traced = with_traces(forest)
+    if traced is forest:
+        found = _verdict(forest, requested, patterns, jobs, progress)
+        return replace(found, published_k=found.largest_k, original_k=found.largest_k)
+    # Traces are counted by putting them into the trees, as relations.
+    asked, other = (forest, traced) if requested.as_published else (traced, forest)
+    beside = _verdict(other, requested, False, jobs, None).largest_k
+    found = _verdict(asked, requested, patterns, jobs, progress)
+    if requested.as_published:
+        return replace(found, published_k=found.largest_k, original_k=beside)
+    return replace(found, published_k=beside, original_k=found.largest_k)
+
+
+def _verdict(
+    forest: Forest, requested: Guarantee, patterns: bool, jobs: int, progress: Progress | None
+) -> Verdict:
+    """Return the verdict on trees by the relations that they hold."""
+    begun = time.perf_counter()
     roles = roles_of(forest, requested)
     joint = has_joint_groups(requested)
     rows = rows_of(forest, requested, roles, apart=joint)
@@ -209,8 +221,7 @@ def verify(
     failures: tuple[Failure, ...] = ()
     if patterns and not holds:
         failures = Groups(rows, forest, requested, roles, jobs, progress, joint=joint).failing(every=True)[2]
-    published = least if published is None else published
-    return Verdict(requested, holds, least, len(forest), sets, failures, found, time.perf_counter() - begun, published)
+    return Verdict(requested, holds, least, len(forest), sets, failures, found, time.perf_counter() - begun)
 
 
 def has_joint_groups(guarantee: Guarantee) -> bool:

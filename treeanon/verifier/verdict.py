@@ -89,8 +89,9 @@ class Verdict:
     """Verdict on a collection of trees: whether the guarantee holds, and the largest k that does.
 
     `largest_k` is None where nobody has a label: then every k holds. `label_sets` counts the sets of labels that were
-    looked at. `published_k` is the largest k as published, without traces of moved nodes. `failures` groups what fails
-    by classes, the simplest first. `beyond` is what a file holds that was not counted: then the release does not hold.
+    looked at. `published_k` is the largest k as published, and `original_k` that for what is known of the original; one
+    of them is `largest_k`. They differ where nodes were moved. `failures` groups what fails by classes, the simplest
+    first. `beyond` is what a file holds that was not counted: then the release does not hold.
     """
 
     guarantee: Guarantee
@@ -102,6 +103,7 @@ class Verdict:
     diversity: tuple[Diverse, ...] = ()
     seconds: float = 0.0
     published_k: int | None = None
+    original_k: int | None = None
     beyond: tuple[Finding, ...] = ()
 
     def __bool__(self) -> bool:
@@ -115,11 +117,12 @@ class Verdict:
         name = f"{guarantee.k}^({guarantee.m},{guarantee.n})-anonymity"
         if self.largest_k is None:
             return said_of(self.beyond, f"{name} holds: no person has a label that an attacker could know.")
-        reading = "" if guarantee.as_published else " for what is known of the original"
-        words = [f"{name} {'holds' if self.largest_k >= guarantee.k else 'does not hold'}{reading}."]
-        other = self.published_k not in (None, self.largest_k)
-        beside = f"; as published (TREE) it is {self.published_k:,}" if other else ""
-        words.append(f"The largest k that holds is {self.largest_k:,}{beside}.")
+        readings = ["for what is known of the original", "as published (TREE)"]
+        asked, other = readings[::-1] if guarantee.as_published else readings
+        words = [f"{name} {'holds' if self.largest_k >= guarantee.k else 'does not hold'} {asked}."]
+        beside = self.original_k if guarantee.as_published else self.published_k
+        same = beside is None or beside == self.largest_k
+        words.append(f"The largest k that holds is {self.largest_k:,}; {other} {'too' if same else f'{beside:,}'}.")
         for found in self.diversity:
             if found.largest_l is None:
                 words.append(f"No person has a value of {found.sensitive}.")
@@ -140,8 +143,8 @@ class Verdict:
             "label_sets": self.label_sets,
             "failures": [failure.as_dict() for failure in self.failures],
         }
-        if not self.guarantee.as_published:
-            plain["largest_k_as_published"] = self.largest_k if self.published_k is None else self.published_k
+        for name, found in (("as_published", self.published_k), ("of_original", self.original_k)):
+            plain[f"largest_k_{name}"] = self.largest_k if found is None else found
         if self.diversity:
             plain["diversity"] = [found.as_dict() for found in self.diversity]
         plain |= as_data(self.beyond)

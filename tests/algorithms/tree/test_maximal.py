@@ -134,7 +134,7 @@ def test_never_above_the_published_search_on_the_sample(k: int, m: int, n: int) 
 def test_never_above_the_published_search_on_small_forests(seed: int) -> None:
     rnd = Random(seed)
     forest, known = random_forest(rnd)
-    guarantee = Guarantee(2, m=rnd.randint(1, 3), n=rnd.randint(0, 2))
+    guarantee = Guarantee(2, m=rnd.randint(1, 3), n=rnd.randint(0, 2), as_published=True)
     if not known:
         return
     try:
@@ -165,9 +165,13 @@ def test_one_rare_relation_is_ended_where_that_buys_much() -> None:
     # Whoever has both diseases and both hospitals makes the labels alone safe together.
     records += [[["hospital", "H1", [["disease", "flu", []]]], ["hospital", "H2", [["disease", "acne", []]]]]] * 4
     forest = ta.Forest.from_records(schema, records)
+    rare = {("H1", "acne"), ("H2", "flu")}
     guarantee = Guarantee(3, m=2, n=1)
     found = search(forest, guarantee)
-    assert {tuple(text for _, text in pair) for pair in found.solution.disassociated} == {("H1", "acne"), ("H2", "flu")}
+    assert {tuple(text for _, text in pair) for pair in found.solution.left_out} == rare
+    assert 0 < measure(forest, found.forest).value_loss < 0.05
+    found = search(forest, replace(guarantee, as_published=True))
+    assert {tuple(text for _, text in pair) for pair in found.solution.disassociated} == rare
     assert measure(forest, found.forest).value_loss == 0
     assert not violations(list(found.forest.records()), 3, 2, 1)
 

@@ -166,7 +166,8 @@ def _guarantee(plain: object) -> Guarantee:
     if not _is_texts(plain.get("negative", [])):
         raise UsageError("guarantee: negative: must be a list of classes")
     try:
-        return Guarantee(**plain)
+        # Files that do not say so were made when nothing but the guarantee as published was known.
+        return Guarantee(**{"as_published": True, **plain})
     except UsageError as problem:
         raise UsageError(f"guarantee: {problem}") from None
 

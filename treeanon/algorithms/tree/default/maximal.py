@@ -38,6 +38,7 @@ from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.shared_state import RefusedSets, WalkState
 from treeanon.algorithms.tree.default.strict import ExtendedCheck
 from treeanon.algorithms.tree.default.strict import needed as strictly
+from treeanon.algorithms.tree.default.traces import Places
 from treeanon.algorithms.tree.published import gcs
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Floats, Ints, Longs
@@ -212,9 +213,27 @@ class _Run:
             found = self._released(walked)
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
-        if best is None:
-            raise GuaranteeError("no release was found in which only relations had to be broken")
-        return best
+        return self._of_fewer_classes(min(tried, key=lambda item: item[0])[1]) if best is None else best
+
+    def _of_fewer_classes(self, walked: WalkResult) -> Draft:
+        """Return a walk's release without classes whose nodes stand out of place, of `*` alone if that is not enough.
+
+        Where upper nodes are missing in the input, what stands at the top can point to somebody, and no rule leaves it out.
+        """
+        own = self.forest.classes.class_of
+        stray = np.unique(own[self.forest.label[Places(self.forest).traces()[1]]])
+        for index in stray[::-1].tolist():
+            root = self.forest.classes.first[index]
+            walked = replace(
+                walked,
+                cut=tuple(label for label in walked.cut if own[label] != index),
+                mapping=np.where(own == index, -1, walked.mapping).astype(np.int32),
+                refused_roots=tuple(sorted({*walked.refused_roots, int(root)})),
+            )
+            found = self._released(walked) if any(own[label] >= 0 for label in walked.cut) else None
+            if found is not None:
+                return found
+        return self._all_one()
 
     def _last_walks(self, tried: list[tuple[float, WalkResult]]) -> list[tuple[float, WalkResult]]:
         """Walks that end relations, and one that tries again what was refused."""
