@@ -90,9 +90,7 @@ def disassociated_in_order(nodes: Tree, pairs: Iterable[tuple[Label, Label]]) ->
     return nodes
 
 
-def left_out_in_order(
-    nodes: Tree, rules: Iterable[tuple[Label, Label]], parents: Mapping[str, str | None]
-) -> Tree:
+def left_out_in_order(nodes: Tree, rules: Iterable[tuple[Label, Label]], parents: Mapping[str, str | None]) -> Tree:
     """The record without what rules leave out, those whose triggers are of upper classes first.
 
     `parents` has the class that each class lies under, None for those at the top.
@@ -123,7 +121,7 @@ def classes_above(name: str, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def with_traces(records: Iterable[Tree], parents: Mapping[str, str | None]) -> list[Tree]:
-    """The records with a leaf b below a for every trace of an ended relation: a node b beside an a of an upper class."""
+    """The records with a leaf b below a for every trace of an ended relation: a b beside an a of an upper class."""
     records = list(records)
     related = {(path[i], path[-1]) for record in records for path in paths(record) for i in range(len(path) - 1)}
 

@@ -17,7 +17,7 @@ from tests.reference.trees import (
     projected,
     projected_to_star,
 )
-from tests.support.strategies import class_parents, parents_of
+from tests.support.strategies import parents_of, parents_of_classes
 from treeanon.algorithms.tree.solution import Solution
 
 WORD = "CANARY"
@@ -92,7 +92,7 @@ def slow_record(forest: ta.Forest, record: Tree, solution: Solution) -> Tree:
     cut = solution.cut or {}
     record = projected_to_star(record) if "*" in cut else projected(record, parents_of(forest), cut)
     record = disassociated_in_order(record, solution.disassociated)
-    return merged(left_out_in_order(record, solution.left_out, class_parents(forest)))
+    return merged(left_out_in_order(record, solution.left_out, parents_of_classes(forest)))
 
 
 def is_truth(forest: ta.Forest, release: Any) -> bool:

@@ -389,7 +389,7 @@ def parents_of(forest: ta.Forest) -> dict[str, dict[str, str]]:
     return out
 
 
-def class_parents(forest: ta.Forest) -> dict[str, str | None]:
+def parents_of_classes(forest: ta.Forest) -> dict[str, str | None]:
     """The class that each class lies under, None for those at the top."""
     names = forest.classes.names
     return {name: names[up] if up >= 0 else None for name, up in zip(names, forest.classes.parents, strict=True)}

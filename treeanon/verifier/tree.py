@@ -202,9 +202,7 @@ def verify(
     return replace(found, published_k=beside, original_k=found.largest_k)
 
 
-def _verdict(
-    forest: Forest, requested: Guarantee, patterns: bool, jobs: int, progress: Progress | None
-) -> Verdict:
+def _verdict(forest: Forest, requested: Guarantee, patterns: bool, jobs: int, progress: Progress | None) -> Verdict:
     """Return the verdict on trees by the relations that they hold."""
     begun = time.perf_counter()
     roles = roles_of(forest, requested)

@@ -218,7 +218,7 @@ class _Run:
     def _of_fewer_classes(self, walked: WalkResult) -> Draft:
         """Return a walk's release without classes whose nodes stand out of place, of `*` alone if that is not enough.
 
-        Where upper nodes are missing in the input, what stands at the top can point to somebody, and no rule leaves it out.
+        Where upper nodes are missing in the input, what stands at the top can point to somebody and cannot be left out.
         """
         own = self.forest.classes.class_of
         stray = np.unique(own[self.forest.label[Places(self.forest).traces()[1]]])
