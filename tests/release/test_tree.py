@@ -78,7 +78,9 @@ def nothing_new(folder: Path, before: set[Path]) -> None:
 def test_a_release_holds_and_is_what_its_solution_says(forest: ta.Forest, release: Release) -> None:
     assert release.verdict.holds and release.verdict.guarantee == Guarantee(3)
     assert len(release.forest) == len(forest) and is_truth(forest, release)
-    assert release.solution.left_out and release.solution.cut
+    assert release.solution.cut and not release.solution.disassociated
+    moved = ta.anonymize(forest, k=3, as_published=True)
+    assert moved.solution.disassociated and is_truth(forest, moved)
     assert release.counts["records"] == 40 and release.counts["nodes"] == forest.nodes
     assert release.counts["dropped"]["ssn"] == 40
     assert 0 < release.loss.value_loss < 1
@@ -160,7 +162,7 @@ def test_a_search_that_is_wrong_publishes_nothing(forest: ta.Forest, monkeypatch
     for search, words in ((untrue, "not what its solution makes"), (unsafe, "did not pass the check")):
         monkeypatch.setattr(stand_in_search, "search", search)
         with pytest.raises(GuaranteeError, match=words):
-            ta.anonymize(forest, k=3)
+            ta.anonymize(forest, k=3, as_published=True)
 
 
 def test_options_reach_the_search(forest: ta.Forest) -> None:
@@ -183,7 +185,11 @@ def test_a_cut_is_completed(forest: ta.Forest) -> None:
     solution = ta.anonymize(forest, k=3, algorithm="stand-in", complete=True, recoding="subtree").solution
     first, second = stand_in_search.CALLS
     assert first == {"recoding": "subtree"} and isinstance(second["start"], Solution)
-    assert solution.algorithm == "stand-in" and solution.options == {"recoding": "subtree", "complete": True}
+    assert solution.algorithm == "stand-in" and solution.options == {
+        "recoding": "subtree",
+        "complete": True,
+        "taking_apart": "move",
+    }
 
 
 def test_shares_of_persons() -> None:
