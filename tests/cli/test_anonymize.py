@@ -103,7 +103,7 @@ def test_plain_words(stand_in: None, place: Path, monkeypatch: pytest.MonkeyPatc
     assert out == "" and WORD not in err and solution.disassociated
     for words in (
         "Whoever knows up to 2 values of a person and up to 1 relation between them finds no person, or at least 3.",
-        "Verified in the output: 3^(2,1)-anonymity holds.",
+        "Verified in the output: 3^(2,1)-anonymity holds, for what is known of the original and as published",
         "38 of 40 records",
         "Written to out.ndjson: ",
         "Solution written to s.json",

@@ -59,14 +59,14 @@ Capture = pytest.CaptureFixture[str]
 def test_holds(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert verify("in.ndjson -s s.toml -k 1", monkeypatch) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("1^(2,1)-anonymity holds. The largest k that holds is 1.")
+    assert told.out.startswith("1^(2,1)-anonymity holds, for what is known of the original and as published (TREE). The largest k that holds is 1.")
     assert "Not verified (declared safe by the schema): note" in told.err
 
 
 def test_does_not_hold(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert verify("in.ndjson -s s.toml -k 2 -m 1 -n 0", monkeypatch) == 1
     told = capsys.readouterr()
-    assert "2^(1,0)-anonymity does not hold. The largest k that holds is 1." in told.out
+    assert "2^(1,0)-anonymity does not hold, for what is known of the original and as published (TREE). The largest k that holds is 1." in told.out
     assert "city: 1 combination held by as few as 1 person" in told.out
     assert "Secret" not in told.out + told.err
 

@@ -119,10 +119,11 @@ class Verdict:
             return said_of(self.beyond, f"{name} holds: no person has a label that an attacker could know.")
         readings = ["for what is known of the original", "as published (TREE)"]
         asked, other = readings[::-1] if guarantee.as_published else readings
-        words = [f"{name} {'holds' if self.largest_k >= guarantee.k else 'does not hold'} {asked}."]
         beside = self.original_k if guarantee.as_published else self.published_k
         same = beside is None or beside == self.largest_k
-        words.append(f"The largest k that holds is {self.largest_k:,}; {other} {'too' if same else f'{beside:,}'}.")
+        reading = f"{'holds' if self.largest_k >= guarantee.k else 'does not hold'}{',' if same else ''} {asked}"
+        words = [f"{name} {reading}{f' and {other}' if same else ''}."]
+        words.append(f"The largest k that holds is {self.largest_k:,}{'' if same else f'; {other}, {beside:,}'}.")
         for found in self.diversity:
             if found.largest_l is None:
                 words.append(f"No person has a value of {found.sensitive}.")
