@@ -97,13 +97,16 @@ def people(name: str) -> list[Any]:
 
 
 def test_plain_words(stand_in: None, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Told) -> None:
-    assert run("in.ndjson -s s.toml -k 3 -o out.ndjson --max-suppressed 5% --solution s.json", monkeypatch) == 0
+    line = "in.ndjson -s s.toml -k 3 -o out.ndjson --max-suppressed 5% --solution s.json --as-published"
+    assert run(line, monkeypatch) == 0
     out, err = capsys.readouterr()
     solution = SolutionFile.load(place / "s.json").solution
     assert out == "" and WORD not in err and solution.disassociated
     for words in (
-        "Whoever knows up to 2 values of a person and up to 1 relation between them finds no person, or at least 3.",
-        "Verified in the output: 3^(2,1)-anonymity holds, for what is known of the original and as published",
+        "Whoever knows up to 2 published values of a person and up to 1 relation between them finds no record, or at",
+        "Verified in the output: 3^(2,1)-anonymity holds as published (TREE). The largest k",
+        "for what is known of the original",
+        "This protects less than the default: what is left of moved nodes points to",
         "38 of 40 records",
         "Written to out.ndjson: ",
         "Solution written to s.json",
@@ -125,7 +128,7 @@ def test_result_as_json(stand_in: None, place: Path, monkeypatch: pytest.MonkeyP
     told = capsys.readouterr()
     result = json.loads(told.out)
     assert WORD not in told.out + told.err
-    assert result["guarantee"] == {"k": 3, "m": 2, "n": 1, "attacker": "independent"}
+    assert result["guarantee"] == {"k": 3, "m": 2, "n": 1, "attacker": "independent", "as_published": False}
     assert result["options"]["weights"] == {"sex": 2, "hospital": 0.5} and result["output"] == "out.xml"
     assert 0 <= result["losses"]["mining"]["ml2"] <= 1 and result["counts"]["published_records"] == 40
     assert result["published_as_they_are"] == {"keep": ["note"]}

@@ -44,6 +44,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+BOTH = ", for what is known of the original and as published (TREE)"
+
+
 def verify(line: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """The exit code of `treeanon verify`."""
     monkeypatch.setattr(sys, "argv", ["treeanon", "verify", *line.split()])
@@ -59,14 +62,14 @@ Capture = pytest.CaptureFixture[str]
 def test_holds(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert verify("in.ndjson -s s.toml -k 1", monkeypatch) == 0
     told = capsys.readouterr()
-    assert told.out.startswith("1^(2,1)-anonymity holds, for what is known of the original and as published (TREE). The largest k that holds is 1.")
+    assert told.out.startswith(f"1^(2,1)-anonymity holds{BOTH}. The largest k that holds is 1.")
     assert "Not verified (declared safe by the schema): note" in told.err
 
 
 def test_does_not_hold(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert verify("in.ndjson -s s.toml -k 2 -m 1 -n 0", monkeypatch) == 1
     told = capsys.readouterr()
-    assert "2^(1,0)-anonymity does not hold, for what is known of the original and as published (TREE). The largest k that holds is 1." in told.out
+    assert f"2^(1,0)-anonymity does not hold{BOTH}. The largest k that holds is 1." in told.out
     assert "city: 1 combination held by as few as 1 person" in told.out
     assert "Secret" not in told.out + told.err
 
@@ -77,7 +80,7 @@ def test_json(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["guarantee"] == {
         **{"k": 2, "m": 2, "n": 1, "attacker": "joint", "l": 2},
-        **{"diversity": "frequency", "negative": ["city"]},
+        **{"diversity": "frequency", "negative": ["city"], "as_published": False},
     }
     assert (told["holds"], told["largest_k"], told["persons"]) == (False, 1, 5)
     assert told["diversity"] == [{"class": "dx", "holds": False, "largest_l": 1}]

@@ -9,9 +9,10 @@ import pytest
 import treeanon as ta
 from tests.reference import guarantee as slow_guarantee
 from tests.reference.risks import dangerous, singled_out
+from tests.reference.trees import with_traces
 from tests.support.risk_worlds import hospital
 from tests.support.search_strategies import random_forest as small_forest
-from tests.support.strategies import properties
+from tests.support.strategies import parents_of_classes, properties
 from tests.verifier.test_tree import KNOWN, random_forest
 from treeanon.errors import UsageError
 from treeanon.risks import Risk
@@ -61,7 +62,7 @@ def check_by_brute_force(rnd: Random) -> None:
         forest, classes = small_forest(rnd)
         known = sorted(classes)
     k, m, n = rnd.randint(2, 6), rnd.randint(1, 4), rnd.randint(0, 6)
-    records = list(forest.records())
+    records = with_traces(forest.records(), parents_of_classes(forest))
     risk = risk_of_trees(forest, k=k, m=m, n=n, seconds=None, jobs=1)
     found = slow_guarantee.groups(records, m, n, known=known)
     assert persons_by_cell(risk) == {
@@ -101,6 +102,15 @@ def test_a_release_singles_nobody_out_in_its_cell() -> None:
     assert after.at(2, 1).persons == after.at(1, 0).persons == 0
     assert all(c.persons > 0 for c in after.combinations if len(c.classes) <= 2 and len(c.relations) > 1)
     assert not [c for c in after.combinations if len(c.classes) <= 2 and len(c.relations) <= 1]
+
+
+def test_persons_that_traces_point_to_are_those_with_too_few_candidates() -> None:
+    forest = hospital(120)
+    release = ta.anonymize(forest, k=4, m=2, n=1, as_published=True)
+    pointed = release.counts["pointed_to"]
+    assert pointed["persons"] > 0 and pointed["of"] == 120
+    assert release.verdict.original_k < 4 <= release.verdict.published_k
+    assert "pointed_to" not in ta.anonymize(forest, k=4, m=2, n=1).counts
 
 
 def test_more_knowledge_never_singles_out_fewer_also_in_a_sample() -> None:

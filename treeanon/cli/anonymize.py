@@ -94,7 +94,7 @@ def command(
 ) -> None:
     """Anonymize records, and verify their guarantee before they appear.
 
-    Trees: whoever knows up to M values of a person and N relations between them finds no person, or at least K.
+    Trees: whoever knows up to M values of a person and N relations between them finds at least K that it may be.
     Tables: at least K rows share all quasi-identifiers. If this cannot be reached, or verification fails, nothing is
     written and the exit code is 1.
 

@@ -58,11 +58,18 @@ def sacrifice_lines(data: Mapping[str, Any]) -> list[str]:
         lines.append(f"Withheld classes, too rare to be published safely: {', '.join(data['withheld'])}")
     if data["suppressed"]:
         lines.append(f"Suppressed: {counted(data['suppressed'], 'record')}")
-    for word, ended in (("Disassociated", data["disassociated"]), ("Left out for", data["left_out"])):
+    nodes = data.get("counts", {}).get("nodes_left_out")
+    left_out = "Left out for" if nodes is None else f"Left out: {counted(nodes, 'node')}, for"
+    for word, ended in (("Disassociated:", data["disassociated"]), (left_out, data["left_out"])):
         if ended:
             total = sum(part["pairs"] for part in ended)
             pairs = ", ".join(f"{part['upper']} ⇝ {part['lower']} ({part['pairs']:,})" for part in ended)
-            lines.append(f"{word}: {counted(total, 'relation')}: {pairs}")
+            lines.append(f"{word} {counted(total, 'relation')}: {pairs}")
+    if pointed := data.get("counts", {}).get("pointed_to"):
+        lines.append(
+            "This protects less than the default: what is left of moved nodes points to"
+            f" {counted(pointed['persons'], 'person')} of {pointed['of']:,}"
+        )
     sensitive = "sensitive, diverse in every group" if data["guarantee"].get("l", 1) > 1 else "sensitive"
     for role, names in data["published_as_they_are"].items():
         reason = {"keep": _DECLARED_SAFE, "sensitive": sensitive}.get(role, role)

@@ -24,6 +24,7 @@ from treeanon.privacy.guarantee import Guarantee, refuse_too_few, roles_of
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.tree_release import Release
 from treeanon.release.tree_request import SMALLEST_K, Request, persons, request_of
+from treeanon.risks.trees import pointed_to
 from treeanon.verifier.tree import verify
 
 T = TypeVar("T")
@@ -169,7 +170,18 @@ def _release(request: Request, forest: Forest, found: Result, progress: Progress
     if not verdict.holds:
         raise GuaranteeError("the search's trees did not pass the check, so nothing is published: please report it")
     losses = measure(forest, found.forest, found.kept)
-    return Release(found.forest, solution, losses, verdict, counts_of(forest, found.forest), found.report, found.kept)
+    counts = counts_of(forest, found.forest) | _counts_of_ended(solution, before, found.forest, request.jobs)
+    return Release(found.forest, solution, losses, verdict, counts, found.report, found.kept)
+
+
+def _counts_of_ended(solution: Solution, before: Forest, after: Forest, jobs: int | None) -> dict[str, Any]:
+    """Return how many nodes were left out, and to how many persons of a release as published traces point."""
+    counts: dict[str, Any] = {}
+    if solution.left_out:
+        counts["nodes_left_out"] = replace(solution, left_out=()).apply(before).nodes - after.nodes
+    if solution.guarantee.as_published and solution.disassociated:
+        counts["pointed_to"] = pointed_to(after, solution.guarantee, jobs).as_dict()
+    return counts
 
 
 def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solution:

@@ -147,8 +147,9 @@ def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, l
     >>> print(preview_text(ta.preview(forest, k=2, records=1)))
     PREVIEW: nothing is written. It shows ORIGINAL data: do not publish it.
     Whoever knows up to 2 values of a person and up to 1 relation between them finds
-    no person, or at least 2.
-    Verified by counting: 2^(2,1)-anonymity holds, for what is known of the original and as published (TREE). The largest k that holds is 3.
+    at least 2 records that may be theirs.
+    Verified by counting: 2^(2,1)-anonymity holds, for what is known of the original
+    and as published (TREE). The largest k that holds is 3.
     Value loss 1.000, relations kept 100.0 %.
     <BLANKLINE>
     ~ generalized   > moved   = merged   x not published   - left out

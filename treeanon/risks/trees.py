@@ -20,6 +20,7 @@ from treeanon.kernels.verify.knowledge import holders_of
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.progress import Progress
 from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share, share_of
+from treeanon.verifier.traces import with_traces
 from treeanon.verifier.tree_knowledge import Rows, rows_of
 from treeanon.verifier.verdict import in_parts
 
@@ -49,10 +50,10 @@ def risk_of_trees(
 ) -> Risk:
     """Return the share of persons that up to m labels and n relations single out from fewer than k.
 
-    The attacker is the guarantee's own (independent); the labels are those of classes with role quasi. All persons are
-    decided if that fits into `seconds` (None: however long it takes), else a uniform sample whose size a pilot has
-    found, at least a hundred, or `sample` if given. Everyone looked at is compared with *all* records. `seed` repeats
-    a sample.
+    The attacker is the guarantee's own (independent); the labels are those of classes with role quasi, and traces of
+    moved nodes count as relations. All persons are decided if that fits into `seconds` (None: however long it takes),
+    else a uniform sample whose size a pilot has found, at least a hundred, or `sample` if given. Everyone looked at is
+    compared with *all* records. `seed` repeats a sample.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
@@ -63,6 +64,7 @@ def risk_of_trees(
     """
     _refuse(k, m, n, seconds, sample)
     begun = time.perf_counter()
+    forest = with_traces(forest)
     asked = Guarantee(k, m, n)
     decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)
     persons = len(forest)
@@ -89,6 +91,15 @@ def risk_of_trees(
         _combinations(forest, found.tables, decided),
         seconds=time.perf_counter() - begun,
     )
+
+
+def pointed_to(forest: Forest, guarantee: Guarantee, jobs: int | None = None) -> Share:
+    """Return the share of persons of a release as published to whom traces of moved nodes point.
+
+    For them fewer than k records are left to whoever knows up to m labels and n relations of the original.
+    """
+    m, n = min(guarantee.m, MOST_LABELS), min(guarantee.n, MOST_RELATIONS)
+    return risk_of_trees(forest, k=max(guarantee.k, 2), m=m, n=n, jobs=jobs).at(m, n)
 
 
 def _refuse(k: int, m: int, n: int, seconds: float | None, sample: int | None) -> None:

@@ -1,6 +1,6 @@
 """Sections of internal pages on releases of trees: they show original data.
 
-Supports of the disassociated relations show why the guarantee required to disassociate them.
+Supports of the ended relations show why the guarantee required to end them.
 """
 
 from __future__ import annotations
@@ -212,14 +212,16 @@ def hierarchies(release: Release) -> Section:
 
 
 def relations(release: Release, before: Forest | None) -> Section:
-    """Return the section of relations: the shares kept by pair of classes, and the disassociated ones with supports."""
+    """Return the section of relations: the shares kept by pair of classes, and the ended ones with supports."""
     kept = release.loss.relations_kept
     parts: list[Content] = [
         el("p", f"{percent(kept)} of the relations of the input (one value above another in a record) are kept.")
     ]
     if release.loss.relations_kept_by_pair:
         parts.append(_kept(release.loss, release.forest.classes.names))
-    parts.append(_apart(release, before))
+    solution = release.solution
+    parts.append(_ended("Disassociated relations", solution.disassociated, release, before))
+    parts.append(_ended("Relations ended by leaving the lower value out", solution.left_out, release, before))
     return Section("relations", "Relations", parts)
 
 
@@ -236,25 +238,24 @@ def _kept(losses: Losses, names: Sequence[str]) -> Element:
     return matrix(caption, "above \\ below", uppers, lowers, cells)
 
 
-def _apart(release: Release, before: Forest | None) -> Content:
-    pairs = release.solution.disassociated
+def _ended(title: str, pairs: Sequence[tuple[Label, Label]], release: Release, before: Forest | None) -> Content:
     if not pairs:
-        return el("p", "No relation was disassociated.")
+        return None
     guarantee = release.solution.guarantee
-    supports = [None] * len(pairs) if before is None else _supports(release, before)
+    supports = [None] * len(pairs) if before is None else _supports(release, before, pairs)
     order = sorted(range(len(pairs)), key=lambda i: _fewest(supports[i]))
     rows = [_pair(*pairs[i], supports[i], guarantee.k) for i in order[:MAX_PAIRS]]
     left = len(pairs) - len(rows)
     return [
-        el("h3", "Disassociated relations", el("small", counted(len(pairs), "pair"))),
+        el("h3", title, el("small", counted(len(pairs), "pair"))),
         el(
             "p",
             "The persons with the relation, between values as general as published, and the least number of them who"
             " share one further value or relation, if the guarantee covers further knowledge. Where both are"
-            f" {guarantee.k:,} or more, another part of the guarantee required it, or disassociating lost less than"
+            f" {guarantee.k:,} or more, another part of the guarantee required it, or ending them lost less than"
             " generalizing.",
         ),
-        table(f"Disassociated relations (k = {guarantee.k:,})", _HEADS, rows),
+        table(f"{title} (k = {guarantee.k:,})", _HEADS, rows),
         el("p", f"and {left:,} more") if left else None,
     ]
 
@@ -262,12 +263,12 @@ def _apart(release: Release, before: Forest | None) -> Content:
 _HEADS = ("Upper value", "Lower value", "Persons", "Least with one more", "Rare")
 
 
-def _supports(release: Release, before: Forest) -> Sequence[Support | None]:
+def _supports(release: Release, before: Forest, pairs: Sequence[tuple[Label, Label]]) -> Sequence[Support | None]:
     solution = release.solution
     cut: Any = STAR if STAR in (solution.cut or {}) else solution.cut
     kept = before if release.kept is None else before.take(release.kept)
     published = kept.without(solution.withheld).project(cut)
-    return relation_supports(published, solution.disassociated, solution.guarantee)
+    return relation_supports(published, pairs, solution.guarantee)
 
 
 def _fewest(support: Support | None) -> int:
