@@ -15,6 +15,7 @@ from tests.support.search_strategies import random_forest as small_forest
 from tests.support.strategies import parents_of_classes, properties
 from tests.verifier.test_tree import KNOWN, random_forest
 from treeanon.errors import UsageError
+from treeanon.report.text import risk_text
 from treeanon.risks import Risk
 from treeanon.risks.trees import risk_of_trees
 
@@ -181,3 +182,29 @@ def test_nobody_and_persons_without_labels() -> None:
 def test_what_cannot_be_asked(wrong: dict[str, int]) -> None:
     with pytest.raises(UsageError):
         risk_of_trees(hospital(5), **wrong)  # type: ignore[arg-type]
+
+
+def check_largest_l(rnd: Random) -> None:
+    forest = random_forest(rnd)
+    risk = risk_of_trees(forest, k=2, m=3, n=2, jobs=1)
+    assert set(risk.largest_l) == {"s", "t"}
+    records = list(forest.records())
+    for name, largest in risk.largest_l.items():
+        given = {"sensitive": [name], "diversity": "frequency", "known": KNOWN}
+        holding = [least for least in range(1, 30) if slow_guarantee.holds(records, 1, 2, 1, l=least, **given)]
+        assert holding[-1] == (largest or 29)
+
+
+test_largest_l, test_largest_l_many = properties(check_largest_l, 15, 500)
+
+
+def test_the_largest_l_counts_persons() -> None:
+    """Thirty persons of one hospital have HIV and two other illnesses each: five values, and everybody has one."""
+    schema = SCHEMA + '[[class]]\nname = "outcome"\nrole = "sensitive"\n'
+    others = [("Flu", "Gout"), ("Flu", "Acne"), ("Gout", "Acne"), ("Cold", "Gout")]
+    records = [
+        [["disease", "D", []], *(["outcome", ill, []] for ill in ("HIV", *others[number % 4]))] for number in range(30)
+    ]
+    risk = ta.risk(ta.Forest.from_records(ta.Schema.loads(schema), records), k=2, m=2, n=1)
+    assert risk.largest_l == {"outcome": 1} and risk.as_dict()["largest_l"] == {"outcome": 1}
+    assert "outcome                1" in risk_text(risk)

@@ -206,6 +206,8 @@ def risk_text(risk: Risk, most: int = 10) -> str:
               3   75.0 %  age
     """
     parts = [[_people(risk)], *(_of_trees(risk) if risk.kind == "trees" else _of_table(risk))]
+    if risk.largest_l:
+        parts.append(list(_diversity(risk)))
     if risk.combinations:
         parts.append(list(_combinations(risk, most)))
     return "\n\n".join("\n".join(part) for part in parts)
@@ -221,6 +223,13 @@ def _of_trees(risk: Risk) -> Iterator[list[str]]:
     few = f"singled out among fewer than {risk.k:,} persons by knowledge of up to"
     yield [few, *_matrix(risk.below_k)]
     yield ["singled out uniquely by knowledge of up to", *_matrix(risk.unique), *_bounds(risk)]
+
+
+def _diversity(risk: Risk) -> Iterator[str]:
+    known = "2 values, 1 relation" if risk.kind == "trees" else "all columns"
+    yield f"largest l (no value held by more than 1/l), groups by {known}"
+    for name, largest in risk.largest_l.items():
+        yield f"{name:{_RISK_NAME}}" + (f"{largest:>{_RISK_NAME}}" if largest is not None else "no values")
 
 
 def _matrix(rows: Sequence[Sequence[Share]]) -> Iterator[str]:

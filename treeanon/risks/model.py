@@ -6,7 +6,7 @@ Confidence bounds of shares of a sample.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Exactness = Literal["exact", "sampled"]
@@ -100,7 +100,9 @@ class Risk:
     labels are values of quasi columns and there are no relations: j is 0 alone. `combinations` come the most dangerous
     first. `decided` of the `persons` were looked at, against all records: all of them where `exactness` is "exact".
     `whole` is of tables: all quasi columns are known. `m` and `n` are the largest looked at: `m` may be less than was
-    asked for where there was no time for more.
+    asked for where there was no time for more. `largest_l` has, for every sensitive class, the largest l for which no
+    value is held by more than 1/l of the persons of any group that an attacker can form: in trees by up to 2 labels and
+    1 relation, in tables by all quasi columns (None: nobody has a value).
 
     >>> cell = Share(1, 2, 0.5, 0.5)
     >>> risk = Risk("trees", 5, 1, 0, 2, 2, "exact", ((cell,),), ((cell,),), ())
@@ -120,6 +122,7 @@ class Risk:
     combinations: tuple[Combination, ...]
     whole: RowRisk | None = None
     seconds: float = 0.0
+    largest_l: Mapping[str, int | None] = field(default_factory=dict)
 
     def at(self, m: int, n: int = 0) -> Share:
         """Return the share of persons that up to m labels and n relations single out."""
@@ -138,6 +141,7 @@ class Risk:
             "below_k": _cells(self.below_k),
             "unique": _cells(self.unique),
             "combinations": [asdict(combination) for combination in self.combinations],
+            "largest_l": dict(self.largest_l),
             "seconds": self.seconds,
         }
         return {**plain, "all_columns": self.whole.as_dict()} if self.whole is not None else dict(plain)

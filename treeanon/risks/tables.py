@@ -24,6 +24,7 @@ from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
 from treeanon.table.histograms import groups_of
 from treeanon.verifier.freeform import stands_for
+from treeanon.verifier.groups import count_groups, group_rows
 
 _MOST_CELLS = 1 << 28
 
@@ -160,7 +161,21 @@ def risk_of_table(
         tuple(sorted(found, key=lambda one: (-one.persons, len(one.classes), one.classes))[:MOST_COMBINATIONS]),
         _all_columns(distinct, k, population),
         time.perf_counter() - begun,
+        _largest_l(table),
     )
+
+
+def _largest_l(table: Table) -> dict[str, int | None]:
+    """Return the largest l of every sensitive column, over all groups of rows that look alike."""
+    numbers = group_rows(table.quasi, len(table))
+    found: dict[str, int | None] = {}
+    for column in table.sensitive:
+        groups = count_groups(table, numbers, column)
+        values = groups.values
+        found[column.name] = None
+        if values is not None and len(values.count):
+            found[column.name] = int((groups.persons[values.group] // values.count).min())
+    return found
 
 
 @dataclass(frozen=True, eq=False)

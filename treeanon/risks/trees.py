@@ -21,6 +21,7 @@ from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.progress import Progress
 from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share, share_of
 from treeanon.verifier.traces import with_traces
+from treeanon.verifier.tree import verify
 from treeanon.verifier.tree_knowledge import Rows, rows_of
 from treeanon.verifier.verdict import in_parts
 
@@ -89,6 +90,7 @@ def risk_of_trees(
         cells[0],
         cells[1],
         _combinations(forest, found.tables, decided),
+        largest_l=_largest_l(forest, min(m, 2), min(n, 1), jobs),
         seconds=time.perf_counter() - begun,
     )
 
@@ -100,6 +102,14 @@ def pointed_to(forest: Forest, guarantee: Guarantee, jobs: int | None = None) ->
     """
     m, n = min(guarantee.m, MOST_LABELS), min(guarantee.n, MOST_RELATIONS)
     return risk_of_trees(forest, k=max(guarantee.k, 2), m=m, n=n, jobs=jobs).at(m, n)
+
+
+def _largest_l(forest: Forest, m: int, n: int, jobs: int | None) -> dict[str, int | None]:
+    """Return the largest l of every sensitive class, over all groups that so much knowledge can form."""
+    if not any(spec.role == "sensitive" for spec in forest.schema.classes if spec.name in forest.classes.names):
+        return {}
+    verdict = verify(forest, Guarantee(1, m, n, l=2), patterns=False, jobs=jobs)
+    return {found.sensitive: found.largest_l for found in verdict.diversity}
 
 
 def _refuse(k: int, m: int, n: int, seconds: float | None, sample: int | None) -> None:
