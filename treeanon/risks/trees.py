@@ -105,10 +105,12 @@ def pointed_to(forest: Forest, guarantee: Guarantee, jobs: int | None = None) ->
 
 
 def _largest_l(forest: Forest, m: int, n: int, jobs: int | None) -> dict[str, int | None]:
-    """Return the largest l of every sensitive class, over all groups that so much knowledge can form."""
+    """Return the largest l of every sensitive class, over all groups that so much knowledge of a traced forest can
+    form.
+    """
     if not any(spec.role == "sensitive" for spec in forest.schema.classes if spec.name in forest.classes.names):
         return {}
-    verdict = verify(forest, Guarantee(1, m, n, l=2), patterns=False, jobs=jobs)
+    verdict = verify(forest, Guarantee(1, m, n, l=2, as_published=True), patterns=False, jobs=jobs)
     return {found.sensitive: found.largest_l for found in verdict.diversity}
 
 
