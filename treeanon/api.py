@@ -173,6 +173,7 @@ def anonymize(
     Parameters of the search
         algorithm: the search, by name; `treeanon algorithms` lists them. Trees: "maximal" unless named; rows: "local".
         parameters: those of a single search, by name, such as {"g": 3} for "gcs".
+        round_ranges: rows: True for ranges that end at intervals of the hierarchies, not at values of the data.
         taking_apart: trees: how rare relations are ended: "leave-out" (default), "move" (default as published) or
             "none".
         weights: how much more than others (1) what is lost in a class counts, for each class named.

@@ -30,7 +30,7 @@ class Command(click.Command):
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Guarantee": ("k", "m", "n", "attacker", "negative", "as_published", *MODEL_PARAMETERS),
         "Search": ("algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "mining"),
-        "Tables": ("as_table", "reduced", "publish", "release", "rest"),
+        "Tables": ("as_table", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
             "audience", "engine", "sample", "on_error", "strict", "show_values", "seed", "force",
@@ -39,7 +39,7 @@ class Command(click.Command):
     }  # fmt: skip
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
-        ("models", "taking_apart", "delimiter", "on_error", "strict", "show_values", "seed", "jobs")
+        ("models", "round_ranges", "taking_apart", "delimiter", "on_error", "strict", "show_values", "seed", "jobs")
     )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:

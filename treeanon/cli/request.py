@@ -46,6 +46,7 @@ class CommandRequest:
     max_loss: float | None
     reduced: tuple[str, ...]
     publish: str | None
+    round_ranges: bool = False
     release: str = "table"
     rest: str | None = None
     output: str = ""
@@ -85,7 +86,7 @@ class CommandRequest:
         check_required(algorithm, options)
         return TableRequest(
             models_of_options(self.k, self.models), algorithm.name, self.max_suppressed, options,
-            unprotected=unprotected_by(self.models["l"]), publish=publish,
+            unprotected=unprotected_by(self.models["l"]), publish=publish, round_ranges=self.round_ranges,
         )  # fmt: skip
 
     def tree_request(self) -> Request:
@@ -94,7 +95,8 @@ class CommandRequest:
             raise click.UsageError("-k is required (or --max-loss)")
         if asks_for_table(self.models):
             raise click.UsageError("--c, --alpha, --t, --p, and --l by class or of another form, apply to tables only")
-        for flag, value in (("--reduce", self.reduced), ("--publish", self.publish)):
+        tables = (("--reduce", self.reduced), ("--publish", self.publish), ("--round-ranges", self.round_ranges))
+        for flag, value in tables:
             if value:
                 raise click.UsageError(f"{flag} applies to tables only; choose one of their algorithms with -a")
         if self.release != "table":
@@ -233,13 +235,14 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
         metavar="FORM",
         help="generalized [default] or permuted groups.",
     ),
+    click.option("--round-ranges", is_flag=True, help="Tables: ranges end at intervals of the hierarchy."),
     click.option("--max-suppressed", default="0", metavar="N|N%", help="Records that may be suppressed [default: 0]."),
     click.option("--max-loss", type=float, metavar="X", help="Largest k with at most this value loss."),
 )
 
 _NAMES = (
     "k", "m", "n", "attacker", "negative", "taking_apart", "as_published",
-    "algorithm", "params", "weights", "effort", "max_suppressed", "max_loss", "reduced", "publish",
+    "algorithm", "params", "weights", "effort", "max_suppressed", "max_loss", "reduced", "publish", "round_ranges",
 )  # fmt: skip
 
 
@@ -262,6 +265,7 @@ class ReleaseOptions(TypedDict):
     max_loss: float | None
     reduced: tuple[str, ...]
     publish: str | None
+    round_ranges: bool
 
 
 def release_options(command: Callable[..., Any]) -> Callable[..., Any]:

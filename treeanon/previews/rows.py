@@ -58,7 +58,7 @@ class RowTrace:
         """Return the trace of a release of this table; UsageError if it is a release of another."""
         if isinstance(release, PermutedRelease):
             return _of_permuted(before, release)
-        recoded, rows = release.found.recoded(before)
+        recoded, rows = release.recoded(before)
         if Table(recoded.columns) != Table(release.table.columns):
             raise UsageError("the release is not one of this table")
         place = _places(len(before), rows)

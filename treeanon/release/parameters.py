@@ -76,6 +76,8 @@ class TreeParameters(GuaranteeParameters, SearchParameters, total=False):
 class RowParameters(ModelParameters, SearchParameters, total=False):
     """All that can be asked of a release of rows."""
 
+    round_ranges: bool
+
 
 TREE_NAMES = tuple(TreeParameters.__annotations__)
 ROW_NAMES = tuple(RowParameters.__annotations__)

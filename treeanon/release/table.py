@@ -17,7 +17,7 @@ from treeanon.privacy.models.model import Model, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import TableRequest, table_request_of
+from treeanon.release.table_request import TableRequest, recoded_by, table_request_of
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import check_seed, persons
 from treeanon.table import Column, Table
@@ -60,7 +60,7 @@ def fulfill_table(
     if models != request.models:
         # What was reached is more than what was asked for, which the search need not be believed.
         require(verify_table(released, request.models), request.models)
-    return release_of(table, released, found, verdict, models, request.options, request.max_suppressed)
+    return release_of(table, released, found, verdict, models, request.told, request.max_suppressed)
 
 
 def _recoded_and_checked(
@@ -70,7 +70,7 @@ def _recoded_and_checked(
 
     Groups of equal rows are verified; of a freeform release, who can be behind which row.
     """
-    recoded, rows = found.recoded(table)
+    recoded, rows = recoded_by(found, table, request.told)
     check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
     released = scattered(recoded, seed)
     if not isinstance(found, Freeform):

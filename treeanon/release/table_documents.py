@@ -178,7 +178,7 @@ def _with_release(
     keep_rest: bool,
 ) -> tuple[Forest, Longs]:
     """Return the trees with the rows of a release in place, and which records they come from."""
-    recoded, kept = made.found.recoded(table)
+    recoded, kept = made.recoded(table)
     if any(column.covers is not None for column in recoded.columns):
         raise _no_nodes(request)
     check_recoding(table, recoded, kept, persons(request.max_suppressed, table.persons))

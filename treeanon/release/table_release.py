@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treeanon.algorithms.table.result import Result
+from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.formats import FORMATS
 from treeanon.io.columns.csv_dialect import given_delimiter
@@ -19,6 +20,7 @@ from treeanon.io.output import Written
 from treeanon.metrics.table import FlatLosses
 from treeanon.privacy.models.model import Model, asks_for_size, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
+from treeanon.release.table_request import recoded_by
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
@@ -51,6 +53,10 @@ class TableRelease:
     def __repr__(self) -> str:
         names = ", ".join(model.name for model in self.models)
         return f"<TableRelease: {len(self.table):,} rows, {names} by {self.found.algorithm}>"
+
+    def recoded(self, table: Table) -> tuple[Table, Longs]:
+        """Return the rows of the table that it is a release of, as they are published; and their numbers."""
+        return recoded_by(self.found, table, self.options)
 
     def write(
         self,

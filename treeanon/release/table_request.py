@@ -15,12 +15,15 @@ from treeanon.algorithms.table.registry import (
     TableAlgorithm,
     table_algorithm_named,
 )
+from treeanon.algorithms.table.result import Result
+from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
 from treeanon.table import Table
+from treeanon.table.rounding import with_round_ranges
 from treeanon.verifier.criteria import refuse_unchecked
 from treeanon.verifier.permuted import refuse_others
 
@@ -36,7 +39,7 @@ class TableRequest:
 
     `unprotected` says that sensitive columns of which no model speaks are to be published as they are: all (True), none
     (False), or those of these names. `publish` says how groups are: with general values, or as permutations, which hide
-    nothing but the one sensitive column.
+    nothing but the one sensitive column. With `round_ranges` ranges end at intervals of the hierarchies.
     """
 
     models: tuple[Model, ...]
@@ -45,6 +48,7 @@ class TableRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     unprotected: bool | tuple[str, ...] = False
     publish: Publish = "generalized"
+    round_ranges: bool = False
 
     def __post_init__(self) -> None:
         if not self.models:
@@ -58,11 +62,18 @@ class TableRequest:
                 f"algorithm {self.algorithm!r} forms no groups to be published as permutations of a sensitive column;"
                 f" these do: {able}"
             )
+        if self.publish == "permuted" and self.round_ranges:
+            raise UsageError("publishing as permutations changes no value, so there are no ranges to round")
         for model in self.models:
             refuse_unchecked(model)
         if self.search.freeform:
             refuse_sensitive(self.algorithm, self.models)
         persons(self.max_suppressed, 10**9)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a release tells of how it was made: the search's own options, and what was done to its ranges."""
+        return {**self.options, **({"round_ranges": True} if self.round_ranges else {})}
 
     @property
     def search(self) -> TableAlgorithm:
@@ -129,6 +140,15 @@ class TableRequest:
             )
 
 
+def recoded_by(found: Result, table: Table, told: Mapping[str, Any]) -> tuple[Table, Longs]:
+    """Return the rows of a table that are published, as they are published, and their numbers in the table.
+
+    `told` is what the release tells of how it was made.
+    """
+    made, rows = found.recoded(table)
+    return (with_round_ranges(made) if told.get("round_ranges") else made), rows
+
+
 def table_request_of(
     *,
     l: PerColumnNumber | None = None,  # noqa: E741 - its name in the literature
@@ -136,6 +156,7 @@ def table_request_of(
     algorithm: str | None = None,
     publish: Publish = "generalized",
     max_suppressed: int | float | str = 0,
+    round_ranges: bool = False,
     **asked: Any,
 ) -> TableRequest:
     """Return the request that keyword parameters make, those of the search among them; None leaves it to the search.
@@ -147,7 +168,8 @@ def table_request_of(
     options = {name: value for name, value in asked.items() if value is not None}
     found = models_of(l=l, models=models, **of_models)
     name = algorithm or default_search(publish)
-    return TableRequest(found, name, max_suppressed, options, unprotected=unprotected_by(l), publish=publish)
+    bare = unprotected_by(l)
+    return TableRequest(found, name, max_suppressed, options, bare, publish, bool(round_ranges))
 
 
 def default_search(publish: Publish = "generalized") -> str:

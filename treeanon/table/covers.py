@@ -6,6 +6,7 @@ Levels of a hierarchy: level 0 is the values as they are, each further one is a 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +19,7 @@ from treeanon.hierarchy.numbers import parse_number
 
 DOTS = " … "
 OR_MISSING = " or missing"
+_INTERVAL = re.compile(r"\[-?[0-9.]+, -?[0-9.]+[)\]]" + DOTS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,11 +136,15 @@ def covers_of(hierarchy: Hierarchy, said: Mapping[str, Cover]) -> Covers:
 
 
 def _set_text(hierarchy: Hierarchy, names: Sequence[str], ranks: Sequence[int], missing: bool) -> str:
+    """Return the text of single values."""
+    return set_text(hierarchy, [names[rank] for rank in ranks], missing)
+
+
+def set_text(hierarchy: Hierarchy, values: Sequence[str], missing: bool) -> str:
     """Return one value unchanged; several, or one that may be missing, as a JSON array."""
-    if len(ranks) == 1 and not missing:
-        return names[ranks[0]]
-    values = [*(names[rank] for rank in ranks), *([None] if missing else [])]
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    if len(values) == 1 and not missing:
+        return values[0]
+    text = json.dumps([*values, *([None] if missing else [])], ensure_ascii=False, separators=(",", ":"))
     while hierarchy.find(text) is not None:
         # White space that JSON does not care for.
         text += " "
@@ -161,7 +167,8 @@ def parsed(text: str) -> tuple[list[str], bool, bool] | None:
     >>> parsed("20 … 34"), parsed('["a",null]'), parsed("20")
     ((['20', '34'], True, False), (['a'], False, True), None)
     """
-    if text[:1] == "[":
+    # The first end of a range may be an interval of decimals.
+    if text[:1] == "[" and not (DOTS in text and _INTERVAL.match(text)):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError):
@@ -222,13 +229,20 @@ def cover_of(hierarchy: Hierarchy, ranks: Ints, said: tuple[list[str], bool, boo
     if any(node is None for node in nodes):
         return None
     if len(nodes) == 1 and ranks[nodes[0]] < 0:
-        start, count = int(hierarchy.leaf_start[nodes[0]]), int(hierarchy.leaf_count[nodes[0]])
-        held = np.sort(ranks[hierarchy.leaf_nodes[start : start + count]]).tolist()
-        return Cover(tuple(held), False, missing or nodes[0] == 0)
+        return Cover(tuple(leaf_ranks(hierarchy, ranks, nodes[0] or 0)), False, missing or nodes[0] == 0)
+    if is_range:
+        # The ends may be intervals themselves.
+        low, high = (leaf_ranks(hierarchy, ranks, node or 0) for node in nodes)
+        return None if low[0] >= high[-1] else Cover((low[0], high[-1]), True, missing)
     own = [int(ranks[node]) for node in nodes if node is not None]
-    if min(own, default=0) < 0 or (is_range and own[0] >= own[1]):
-        return None
-    return Cover(tuple(own if is_range else sorted(own)), is_range, missing)
+    return None if min(own, default=0) < 0 else Cover(tuple(sorted(own)), False, missing)
+
+
+def leaf_ranks(hierarchy: Hierarchy, ranks: Ints, node: int) -> list[int]:
+    """Return the ranks of the leaves below a node, ascending; of a leaf its own."""
+    start, count = int(hierarchy.leaf_start[node]), int(hierarchy.leaf_count[node])
+    found: list[int] = np.sort(ranks[hierarchy.leaf_nodes[start : start + count]]).tolist()
+    return found
 
 
 def level_maps(hierarchy: Hierarchy) -> Ints:

@@ -76,7 +76,7 @@ def search_whole(rows: Rows, request: TableRequest, progress: Progress | None = 
     """Search all rows in the driver; return the published rows. GuaranteeError if there is no release."""
     table = _table(rows)
     release = fulfill_table(request, table, seed=0, progress=progress)
-    recoded, kept = release.found.recoded(table)
+    recoded, kept = release.recoded(table)
     return PublishedRows(_mapped(rows, table, recoded, kept), rows.columns, release)
 
 
@@ -262,7 +262,7 @@ def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRo
     verdict = TableVerdict((), None, 0, 0, 0)
     release = TableRelease(
         rows.table({name: [] for name in rows.coded}), request.models, partition, _combined(reports), verdict, {},
-        dict(request.options), request.max_suppressed,
+        request.told, request.max_suppressed,
     )  # fmt: skip
     names = [kind.split()[0] for kind in text_kinds(len(rows.columns)).split(", ")]
     return PublishedRows(found.where("report is null").select(*names), rows.columns, release, len(reports))
@@ -357,7 +357,7 @@ def _searched(table: pa.Table, shared: Any) -> pa.Table:
     allowed = persons(request.max_suppressed, rows.rows) * len(own) // rows.rows
     try:
         release = fulfill_table(replace(request, max_suppressed=allowed), own, seed=0)
-        recoded, kept = release.found.recoded(own)
+        recoded, kept = release.recoded(own)
     except TreeanonError as problem:
         return _with_report(rows, [], _RangeReport(str(problem)))
     known = iter(recoded.columns)
