@@ -171,9 +171,9 @@ def test_the_first_line_is_the_verdict_of_the_exit_code(
     assert not told["holds"] and told["verdict"].startswith("Does not hold: ") and kind in told["beyond"]
     ignored = [word for one in told["beyond"] for word in ("--ignore", one)]
     _, out, _ = ran([*asked, *ignored], monkeypatch, capsys, 0)
-    assert out.startswith("2^(2,1)-anonymity holds.")
+    assert out.startswith("2^(2,1)-anonymity holds")
     told = json.loads(ran([*asked, *ignored, "--json"], monkeypatch, capsys, 0)[1])
-    assert told["holds"] and told["verdict"].startswith("2^(2,1)-anonymity holds.")
+    assert told["holds"] and told["verdict"].startswith("2^(2,1)-anonymity holds")
     _, _, err = ran([*asked, "--ignore", "nothing"], monkeypatch, capsys, 2)
     assert "choose from" in err
 
