@@ -11,6 +11,8 @@ from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.forest.report import Origin
+from treeanon.infer.persons import refuse_repeats_of
 from treeanon.io.beyond.findings import check_kinds, found_beyond
 from treeanon.io.given import Data, Frame, Given
 from treeanon.io.memory import Records
@@ -229,8 +231,12 @@ def read_for_release(given: Given, asked: Mapping[str, Any]) -> Forest | Table:
     algorithm = asked.get("algorithm")
     if asked.get("publish") is not None or _are_rows(given, asked):
         _refuse_trees(algorithm)
-        return given.table()
-    return given.forest()
+        found: Forest | Table = given.table()
+    else:
+        found = given.forest()
+    if given.kind != "path":
+        refuse_repeats_of(Origin(given.data, given.schema))
+    return found
 
 
 def _of_forest(forest: Forest, asked: Mapping[str, Any]) -> Release:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,7 +62,21 @@ def anonymize_spark(request: CommandRequest, engine: EngineRequest) -> None:
         raise click.UsageError("--html requires --engine local")
     if "-" in (request.source, request.output):
         raise click.UsageError("--engine spark cannot read standard input or write standard output")
+    _ask_whose(request)
     (_rows if request.is_table else _trees)(request, engine)
+
+
+def _ask_whose(request: CommandRequest) -> None:
+    """UsageError where a field of a local input tells that a person has several records; others are not looked at."""
+    if Path(request.source).exists():
+        from treeanon.forest.report import Origin
+        from treeanon.infer.persons import refuse_repeats_of
+        from treeanon.io.reading import input_format
+
+        form = input_format(request.source, request.schema, request.reading["format"])
+        reading = request.reading
+        schema = request.schema.for_format(form.name)
+        refuse_repeats_of(Origin(request.source, schema, reading["delimiter"], reading["on_error"] == "skip"))
 
 
 @contextmanager

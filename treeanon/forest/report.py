@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from treeanon.schema import Schema
 
 LONG_KEY = 100
 """Largest length of a key that counts as a name."""
@@ -78,6 +81,16 @@ class Dropped:
         return dict(sorted(flat.items(), key=lambda item: (-item[1], item[0])))
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What was read: data or the path of an input, the schema, and the delimiter that was asked for."""
+
+    data: Any
+    schema: Schema
+    delimiter: str = ""
+    skip: bool = False
+
+
 @dataclass
 class ReadReport:
     """What reading left out: fields by path, broken records, repeated keys, unknown values by class.
@@ -97,6 +110,8 @@ class ReadReport:
     duplicate_keys: int = 0
     unknown: Counter[str] = field(default_factory=Counter)
     padded: Counter[str] = field(default_factory=Counter)
+    origin: Origin | None = field(default=None, repr=False, compare=False)
+    is_one_each: bool = field(default=False, repr=False, compare=False)
     files: int = 0
     ignored_files: int = 0
     rows: int = 0

@@ -288,11 +288,34 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Repeat:
+    """A field that looks like the id of a person, and how many values it has in how many records.
+
+    `text` is the field's path as schemas write it; `why` says what it looks like.
+
+    >>> Repeat(FieldPath((Step("pid"),)), "pid", 20, 5, "its name").repeats
+    True
+    """
+
+    path: FieldPath
+    text: str
+    records: int
+    distinct: int
+    why: str
+
+    @property
+    def repeats(self) -> bool:
+        """Whether some record has the value of another."""
+        return self.distinct < self.records
+
+
+@dataclass(frozen=True)
 class Findings:
     """The content of a proposed schema: where records are, the classes in order, and what was left out.
 
     `parents` says what each published class lies under, None for the record; `warnings` what the user must know;
-    `objects` how many objects of each kind the sample holds, by path.
+    `objects` how many objects of each kind the sample holds, by path; `person` the field that says whose a record is,
+    where records of the sample share its values.
     """
 
     sample: Sample
@@ -302,6 +325,7 @@ class Findings:
     parents: Mapping[str, str | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     objects: Mapping[str, int] = field(default_factory=dict)
+    person: Repeat | None = None
 
     @property
     def form(self) -> Format:
@@ -353,6 +377,8 @@ class Findings:
             "classes": [self._class(found) for found in self.classes],
             "left_out": [{"path": left.path, "why": left.why} for left in self.left_out],
         }
+        if self.person is not None:
+            made["person"] = {"path": self.person.text, "why": self.person.why}
         if self.sample.keys is not None:
             made["keys"] = self._keys(self.sample.keys)
         if self.sample.keys is not None or self.is_flat:

@@ -14,6 +14,7 @@ from treeanon.infer.decide import decide, objects_of
 from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaves, bare, dotted_name
 from treeanon.infer.model import Finding, Findings, LeftOut, Prefixes, Sample, SampleRequest
+from treeanon.infer.person_fields import with_person
 from treeanon.infer.render import render_schema
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.interface import format_of_name
@@ -375,7 +376,9 @@ def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str], publish
     left = [LeftOut(each.path.text(slashed=leaves.slashed), each.why) for each in unnamed if each.path]
     named = tuple(each for each in found if each not in unnamed)
     objects = objects_of(leaves.found, slashed=leaves.slashed)
-    return Findings(taken, named, (*leaves.left_out, *left), namespaces, objects=objects)
+    findings = Findings(taken, named, (*leaves.left_out, *left), namespaces, objects=objects)
+    whole_file = taken.record is not None and taken.record.whole_file
+    return findings if whole_file else with_person(findings, leaves.found)
 
 
 def _record_tags(taken: Sample) -> list[str]:

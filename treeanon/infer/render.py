@@ -66,7 +66,13 @@ def render_schema(findings: Findings) -> str:
     """Return the commented TOML text of a schema that declares the findings."""
     keys = tuple(key for key, _ in findings.sample.keys.found) if findings.sample.keys else ()
     schema = Schema(
-        InputSpec(findings.sample.format, findings.sample.record, findings.namespaces, keys),
+        InputSpec(
+            findings.sample.format,
+            findings.sample.record,
+            findings.namespaces,
+            keys,
+            person=findings.person.path if findings.person else None,
+        ),
         tuple(_spec(found) for found in findings.classes),
     )
     head, *classes = dump_schema(schema).split(_CLASS)
@@ -84,6 +90,8 @@ def render_schema(findings: Findings) -> str:
 
 
 def _language(findings: Findings) -> str:
+    if findings.person is not None and not findings.is_relational:
+        return _LANGUAGE.format(repeats="record, or of a repeated object ([]) in it,")
     if findings.is_flat:
         lead, _, rest = _LANGUAGE.partition("under:")
         lead = lead.replace("the parts of a person's record", "the columns")
@@ -114,6 +122,13 @@ def _head(head: str, findings: Findings) -> str:
         if sample.others:
             path = "TABLE" if findings.is_relational else "PATH"
             comment += f"It could also be: {', '.join(sample.others)}; init --record {path} takes another.\n"
+    if findings.person is not None:
+        own = findings.person
+        comment += (
+            "person: says whose a record is, so that all with one value are one person's;"
+            f" {own.why}, and {own.records:,} records of the sample have {own.distinct:,} values. If each is another"
+            " person all the same, write one_per_person = true instead.\n"
+        )
     if sample.keys is not None:
         return _relational_head(head, comment, sample.keys)
     return head.replace("[input]\n", "[input]\n" + _comment(comment), 1).rstrip() + "\n"

@@ -21,6 +21,9 @@ _SUBJECTS = frozenset(
     | {"individual", "inhabitant", "beneficiary", "policyholder", "cardholder", "applicant", "candidate", "inmate"}
 )
 _STAFF = frozenset({"employee", "user", "staff", "worker", "contact", "player", "author", "athlete", "personnel"})
+PEOPLE = _SUBJECTS | _STAFF - {"staff", "contact", "player", "author", "personnel"}
+"""Words for those whose data an input may hold."""
+
 _OTHERS = frozenset({"doctor", "physician", "nurse", "teacher", "provider", "practitioner", "agent", "clinician"})
 _TELLING: Mapping[str, float] = (
     dict.fromkeys(["birth", "birthdate", "birthday", "dob", "birthyear", "sex", "gender"], 3.0)

@@ -23,6 +23,7 @@ from treeanon.infer.identify import withheld
 from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaf, Leaves, dotted_name, looks_like_data
 from treeanon.infer.model import Finding, Findings, LeftOut, Sample
+from treeanon.infer.person_fields import with_person
 from treeanon.infer.render import render_schema
 from treeanon.infer.stats import Place, Values
 from treeanon.infer.table_paths import Notes, TablePath
@@ -33,6 +34,7 @@ from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.relational.open import open_rows
 from treeanon.io.sources import STDIN
 from treeanon.schema import FieldPath, Schema, Step
+from treeanon.schema.layout import ROOT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -161,9 +163,11 @@ class _Proposal:
         classes = tuple(self.tried(found))
         left = list(dict.fromkeys([*leaves.left_out, *notes.left_out(root), *left]))
         findings = Findings(taken, classes, tuple(left), warnings=tuple(self.warnings))
+        findings = with_person(findings, leaves.found)
         # Loading proves that the schema is valid.
-        Schema.loads(render_schema(findings), folder=self.home)
-        return findings.with_parents({each.name: None for each in classes if each.published})
+        layout = Schema.loads(render_schema(findings), folder=self.home).layout
+        names = [held.name for held in layout.classes]
+        return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
 
     def refuse_empty(self) -> None:
         """Check that there is a row, and none near the beginning is broken (DataError)."""

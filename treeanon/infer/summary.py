@@ -25,6 +25,11 @@ def _persons(findings: Findings) -> Iterator[str]:
     sample = findings.sample
     count = sample.total if sample.total is not None else len(sample.records)
     unit = "row" if findings.is_flat else "record"
+    if findings.person is not None:
+        key = findings.person
+        yield f"Persons: {key.distinct:,} in {key.records:,} {unit}s of the sample, by {key.text} ({key.why})."
+        yield f"Of {count:,} {unit}s, all with one value of it are taken for one person's."
+        return
     where = "" if sample.record is None else f" at {findings.record_text!r}"
     yield f"Persons: {count:,}, if each {unit}{where} is one" + ("." if sample.whole else f"; read: {findings.extent}.")
     if findings.objects:
@@ -76,7 +81,9 @@ def _look_first(findings: Findings) -> Iterator[str]:
 
 def _questions(findings: Findings) -> Iterator[str]:
     sample = findings.sample
-    if sample.others:
+    if findings.person is not None:
+        yield f"does {findings.person.text} say whose a record is? If each is another person: one_per_person = true"
+    elif sample.others:
         yield f"is a person what lies at {findings.record_text!r}? It could be {sample.others[0]} (--record)"
     elif findings.is_flat:
         yield "is each row one person, and another row never the same one?"

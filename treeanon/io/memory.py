@@ -59,7 +59,7 @@ def forest_of_records(
     >>> list(forest_of_records([{"ills": ["Flu"]}], schema).records())
     [[['ill', 'Flu', []]]]
     """
-    lines = b"\n".join(_line(record, name, number) for number, record in enumerate(records, start=1))
+    lines = b"\n".join(json_line(record, name, number) for number, record in enumerate(records, start=1))
     return _forest_of_lines(lines, schema, name, show_values=show_values, jobs=jobs)
 
 
@@ -74,7 +74,7 @@ def _forest_of_lines(lines: bytes, schema: Schema, name: str, *, show_values: bo
     return builder.finish(show_values=show_values, jobs=jobs)
 
 
-def _line(record: object, name: str, number: int) -> bytes:
+def json_line(record: object, name: str, number: int) -> bytes:
     """Return a record as a line of NDJSON; errors name its number, never a value."""
     try:
         return orjson.dumps(record, default=_plain)

@@ -14,6 +14,7 @@ from typing import Literal
 from treeanon.errors import DataError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
 from treeanon.forest.persons import builder_of
+from treeanon.forest.report import Origin
 from treeanon.formats import FORMATS, Format
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.interface import format_of_name, reader_of
@@ -82,12 +83,16 @@ def read(
     schema = schema.for_format(form.name)
     if not form.is_document:
         options = ReadOptions(on_error, strict, jobs, delimiter)
-        return _read_relational(
+        forest = _read_relational(
             source, form, schema, options, called=called, show_values=show_values, progress=progress
         )
-    found = find_sources(source, form.endings, called=called)
-    options = ReadOptions(on_error, strict, jobs, collection=found.collection, advance=_advance(found, progress))
-    return _read_found(found, form, schema, options, show_values, called or str(source))
+    else:
+        found = find_sources(source, form.endings, called=called)
+        options = ReadOptions(on_error, strict, jobs, collection=found.collection, advance=_advance(found, progress))
+        forest = _read_found(found, form, schema, options, show_values, called or str(source))
+    assert forest.report is not None
+    forest.report.origin = Origin(str(source), schema, delimiter, on_error == "skip")
+    return forest
 
 
 def read_back(written: Written, name: str | Path, schema: Schema, format: str, *, jobs: int = 1) -> Forest:

@@ -266,11 +266,23 @@ def _checked_collection(name: str, found: list[Source], ignored: int, endings: t
     return Sources(tuple(found), True, ignored)
 
 
+_HEAD = bytearray()
+_MOST_HEAD = 8 << 20
+
+
+def stdin_head() -> bytes:
+    """Return what was read from standard input first, up to some megabytes: it cannot be read again."""
+    return bytes(_HEAD)
+
+
 class _Unclosed(io.RawIOBase):
-    """Standard input, which is not ours to close."""
+    """Standard input, which is not ours to close; of its first bytes a copy is kept."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
+        _HEAD.clear()
 
     def read(self, size: int = -1) -> bytes:
-        return self.stream.read(size)
+        found = self.stream.read(size)
+        _HEAD.extend(found[: max(_MOST_HEAD - len(_HEAD), 0)])
+        return found

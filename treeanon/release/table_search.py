@@ -11,6 +11,7 @@ from typing import Any
 from treeanon.algorithms.table.problem import Problem, unordered_rows
 from treeanon.algorithms.table.result import Result, RowResult
 from treeanon.errors import GuaranteeError
+from treeanon.infer.persons import refuse_repeats
 from treeanon.privacy.models.model import Model, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.randomness import Randomness
@@ -35,6 +36,7 @@ def searches(
     `seed` is for tests.
     """
     problem = request.problem(table)
+    refuse_repeats(table.report)
     refuse_too_few(table, problem.models)
     for models in _closer(problem):
         asked = replace(problem, models=models)

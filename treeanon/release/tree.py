@@ -18,6 +18,7 @@ from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.infer.persons import refuse_repeats
 from treeanon.metrics.measure import measure
 from treeanon.metrics.values import value_loss
 from treeanon.privacy.guarantee import Guarantee, refuse_too_few, roles_of
@@ -78,6 +79,7 @@ def anonymize(forest: Forest, **asked: Any) -> Release:
 def fulfill(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
     """Return the release of a forest that a request asks for."""
     request.check(forest.schema)
+    refuse_repeats(forest.report)
     roles_of(forest, request.guarantee)
     refuse_too_few(forest, request.guarantee.k)
     refuse_uniform(forest, request.guarantee)

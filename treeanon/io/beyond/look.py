@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -11,6 +13,7 @@ from treeanon.forest import Forest
 from treeanon.formats import Format
 from treeanon.io.beyond.documents import Records, look_at_documents
 from treeanon.io.beyond.findings import Findings
+from treeanon.io.columns.read_table import read_table
 from treeanon.io.persons import as_rows
 from treeanon.io.reading import input_format, read
 from treeanon.io.sources import find_sources
@@ -48,11 +51,15 @@ def look_beyond(
     if report is not None:
         found.add_report(report)
     if schema.input.person is not None and not form.names_classes:
-        rows = read(
-            source, by_row(schema, "integer"), format=format, delimiter=delimiter, on_error=on_error, called=called
-        )
-        _look_at_persons(rows, data, found)
-        schema, data = rows.schema, rows
+        again = {"format": format, "delimiter": delimiter, "on_error": on_error, "called": called}
+        schema = by_row(schema, "integer")
+        if form.is_rows and isinstance(data, Table):
+            data = read_table(source, schema, published=True, **again)  # type: ignore[arg-type]
+            _look_at_keys(data.column(KEY_CLASS).texts(), found)
+        else:
+            rows = read(source, schema, **again)  # type: ignore[arg-type]
+            _look_at_persons(rows, data, found)
+            data = rows
     if form.is_rows:
         from treeanon.io.beyond.row_files import look_at_rows
 
@@ -70,15 +77,28 @@ def look_beyond(
 
 
 def _look_at_persons(rows: Forest, data: Forest | Table, found: Findings) -> None:
-    """Count keys of persons that are more than numbers, and rows that a release would have once."""
+    """Count keys of persons that are more than numbers, and rows that a release would have once, or in another form."""
     own = rows.classes.class_of[rows.label] == rows.classes.names.index(KEY_CLASS)
-    keys, times = np.unique(rows.label[own], return_counts=True)
-    numbers = {str(number) for number in range(1, len(keys) + 1)}
-    for key, count in zip(keys.tolist(), times.tolist(), strict=True):
-        found.add("keys", 0 if rows.classes.decode(key)[1] in numbers else count)
-    found.add("nulls", len(rows) - int(times.sum()))
-    if isinstance(data, Forest):
-        found.add("repeats", max(0, len(rows) - len(as_rows(data, np.arange(len(data))))))
+    labels = rows.label[own]
+    _, first = np.unique(labels, return_index=True)
+    keys = rows.classes.texts_of(KEY_CLASS, labels[np.sort(first)])
+    known = rows.classes.texts_of(KEY_CLASS, labels)
+    if not _look_at_keys([*known, *[None] * (len(rows) - len(labels))], found) or not isinstance(data, Forest):
+        return
+    made = as_rows(data, np.array(keys, np.int64) - 1)
+    found.add("repeats", max(0, len(rows) - len(made)))
+    found.add("form", int(len(rows) <= len(made) and made != rows))
+
+
+def _look_at_keys(keys: Sequence[str | None], found: Findings) -> bool:
+    """Count keys that are more than the numbers of persons, and rows without one; return whether there are none."""
+    times = Counter(keys)
+    nulls = times.pop(None, 0)
+    numbers = {str(number) for number in range(1, len(times) + 1)}
+    strange = sum(count for key, count in times.items() if key not in numbers)
+    found.add("keys", strange)
+    found.add("nulls", nulls)
+    return not strange and not nulls
 
 
 def _look_at_trees(

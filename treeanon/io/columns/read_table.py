@@ -14,6 +14,7 @@ from treeanon.arrays import Ints
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder, hierarchy_for
 from treeanon.forest.persons import RowBatches, numbered, without_key
+from treeanon.forest.report import Origin
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.csv_dialect import given_delimiter
@@ -83,7 +84,10 @@ def read_table(
     with closing(open_rows(source, form.name, advance, called=called, delimiter=delimiter)) as file:
         found = replace(schema, input=replace(schema.input, format=form.name, delimiter=file.delimiter))
         options = ReadOptions(on_error, strict, jobs)
-        return table_of_rows(file, found, options, show_values=show_values, published=published)
+        table = table_of_rows(file, found, options, show_values=show_values, published=published)
+    assert table.report is not None
+    table.report.origin = Origin(str(source), found, delimiter, on_error == "skip")
+    return table
 
 
 def table_of_rows(
