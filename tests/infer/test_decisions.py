@@ -101,7 +101,17 @@ def test_who_it_is_and_what_they_wrote_is_withheld(tmp_path):
 
 def test_the_head_is_what_an_object_is_about(tmp_path):
     records = [
-        {"visits": [{"day": f"2020-01-{1 + i:02d}", "urgent": i % 2 == 0, "cost": i, "ward": f"w{i % 5}", "kind": "x"}]}
+        {
+            "visits": [
+                {
+                    "day": f"2020-01-{1 + i:02d}",
+                    "urgent": i % 2 == 0,
+                    "cost": 5 * i % 28,
+                    "ward": f"w{i % 5}",
+                    "kind": "x",
+                }
+            ]
+        }
         for i in range(28)
     ]
     found = proposed(tmp_path, records)

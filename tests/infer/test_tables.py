@@ -49,7 +49,12 @@ def proposed(source: Path | str, **options):
 
 
 def paths(findings) -> dict[str, str]:
-    return {found.path.text(slashed=False): found.role for found in findings.classes}
+    """The roles of all paths; a facet has that of its class."""
+    return {
+        path.text(slashed=False): found.role
+        for found in findings.classes
+        for path in (found.path, *found.facets.values())
+    }
 
 
 def found_keys(source: Path, format: str = "sqlite") -> list[str]:
@@ -222,7 +227,7 @@ def test_found_and_declared_keys_between_the_same_tables(tmp_path):
         CREATE TABLE patient (id INTEGER PRIMARY KEY, sex, gp REFERENCES doctor(id), ward_doctor_id);
     """
     doctors = [(i, f"s{i % 3}") for i in range(30)]
-    people = [(i, "fm"[i % 2], i, 29 - i) for i in range(30)]
+    people = [(i, "fm"[i % 2], i, (11 * i + i // 7) % 30) for i in range(30)]
     findings, text = proposed(database(tmp_path / "x.db", script, doctor=doctors, patient=people))
     assert {"doctor(gp).specialty", "doctor(ward_doctor_id).specialty"} <= paths(findings).keys()
     assert tomllib.loads(text)["input"]["key"] == ["patient.ward_doctor_id -> doctor.id"]

@@ -114,6 +114,10 @@ def _table(findings: Findings) -> str:
         path = found.name if found.path is None else found.path.text(slashed=findings.slashed)
         counts = (f"{found.records:,}", f"{found.distinct:,}")
         rows.append((printable(path), found.type, *counts, found.decision, printable(found.why)))
+        rows += [
+            (printable(one.text(slashed=findings.slashed)), "", "", "", "facet", printable(f"says the same as {path}"))
+            for one in found.facets.values()
+        ]
     rows += [(printable(left.path), "", "", "", "left out", printable(left.why)) for left in findings.left_out]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS) - 1)]
     return "\n".join(_line(row, widths) for row in rows)

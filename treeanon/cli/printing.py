@@ -133,6 +133,8 @@ def reading_notes(counts: Mapping[str, Any]) -> list[str]:
         lines.append(f"{rows:,} rows of {table} belong to no record")
     for name, times in counts.get("unknown_values_suppressed", {}).items():
         lines.append(f"class {name}: {times:,} values that its hierarchy does not contain were suppressed")
+    for name, facets in counts.get("facets", {}).items():
+        lines += [line for facet, found in facets.items() for line in _facet_lines(name, facet, found)]
     lines += [f"Not read: {what}" for what in counts.get("left_out", ())]
     if tables := counts.get("tables_not_read"):
         lines.append(f"Tables not published, because no path leads through them: {', '.join(tables)}")
@@ -140,6 +142,17 @@ def reading_notes(counts: Mapping[str, Any]) -> list[str]:
         lines.append("Not published, because the schema does not name or withholds it:")
         lines.extend(dropped_lines(counts["dropped"]))
     return lines
+
+
+def _facet_lines(name: str, facet: str, found: Mapping[str, int]) -> Iterator[str]:
+    """Yield what is to be told of a facet that not all values have."""
+    reasons = [
+        f"records disagree on {counted(found['disagree'], 'value')}" if found["disagree"] else "",
+        f"{counted(found['missing'], 'value')} stand without it somewhere" if found["missing"] else "",
+    ]
+    told = " and ".join(filter(None, reasons))
+    if told:
+        yield f"class {name}: facet {facet} is published for {counted(found['values'], 'value')}: {told}"
 
 
 def dropped_lines(paths: Mapping[str, int], most: int = 12) -> list[str]:

@@ -15,10 +15,12 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
+from treeanon.forest.facets import FacetBuilder, FacetReader
 from treeanon.forest.forest import Forest
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes, TextCodes
 from treeanon.randomness import secret_key
 from treeanon.schema import Layout, Schema
+from treeanon.schema.facets import facet_schema, has_facets
 from treeanon.schema.persons import KEY_CLASS, by_row
 
 _DIGEST = 16
@@ -29,7 +31,9 @@ def builder_of(schema: Schema, *, skip: bool = False) -> ForestBuilder:
 
     Readers are given the builder's own schema, `reads`. With `skip`, rows of nobody are counted and left out.
     """
-    return ForestBuilder(schema) if schema.input.person is None else PersonBuilder(schema, skip=skip)
+    if schema.input.person is not None:
+        return PersonBuilder(schema, skip=skip)
+    return FacetBuilder(schema) if has_facets(schema) else ForestBuilder(schema)
 
 
 class PersonBuilder(ForestBuilder):
@@ -37,8 +41,10 @@ class PersonBuilder(ForestBuilder):
 
     def __init__(self, schema: Schema, *, skip: bool = False) -> None:
         super().__init__(schema)
-        self.reads = by_row(schema)
-        self.rows = RowBatches(self.reads.layout, schema, skip=skip)
+        plain = by_row(schema).layout
+        self.reads = by_row(facet_schema(schema))
+        self.facets = FacetReader(schema, self.reads.layout, plain)
+        self.rows = RowBatches(plain, schema, skip=skip)
 
     @property
     def records(self) -> int:
@@ -47,12 +53,13 @@ class PersonBuilder(ForestBuilder):
 
     def add(self, batch: Batch) -> None:
         """Take in a batch of rows."""
-        self.report.skipped += self.rows.add(batch)
+        self.report.skipped += self.rows.add(self.facets.taken(batch) if self.facets.found else batch)
 
     def finish(self, *, show_values: bool = False, jobs: int = 1) -> Forest:
         """Return the forest of the persons; see `ForestBuilder`."""
         person, persons = numbered(self.rows.keys, self.rows.digests)
         self.report.rows = self.rows.count
+        self.report.facets = self.facets.found
         super().add(grouped(self.rows.united(), person, persons, self.rows.names, self.layout))
         return super().finish(show_values=show_values, jobs=jobs)
 

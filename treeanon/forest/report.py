@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from treeanon.forest.facet_texts import FacetTexts, facet_counts
 from treeanon.schema import Schema
 
 LONG_KEY = 100
@@ -95,6 +96,8 @@ class Origin:
 class ReadReport:
     """What reading left out: fields by path, broken records, repeated keys, unknown values by class.
 
+    `facets` has by class and facet what was read of it, and where records disagree.
+
     `padded` counts by class the typed values that had white space around them, which was taken away.
 
     Of tables: rows whose foreign key names no row (by key), that lead back to themselves (by key), that belong to no
@@ -126,6 +129,7 @@ class ReadReport:
     left_out: list[str] = field(default_factory=list)
     delimiter: str = ""
     broken: set[tuple[str, str]] = field(default_factory=set)
+    facets: Mapping[tuple[str, str], FacetTexts] = field(default_factory=dict)
 
     def skip(self, source: str, place: str) -> None:
         """Count a broken record that is left out."""
@@ -177,6 +181,8 @@ class ReadReport:
         }
         if self.rows:
             counts["rows_of_persons"] = self.rows
+        if self.facets:
+            counts["facets"] = facet_counts(self.facets)
         if not self.is_relational:
             return counts
         return counts | {

@@ -11,6 +11,7 @@ from itertools import count
 
 from treeanon.errors import UsageError
 from treeanon.infer.builders import Built, builder_for, nice_widths, type_of
+from treeanon.infer.dependencies import facet_names, find_facets
 from treeanon.infer.identify import ENOUGH, refers_to, withheld
 from treeanon.infer.leaves import Holder, Leaf
 from treeanon.infer.model import Finding
@@ -102,12 +103,21 @@ _SUBJECTS = frozenset({"name", "code", "text", "display", "title", "label", "des
 
 
 def decide(
-    leaves: list[Leaf], records: int, *, slashed: bool, rows: bool = False, publish: Sequence[str] = ()
+    leaves: list[Leaf],
+    records: int,
+    *,
+    slashed: bool,
+    rows: bool = False,
+    publish: Sequence[str] = (),
+    parents: Sequence[int] | None = None,
+    around: bool = True,
 ) -> tuple[Finding, ...]:
     """Return the classes in the order of the schema: holders in document order, their heads first.
 
     In `rows` numbers are not taken for references: persons are numbered from 1, so any small number is some id. The
-    classes that `publish` names, by name or path, are published whatever they look like.
+    classes that `publish` names, by name or path, are published whatever they look like. With
+    `parents`, the objects that hold each object of the sample, fields that say each other become facets of one class:
+    of one object or, if wanted, of one `around`.
     """
     names = class_names([leaf.labels for leaf in leaves], [leaf.holder.parent is None for leaf in leaves])
     wanted = _wanted(publish, names, [leaf.path.text(slashed=slashed) for leaf in leaves])
@@ -132,7 +142,21 @@ def decide(
         if refers_to(leaf.values, able):
             why = "its values are ids that another class withholds"
             made[leaf] = replace(found, type="text", role="identifier", under=None, hierarchy=None, why=why)
-    return tuple(_in_order(made))
+    return tuple(_in_order(_with_facets(made, parents, around=around)))
+
+
+def _with_facets(made: dict[Leaf, Finding], parents: Sequence[int] | None, *, around: bool) -> dict[Leaf, Finding]:
+    """Return the findings without those that are facets of others; without parents there are none."""
+    if parents is None:
+        return made
+    able = [leaf for leaf, found in made.items() if found.published and found.type == "text" and not found.asked]
+    facets = find_facets(able, parents, around=around)
+    told = {other for same in facets.values() for other in same}
+    rest = {leaf: found for leaf, found in made.items() if leaf not in told}
+    for leaf, same in facets.items():
+        paths = {name: other.path for name, other in facet_names(same).items()}
+        rest[leaf] = replace(rest[leaf], facets=paths)
+    return rest
 
 
 def _wanted(publish: Sequence[str], names: Sequence[str], paths: Sequence[str]) -> set[int]:
@@ -162,6 +186,8 @@ def _in_order(made: dict[Leaf, Finding]) -> Iterator[Finding]:
     shown = {holder for holder, pairs in own.items() if any(found.published for _, found in pairs)}
     for holder, pairs in own.items():
         ordered = _with_head(pairs, holder)
+        # a facet of an object around is told of the head alone
+        ordered.sort(key=lambda found: found.published and not _tells_around(found, holder))
         around = holder.parent
         while around is not None and around not in shown:
             around = around.parent
@@ -214,6 +240,12 @@ def _telling(labels: tuple[str, ...]) -> str:
     """Return the name that says what values are: in C-CDA that of the element whose attribute `value` has them."""
     generic = len(labels) > 1 and labels[-1].lower() in ("value", "#text")
     return labels[-2] if generic else labels[-1] if labels else ""
+
+
+def _tells_around(found: Finding, holder: Holder) -> bool:
+    """Return whether a class has a facet in an object around its own."""
+    size = len(holder.path.steps)
+    return any(path.steps[:size] != holder.path.steps for path in found.facets.values())
 
 
 def _with_head(own: list[tuple[Leaf, Finding]], holder: Holder) -> list[Finding]:

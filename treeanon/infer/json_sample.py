@@ -191,9 +191,11 @@ class _Walk:
     def __init__(self, kinds: Kinds) -> None:
         self.kinds = kinds
         self.record = 0
+        self.parents: list[int] = []
+        self.row = -1
 
     def all(self, records: list[Any]) -> Place:
-        root = Place(None)
+        root = Place(None, parents=self.parents)
         try:
             for self.record, record in enumerate(records, start=1):
                 self.instance(root, record)
@@ -231,10 +233,13 @@ class _Walk:
             place.objects += 1
         elif not self.kinds:
             _note_kinds(place, value)
+        around, self.row = self.row, len(self.parents)
+        self.parents.append(around)
         for key, inner in value.items():
             at = place.field_named(key)
             if at is not None:
                 self.value(at, inner)
+        self.row = around
 
     def array(self, place: Place, value: list[Any]) -> None:
         place.arrays += 1
@@ -246,7 +251,7 @@ class _Walk:
     def scalar(self, place: Place, value: Any) -> None:
         text = value if type(value) is str else _text(value)
         place.unreadable |= "\0" in text
-        place.values.add(text, self.record, quoted=type(value) is str)
+        place.values.add(text, self.record, quoted=type(value) is str, row=self.row)
 
 
 def _text(value: Any) -> str:

@@ -131,10 +131,12 @@ class Leaves:
     found: list[Leaf] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     fixed: set[FieldPath] = field(default_factory=set)
+    parents: list[int] = field(default_factory=list)
 
     def gather(self, root: Place) -> Leaves:
         """Collect everything below the record's place, and return the collector."""
         record = Holder(FieldPath(()), None, root.instances, 1)
+        self.parents = root.parents
         if root.values.occurrences:
             self.leave("(the record's own text)", "a path cannot name the text of the record's element")
         self.inner(root, (), record, ())

@@ -260,6 +260,7 @@ class Finding:
     hierarchy: Mapping[str, object] | str | None = None
     why: str = ""
     asked: str = ""
+    facets: Mapping[str, FieldPath] = field(default_factory=dict)
     facts: str = ""
     place: str = ""
     records: int = 0
@@ -410,5 +411,6 @@ class Findings:
             "records": found.records,
             "occurrences": found.occurrences,
             "distinct": found.distinct,
+            "facets": {name: path.text(slashed=self.slashed) for name, path in found.facets.items()},
             "why": found.why,
         }

@@ -370,7 +370,7 @@ def _from_documents(taken: Sample, publish: Sequence[str]) -> Findings:
 
 def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str], publish: Sequence[str]) -> Findings:
     """Return the findings; a withheld class that differs from a published one only by predicates is left out."""
-    found = decide(leaves.found, len(taken.records), slashed=leaves.slashed, publish=publish)
+    found = decide(leaves.found, len(taken.records), slashed=leaves.slashed, publish=publish, parents=leaves.parents)
     public = {bare(each.path) for each in found if each.published and each.path is not None}
     unnamed = [each for each in found if each.path and not each.published and bare(each.path) in public]
     left = [LeftOut(each.path.text(slashed=leaves.slashed), each.why) for each in unnamed if each.path]

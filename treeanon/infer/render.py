@@ -110,6 +110,7 @@ def _spec(found: Finding) -> ClassSpec:
         found.under,
         found.role,
         hierarchy_source=dict(found.hierarchy) if isinstance(found.hierarchy, Mapping) else found.hierarchy,
+        facets=found.facets,
     )
 
 
@@ -169,6 +170,9 @@ def _class_comment(found: Finding, findings: Findings) -> str:
     comment = f"{here}{times}; {found.facts}."
     if found.asked:
         comment += f"\nPUBLISHED BECAUSE --publish NAMES IT: {found.asked}."
+    if found.facets:
+        named = ", ".join(found.facets)
+        comment += f"\nFACETS: in the sample, {named} and this say each other: one fact, which counts once."
     if found.role == "quasi":
         return f"{comment}\n{_sentence(found.why)}"
     return f"{comment}\nNot published: {found.why}."

@@ -38,10 +38,18 @@ class Values:
     occurrences: int = 0
     records: int = 0
     last: int = 0
+    texts: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
 
-    def add(self, text: str, record: int, *, quoted: bool) -> None:
-        """Count a value in a record; records are numbered from 1, and come in order."""
+    def add(self, text: str, record: int, *, quoted: bool, row: int = -1) -> None:
+        """Count a value in a record, and in the object (a row) that holds it.
+
+        Records are numbered from 1, and come in order; rows from 0.
+        """
         self.counts[text] += 1
+        if row >= 0:
+            self.texts.append(text)
+            self.rows.append(row)
         self.occurrences += 1
         self.quoted += quoted
         if self.last != record:
@@ -67,7 +75,8 @@ class Place:
     """One place of the documents, and everything seen there.
 
     `fields` are keys or child elements, `items` what stands in arrays directly in an array here; `kinds` holds the
-    instances separated by a constant in them, if that was requested.
+    instances separated by a constant in them, if that was requested. The place of the records has in `parents` for each
+    object of the sample the one that holds it, -1 for the records.
     """
 
     name: str | None
@@ -90,6 +99,7 @@ class Place:
     evidence: dict[tuple[str, ...], Evidence] = field(default_factory=dict)
     last: int = 0
     here: int = 0
+    parents: list[int] = field(default_factory=list)
 
     def enter(self, record: int) -> None:
         """Count an instance in a record."""

@@ -145,11 +145,12 @@ class _Proposal:
         leaves = _TableLeaves(False, dotted_name, {}, paths=_by_labels(root)).gather(walk_json(records, apart=False)[0])
         tables = self.source.tables()
         shared = {path.steps for path in root.walk() if _is_shared(path, tables)}
+        parents = leaves.parents
         found = [replace(leaf, shared=leaf.path.steps[:-1] in shared) for leaf in leaves.found]
         record = RecordPath((chosen.table,), True)
         seen = sample.whole, chosen.why, chosen.others
         taken = Sample(self.format, record, records, *seen, keys=keys, total=sample.total, unseen=sample.unseen)
-        classes = decide(found, len(records), slashed=False, publish=self.publish)
+        classes = decide(found, len(records), slashed=False, publish=self.publish, parents=parents, around=False)
         if not classes:
             raise DataError("no column in the sample could become a class", source=self.source.name)
         left = tuple(dict.fromkeys([*leaves.left_out, *self.notes.left_out(root), *self.unreached]))

@@ -246,9 +246,11 @@ class _Walk:
     def __init__(self, kinds: Kinds) -> None:
         self.kinds = kinds
         self.record = 0
+        self.parents: list[int] = []
+        self.row = -1
 
     def all(self, records: Sequence[etree._Element]) -> Place:
-        root = Place(None)
+        root = Place(None, parents=self.parents)
         for self.record, element in enumerate(records, start=1):
             self.element(root, element)
         return root
@@ -264,17 +266,20 @@ class _Walk:
             place.objects += 1
         elif not self.kinds:
             _note_kinds(place, element)
+        around, self.row = self.row, len(self.parents)
+        self.parents.append(around)
         for name, value in element.attrib.items():
             self.attribute(place.attribute_named(str(name)), str(value))
         text = mixed_text(element)
         if text is not None:
-            place.values.add(text, self.record, quoted=True)
+            place.values.add(text, self.record, quoted=True, row=self.row)
         self.children(place, element)
+        self.row = around
 
     def attribute(self, place: Place, value: str) -> None:
         place.enter(self.record)
         if value and not value.isspace():
-            place.values.add(value, self.record, quoted=True)
+            place.values.add(value, self.record, quoted=True, row=self.row)
         else:
             place.absent += 1
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Batch, Classes, ContainerRows, Forest
+from treeanon.forest.facets import with_facets
 from treeanon.forest.planting import Planter
 from treeanon.forest.tables import MovedNodes
 from treeanon.hierarchy import Hierarchy
@@ -44,7 +45,8 @@ def as_rows(forest: Forest, order: Longs) -> Forest:
 
 
 def in_rows(forest: Forest, orders: Callable[[int], Longs]) -> Forest:
-    """Return the forest as its schema's format holds it: of rows, where a field says whose each row is."""
+    """Return the forest as its schema's format holds it: with facets, and of rows where a field says whose each is."""
+    forest = with_facets(forest)
     return forest if forest.schema.input.person is None else as_rows(forest, orders(len(forest)))
 
 

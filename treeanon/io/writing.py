@@ -9,6 +9,7 @@ from pathlib import Path
 from treeanon.arrays import Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
+from treeanon.forest.facets import with_facets
 from treeanon.formats import FORMATS, Format, the_format
 from treeanon.io.interface import Document, RecordTexts, format_of_name, writer_of
 from treeanon.io.options import MAX_RECORD_BYTES
@@ -92,6 +93,8 @@ def write(
     """
     form = output_format(target, forest.schema, format)
     orders = random_orders(seed)
+    if not form.names_classes:
+        forest = with_facets(forest)
     if forest.schema.for_format(form.name).input.person is not None and not form.names_classes:
         forest = in_rows(forest, orders)
     schema = forest.schema.for_format(form.name)

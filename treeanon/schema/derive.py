@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Flat
+from treeanon.schema.facets import through_facets
 from treeanon.schema.model import ClassSpec
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 from treeanon.schema.persons import with_rows
@@ -25,9 +26,15 @@ def derive(schema: Schema, name: str) -> Schema:
     Attributes and texts of XML become fields of JSON, fields become elements; arrays directly in arrays get an
     element `item`. Names that the other format does not allow are changed; all stay apart.
     """
-    source, wanted = schema.input.form, FORMATS.named(name)
-    if wanted is source or wanted.names_classes:
+    wanted = FORMATS.named(name)
+    if wanted is schema.input.form or wanted.names_classes:
         return schema
+    return through_facets(schema, lambda whole: _derived(whole, name))
+
+
+def _derived(schema: Schema, name: str) -> Schema:
+    """Return the same for a schema without facets."""
+    source, wanted = schema.input.form, FORMATS.named(name)
     if wanted.is_relational:
         if not source.is_relational:
             raise UsageError(f"only what is read from tables can be written as tables; this schema reads {source.name}")

@@ -96,6 +96,8 @@ def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, objec
         yield "on_unknown", spec.on_unknown
     if spec.pseudonym:
         yield "pseudonym", spec.pseudonym
+    if spec.facets:
+        yield "facets", {name: path.text(slashed=slashed) for name, path in spec.facets.items()}
 
 
 def _pairs(items: Iterator[tuple[str, object]]) -> str:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from treeanon.errors import FileError, HierarchyError, Problem, SchemaError, UsageError
 from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
+from treeanon.schema.facets import facet_path, facet_schema
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
@@ -38,7 +39,7 @@ from treeanon.schema.toml_lines import SchemaProblems, find_places, parse_toml
 
 TOP_KEYS = ("version", "input", "class")
 INPUT_KEYS = ("format", "record", "namespaces", "key", "person", "null_person", "one_per_person")
-CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym")
+CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets")
 
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 
@@ -313,9 +314,10 @@ class _Loader:
         if role is None or not is_pseudonym:
             self.unsure.add(number)
         on_unknown = self.one_of(table, ON_UNKNOWN, *where, "on_unknown")
+        path = self.read_path(table.get("path"), *where, "path")
         return ClassSpec(
             name=self.names[number] or "",
-            path=self.read_path(table.get("path"), *where, "path"),
+            path=path,
             type=value_type or "text",
             under=under if isinstance(under, str) and under else None,
             role=role or "quasi",
@@ -323,7 +325,35 @@ class _Loader:
             hierarchy_source=table.get("hierarchy"),
             on_unknown="suppress" if on_unknown == "suppress" else "error",
             pseudonym=pseudonym if is_pseudonym else False,
+            facets=self.read_facets(table, path, *where, "facets"),
         )
+
+    def read_facets(
+        self, table: Mapping[str, Any], path: FieldPath | None, *where: str | int
+    ) -> Mapping[str, FieldPath]:
+        """Return the fields that say the same as the value of a class."""
+        declared = table.get("facets")
+        if declared is None:
+            return {}
+        if not isinstance(declared, dict) or not all(isinstance(text, str) and text for text in declared.values()):
+            self.problems.add('must be a table of names and paths: { display = "…coding[].display" }', *where)
+            return {}
+        wrong = ""
+        if table.get("role") in ("identifier", "drop"):
+            wrong = f"is not for role {table['role']}, which is not published"
+        elif self.form is not None and self.form.names_classes:
+            wrong = f"is not for format {self.form.name}, whose records hold classes alone"
+        elif self.form is not None and self.form.is_rows and not self.of_persons:
+            wrong = f"is not for format {self.form.name} without person: columns of tables count each by itself"
+        if wrong:
+            self.problems.add(wrong, *where)
+            return {}
+        found = {}
+        for name, text in declared.items():
+            one = facet_path(text, path, lambda text: self.read_path(text, *where))
+            if one is not None:
+                found[name] = one
+        return found
 
     def check_name(self, number: int, name: object) -> None:
         where = ("class", number, "name")
@@ -393,7 +423,7 @@ class _Loader:
             if schema.input.is_relational:
                 check_relational(schema)
             else:
-                _ = schema.layout
+                _ = facet_schema(schema).layout
         except SchemaError as error:
             for problem in error.problems:
                 self.problems.add_problem(problem)

@@ -29,7 +29,7 @@ NULL_PERSONS: tuple[NullPerson, ...] = ("error", "own")
 
 @dataclass(frozen=True)
 class ClassSpec:
-    """One `[[class]]` of a schema.
+    """One `[[class]]` of a schema; `facets` are the fields that say the same as its value, by name.
 
     >>> ClassSpec("age").published, ClassSpec("ssn", role="identifier").published
     (True, False)
@@ -44,6 +44,7 @@ class ClassSpec:
     hierarchy_source: str | Mapping[str, object] | None = None
     on_unknown: Literal["error", "suppress"] = "error"
     pseudonym: bool | str = False
+    facets: Mapping[str, FieldPath] = field(default_factory=dict)
 
     @property
     def pseudonym_kind(self) -> str:

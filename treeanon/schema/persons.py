@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from treeanon.errors import Problem, SchemaError, UsageError
 from treeanon.formats import NESTED
+from treeanon.schema.facets import refuse_facets, through_facets
 from treeanon.schema.layout import Layout, compile_layout
 from treeanon.schema.model import ClassSpec, ValueType
 from treeanon.schema.paths import FieldPath, Step
@@ -55,8 +56,9 @@ def with_rows(schema: Schema) -> Schema:
             return spec
         return replace(spec, path=FieldPath((Step(ROW, True), *spec.path.steps), spec.path.attribute))
 
-    return replace(
-        schema, input=replace(schema.input, person=None), classes=tuple(inside(spec) for spec in schema.classes)
+    return through_facets(
+        replace(schema, input=replace(schema.input, person=None)),
+        lambda whole: replace(whole, classes=tuple(inside(spec) for spec in whole.classes)),
     )
 
 
@@ -68,7 +70,8 @@ def as_lines(schema: Schema) -> Schema:
 
 
 def refuse_persons(schema: Schema, by: str) -> None:
-    """UsageError for rows of persons, which whoever is named cannot read."""
+    """UsageError for rows of persons, and for facets, which whoever is named cannot read."""
+    refuse_facets(schema, by)
     if schema.input.person is not None:
         raise UsageError(f"person: {by} takes each row for a person; use the local engine, or one record per person")
 

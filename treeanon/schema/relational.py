@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from treeanon.errors import Problem, SchemaError
 from treeanon.formats import NESTED
+from treeanon.schema.facets import facet_schema, through_facets
 from treeanon.schema.keys import ForeignKey, name_text
 from treeanon.schema.model import ClassSpec, Link, Relations, Schema
 from treeanon.schema.paths import FieldPath, Step
@@ -46,13 +47,17 @@ def resolve(
     >>> resolve(schema).classes[0].path.text(slashed=False)
     'orders[].price'
     """
-    resolver = _Resolver(schema, declared, columns, header_is_sure)
-    resolved = resolver.resolve()
-    if resolver.problems or resolver.open:
-        raise SchemaError([*resolver.problems, *resolver.open])
-    tables = {resolver.root, *(link.table for link in resolver.links.values())}
-    relations = Relations(resolver.links, {t: own for t, own in (primary or {}).items() if t in tables}, files)
-    return replace(resolved, input=replace(schema.input, relations=relations))
+
+    def followed(schema: Schema) -> Schema:
+        resolver = _Resolver(schema, declared, columns, header_is_sure)
+        resolved = resolver.resolve()
+        if resolver.problems or resolver.open:
+            raise SchemaError([*resolver.problems, *resolver.open])
+        tables = {resolver.root, *(link.table for link in resolver.links.values())}
+        relations = Relations(resolver.links, {t: own for t, own in (primary or {}).items() if t in tables}, files)
+        return replace(resolved, input=replace(schema.input, relations=relations))
+
+    return through_facets(schema, followed)
 
 
 def check_relational(schema: Schema) -> None:
@@ -62,7 +67,7 @@ def check_relational(schema: Schema) -> None:
     if resolver.problems:
         raise SchemaError(resolver.problems)
     if not resolver.open:
-        _ = resolve(schema).layout
+        _ = facet_schema(resolve(schema)).layout
 
 
 def is_settled(schema: Schema) -> bool:
@@ -85,7 +90,10 @@ def nested(schema: Schema) -> Schema:
 
     resolved = schema if schema.input.relations is not None else resolve(schema)
     source = replace(schema.input, format=NESTED, record=None, keys=(), relations=None)
-    return replace(resolved, input=source, classes=tuple(plain(spec) for spec in resolved.classes))
+    return through_facets(
+        resolved,
+        lambda whole: replace(whole, input=source, classes=tuple(plain(spec) for spec in whole.classes)),
+    )
 
 
 class _Resolver:

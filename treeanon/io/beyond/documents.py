@@ -9,6 +9,7 @@ from typing import BinaryIO, Protocol
 import numpy as np
 
 from treeanon.forest import Forest
+from treeanon.forest.facets import with_facets
 from treeanon.formats import Format
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.interface import Document, writer_of
@@ -29,6 +30,10 @@ class Records:
     forest: Forest
     form: Format
     broken: frozenset[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        if not self.form.names_classes:
+            object.__setattr__(self, "forest", with_facets(self.forest))
 
     def texts(self) -> Iterator[str]:
         """Yield the text of each record."""

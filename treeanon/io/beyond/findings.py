@@ -27,6 +27,7 @@ KINDS: Mapping[str, str] = {
     "spellings": "values in another spelling than that of a release",
     "white-space": "white space around values, or that is not the same everywhere",
     "order": "objects in another order than that of a release",
+    "facets": "facets that say more than their value: not the same, not there, or without it",
     "form": "records in another form than that of a release",
     "file-names": "names of files that are more than numbers",
     "ignored-files": "files that were not read",
@@ -97,6 +98,7 @@ class Findings:
         self.add("content", len(report.strays()))
         self.add("white-space", report.padded.total())
         self.add("ignored-files", report.ignored_files)
+        self.add("facets", sum(texts.beyond() for texts in report.facets.values()))
         self.add("unknown-values", report.unknown.total())
 
     def without(self, ignored: Collection[str]) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.forest.facets import with_facets
 from treeanon.formats import FORMATS
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.columns.texts import coded
@@ -21,6 +22,7 @@ from treeanon.io.relational.reading import resolved
 from treeanon.io.relational.source import TableSource
 from treeanon.io.relational.writing import make_tables
 from treeanon.schema import Schema
+from treeanon.schema.facets import facet_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,10 +37,10 @@ def look_at_tables(
     with closing(open_tables(source, format, called=called)) as tables:
         found_schema = resolved(schema, tables)
         try:
-            made = make_tables(forest, found_schema, np.arange)
+            made = make_tables(with_facets(forest), facet_schema(found_schema), np.arange)
         except UsageError:  # a release cannot have this form
             return
-        valued = make_plan(found_schema).valued
+        valued = make_plan(facet_schema(found_schema)).valued
         known = tables.tables()
         for table in made:
             if table.name in known:

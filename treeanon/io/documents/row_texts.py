@@ -16,6 +16,7 @@ import numpy as np
 
 from treeanon.arrays import Ints
 from treeanon.forest import Classes, Forest
+from treeanon.forest.facet_texts import written
 from treeanon.kernels.tree.build import MOVED, place_nodes
 from treeanon.schema import Layout
 
@@ -142,10 +143,11 @@ class RowWriter:
         """Return the labels of a class that are used and can be written in place, and their fragments."""
         first, stop = self.classes.first[held], self.classes.first[held + 1]
         labels = (np.flatnonzero(used[first:stop]) + first).astype(np.int32)
-        texts = self.classes.texts_of(name, labels)
+        texts = list(map(written, self.classes.texts_of(name, labels)))
         good = np.array([self.dialect.writable(text) for text in texts], bool)
         self.writable[labels] = good
-        return labels[good], self.dialect.fragments(held, [text for text, one in zip(texts, good, strict=True) if one])
+        said = good & np.array([text != "" for text in texts], bool)
+        return labels[said], self.dialect.fragments(held, [text for text, one in zip(texts, said, strict=True) if one])
 
     def records(self, forest: Forest) -> list[str]:
         """Return the texts of the records of a part of the forest."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
+from treeanon.forest.facet_texts import written
 from treeanon.io.columns.texts import indices
 from treeanon.io.columns.value_columns import Kind, kinds_of, text_array, values_of
 from treeanon.io.relational.fresh_keys import KeyColumns, KeyedTable, Numbered, moved_from, moved_tables, whole_keys
@@ -150,10 +151,12 @@ class _Maker:
                 labels = self.rows.stops[stop.index].labels[held]
                 used = np.unique(labels[labels >= 0])
                 # Only published texts are examined: a hierarchy may hold many more.
+                shown = [written(classes.texts[label]) for label in used.tolist()]
+                used = used[[text != "" for text in shown]]
                 number = np.full(len(classes) + 1, -1, np.int32)
                 number[used] = np.arange(len(texts), len(texts) + len(used))
                 codes[block] = number[labels]
-                texts.extend(classes.texts[label] for label in used.tolist())
+                texts.extend(filter(None, shown))
                 wanted.add(self.plan.layout.classes[held].spec.type)
         return found
 
