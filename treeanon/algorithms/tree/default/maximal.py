@@ -237,11 +237,31 @@ class _Run:
 
     def _last_walks(self, tried: list[tuple[float, WalkResult]]) -> list[tuple[float, WalkResult]]:
         """Walks that end relations, and one that tries again what was refused."""
-        orders = self._dearer(tried)
+        dearer = self._dearer(tried)
+        orders = list(dearer)
         if (self.guarantee.n > 1 and not self.large) or strictly(self.guarantee):
             walked = min(tried, key=lambda item: item[0])[1]
             orders.append(replace(walked.order, let_out=True, again=True))
-        return self.walk_all(orders)
+        found = self.walk_all(orders)
+        if self.ending.how == "leave-out" and self.forest.nodes <= _USUAL_NODES:
+            for order in dearer:
+                found += self._single_labels(order, min(cost for cost, _ in tried))
+        return found
+
+    def _single_labels(self, order: Order, usual: float) -> list[tuple[float, WalkResult]]:
+        """Walks that end relations for one label each, and for all of those for which that pays together.
+
+        What is left out makes other combinations rare, which no walk knows of: so each label is judged by its release.
+        """
+        alone = self.walk_all([replace(order, dear=frozenset((label,))) for label in sorted(order.dear)])
+        paying = []
+        for cost, walked in alone:
+            if walked.price and cost < usual:
+                found = self._released(walked)
+                if found is not None and found.cost < usual:
+                    paying.append((found.cost, walked))
+        union = frozenset[int]().union(*(walked.order.dear for _, walked in paying))
+        return paying + (self.walk_all([replace(order, dear=union)]) if len(paying) > 1 else [])
 
     def _refinements(
         self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, WalkResult]]
