@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from treeanon.arrays import Ints, Longs
 from treeanon.hierarchy import Hierarchy
+from treeanon.table.members import members_of, persons_of
 from treeanon.table.table import Column, Table
 
 
@@ -55,7 +56,7 @@ def groups_of(table: Table, numbers: Numbers, sensitive: Sequence[Column] | None
     """Return the groups of a table by the group number of each row, with their sensitive histograms.
 
     Groups are numbered from 0 on and none is empty. A person with several rows in a group counts once there, and once
-    for each of the different values.
+    for each of the different values; who has a set of values counts for each of its members.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"disease": (["flu", "flu", "acne"], Hierarchy.flat(["flu", "acne"]))})
@@ -84,6 +85,9 @@ def whole_of(column: Column, person: Ints | None = None) -> Longs:
     >>> whole_of(Table.of_texts({"x": (["a", None], Hierarchy.flat(["a", "b"]))}).columns[0]).tolist()
     [0, 1, 0, 1]
     """
+    held = members_of(column)
+    if held is not None:
+        return whole_of(held.column, persons_of(person, len(column.codes))[held.row].astype(np.int32))
     return np.bincount(_once(column.places.astype(np.int64), _persons(person)), minlength=len(column.hierarchy) + 1)
 
 
@@ -127,6 +131,10 @@ def _merged(histogram: Histogram, numbers: Longs, total: int) -> Histogram:
 
 
 def _histogram(column: Column, numbers: Longs, total: int, persons: Longs | None) -> Histogram:
+    held = members_of(column)
+    if held is not None:
+        owners = persons_of(persons, len(numbers))[held.row]
+        return _histogram(held.column, numbers[held.row], total, owners)
     width = len(column.hierarchy) + 1
     cells = column.places.astype(np.int64)
     keys = _once(numbers * width + cells, persons)

@@ -15,6 +15,7 @@ from treeanon.arrays import Flags, Ints, Longs
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models.model import Group
 from treeanon.table import Column, Table
+from treeanon.table.members import members_of, persons_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,8 @@ def group_rows(columns: Sequence[Column], rows: int) -> Longs:
 def count_groups(table: Table, numbers: Longs, column: Column | None, whole: Longs | None = None) -> CountedGroups:
     """Return the groups of a table, where `numbers` says in which each row is; a person counts once in each of them.
 
-    Of a column, each person counts once for each value; `whole` counts the values to compare with, if not the table's.
+    Of a column, each person counts once for each value, and for each member of a set; `whole` counts the values to
+    compare with, if not the table's.
 
     >>> table = Table.of_texts({"ill": (["flu", "flu", "acne"], Hierarchy.flat(["flu", "acne"]))})
     >>> found = count_groups(table, np.array([0, 0, 0]), table.columns[0])
@@ -94,17 +96,27 @@ def count_groups(table: Table, numbers: Longs, column: Column | None, whole: Lon
     persons = _persons_by(table.person, numbers)[1]
     if column is None:
         return CountedGroups(persons)
-    (group, value), count = _persons_by(table.person, numbers, _values(column))
     whole = count_values(column, table.person) if whole is None else whole
+    column, person, rows = _single_values(column, table.person)
+    (group, value), count = _persons_by(person, numbers[rows], _values(column))
     return CountedGroups(persons, ValueCounts(column.name, group, value, count, whole, column.hierarchy))
 
 
 def count_values(column: Column, person: Ints | None) -> Longs:
     """Return how many persons have each value of a column; the last number is for a missing value."""
+    column, person, _ = _single_values(column, person)
     (known,), times = _persons_by(person, _values(column))
     whole = np.zeros(len(column.hierarchy) + 1, np.int64)
     whole[known] = times
     return whole
+
+
+def _single_values(column: Column, person: Ints | None) -> tuple[Column, Ints | None, Longs]:
+    """Return a column with the members of sets one by one, the person of each, and its row in the table."""
+    held = members_of(column)
+    if held is None:
+        return column, person, np.arange(len(column.codes))
+    return held.column, persons_of(person, len(column.codes))[held.row].astype(np.int32), held.row
 
 
 def _values(column: Column) -> Longs:

@@ -11,7 +11,7 @@ import numpy as np
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, refuse_sets
 from treeanon.table import Column, Table
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, count_groups, count_values, group_rows
@@ -114,6 +114,7 @@ def _columns_of(model: Model, table: Table) -> Sequence[Column | None]:
     for column in found:
         if column.role != "sensitive":
             raise UsageError(f"{model.name}: the role of column {column.name!r} is not sensitive")
+        refuse_sets(model, column)
     return found
 
 

@@ -15,6 +15,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, asks_for_size
 from treeanon.table import Column
+from treeanon.table.members import members_of
 from treeanon.table.permuted import Permuted
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, ValueCounts
@@ -84,6 +85,8 @@ def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:
     if not models:
         raise UsageError("nothing is asked of the release: give l, or another model of its sensitive column")
     refuse_others(models, made.sensitive.name)
+    if members_of(made.sensitive) is not None:
+        raise UsageError("a permuted release has one sensitive value a person, and its column holds sets")
     begun = time.perf_counter()
     groups, values = _counted(made)
     found = []

@@ -16,7 +16,7 @@ import numpy as np
 
 from treeanon.arrays import Longs
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.privacy.models.model import Model, asks_for_size
+from treeanon.privacy.models.model import Model, asks_for_size, refuse_sets
 from treeanon.progress import Progress
 from treeanon.randomness import Randomness
 from treeanon.table import Column, Table
@@ -55,6 +55,8 @@ class Problem:
         columns = tuple(map(self.table.column, model.sensitive)) if model.sensitive else self.table.sensitive
         if not columns or any(column.role != "sensitive" for column in columns):
             raise UsageError(f"{model.name} needs columns with the role sensitive")
+        for column in columns:
+            refuse_sets(model, column)
         return columns
 
 

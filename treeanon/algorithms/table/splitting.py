@@ -30,6 +30,7 @@ from treeanon.metrics.table.ranges import rank_places
 from treeanon.privacy.models.model import asks_for_size
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
+from treeanon.table.members import members_of
 from treeanon.table.table import MISSING
 
 
@@ -161,6 +162,7 @@ def rule_of(problem: Problem, *, by_loss: bool = False, is_relaxed: bool = False
     is_simple = all(one.is_all for one in limits) and (table.person is None or table.persons == len(table))
     asks = any(model.sensitive is not None for model in problem.models)
     is_simple &= share.denominator < _MOST and (not asks or len(table.sensitive) == 1)
+    is_simple &= not asks or members_of(table.sensitive[0]) is None
     if not is_simple:
         return Rule(least, 1, 1, 1, 0, by_loss, is_relaxed), None
     values = np.zeros(len(table), np.int32)

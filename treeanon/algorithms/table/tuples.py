@@ -11,6 +11,7 @@ from treeanon.arrays import Ints, Longs
 from treeanon.kernels.table.tuples import add_field, distinct
 from treeanon.table import Column, Table
 from treeanon.table.covers import level_maps
+from treeanon.table.members import members_of, persons_of
 
 _WORD = 63
 
@@ -126,6 +127,11 @@ def _cells(table: Table, column: Column, tuple_of: Ints, person: Ints | None) ->
     others = [other for other in table.sensitive if other.name != column.name]
     size = len(column.hierarchy)
     combo, combos = _combos(others, len(table))
+    held = members_of(column)
+    if held is not None:
+        owners = persons_of(person, len(table)).astype(np.int32)[held.row]
+        column, tuple_of, combo, person = held.column, tuple_of[held.row], combo[held.row], owners
+        size = len(column.hierarchy)
     parts = [tuple_of, column.codes, combo] + ([] if person is None else [person])
     top = [int(part.max(initial=0)) + 1 for part in parts]
     fields = Fields.of([top[0], size + 1, *top[2:]])

@@ -16,7 +16,8 @@ import numpy as np
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.table import Groups, Histogram
+from treeanon.table import Column, Groups, Histogram
+from treeanon.table.members import members_of
 
 
 class Model(Protocol):
@@ -268,6 +269,15 @@ def at_most(part: Longs, of: Longs, limit: Fraction) -> Flags:
 
 def _fits(numbers: Longs, factor: int) -> bool:
     return not len(numbers) or int(numbers.max()) * factor < ROOM
+
+
+def refuse_sets(model: Model, column: Column) -> None:
+    """Raise UsageError for a model that cannot be asked of a column of sets: counts of members decide only shares."""
+    if members_of(column) is not None and not (model.limits.is_all and model.limits.values <= 1):
+        raise UsageError(
+            f"column {column.name!r} holds sets, and a person has every member: {model.name} is for single values;"
+            " ask for --diversity frequency or --alpha"
+        )
 
 
 def total_in(histogram: Histogram, what: Longs) -> Longs:

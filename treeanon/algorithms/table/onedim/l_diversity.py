@@ -30,6 +30,7 @@ from treeanon.kernels.table.onedim_diversity_near import near_groups
 from treeanon.metrics.table.ncp import Form
 from treeanon.privacy.models.model import asks_for_share, asks_for_size
 from treeanon.table import Column, Table
+from treeanon.table.members import members_of
 
 Method = Literal["heuristic", "near", "optimal", "dual"]
 METHODS: tuple[Method, ...] = ("heuristic", "near", "optimal", "dual")
@@ -92,6 +93,8 @@ def wanted(problem: Problem) -> tuple[int, Column]:
     if len(problem.table.sensitive) > 1:
         raise UsageError("1-D ℓ-diversity is for one sensitive column; give the others another role")
     column = {column.name: column for model in diverse for column in problem.columns_of(model)}
+    if any(members_of(one) is not None for one in column.values()):
+        raise UsageError("1-D ℓ-diversity is for one value a person, not for columns of sets; try 'local'")
     if any(model.limits.share.numerator != 1 for model in diverse):
         raise UsageError("1-D ℓ-diversity needs a whole ℓ")
     ell = max(model.limits.share.denominator for model in diverse)
