@@ -56,7 +56,7 @@ def batches(draw: st.DrawFn) -> Batch:
 
 
 def planted(batch: Batch, labels: list[Ints], jobs: int, sorted_rows: bool) -> list[list[int]]:
-    planter = Planter(SCHEMA.layout, 3 * len(labels) + 1, batch.cells, jobs)
+    planter = Planter(SCHEMA.layout, batch.cells, jobs)
     if sorted_rows:
         planter.plant(batch, labels, None)
     else:

@@ -72,9 +72,11 @@ def command(
     from treeanon.explore.server import listening
     from treeanon.explore.settings import explored_data
     from treeanon.schema import Schema
+    from treeanon.schema.persons import refuse_objects
 
     with contextlib.closing(listening(port)) as found:
         loaded = Schema.load(schema)
+        refuse_objects(loaded, "explore")
         announce_compilation(quiet=quiet)
         data = _read(source, loaded, algorithm, reductions_of(reduced), reading, quiet, trees=(start["m"], start["n"]))
         explored = explored_data(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))

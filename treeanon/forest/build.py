@@ -23,6 +23,7 @@ from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.hierarchy.intervals import Intervals
+from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.schema import ClassSpec, Layout, Schema
 
@@ -98,7 +99,7 @@ class ForestBuilder:
 
     def add(self, batch: Batch) -> None:
         """Take in the container tables of some records."""
-        self.batches.append(self._cleaned(batch))
+        self.batches.append(self._cleaned(with_objects(batch, self.layout)))
 
     def _cleaned(self, batch: Batch) -> Batch:
         """Return the batch with the texts that are published; texts that only skipped records used are ""."""
@@ -147,6 +148,7 @@ class ForestBuilder:
             tuple(c.name for c in self.layout.classes),
             tuple(c.parent for c in self.layout.classes),
             tuple(hierarchy for hierarchy, _ in resolved),
+            self.layout.types,
         )
         codes = [iter(of_parts) for _, of_parts in resolved]
         firsts = classes.first.tolist()
@@ -155,7 +157,7 @@ class ForestBuilder:
             return [_labels(next(of_parts), first) for of_parts, first in zip(codes, firsts, strict=False)]
 
         waiting, self.batches = deque(self.batches), []
-        planter = Planter(self.layout, len(classes), sum(batch.cells for batch in waiting), jobs)
+        planter = Planter(self.layout, sum(batch.cells for batch in waiting), jobs)
         while waiting:
             batch = waiting.popleft()
             apart = batch.apart
@@ -215,6 +217,19 @@ class ForestBuilder:
 def _labels(codes: Ints, first: int) -> Ints:
     """Return labels for codes of a class, with -1 at the end for code -1 (absent)."""
     return np.append(np.where(codes < 0, -1, codes + first), -1).astype(np.int32)
+
+
+def with_objects(batch: Batch, layout: Layout) -> Batch:
+    """Return the batch with the type of every object as one more value of its row, where objects stay whole."""
+    if not layout.types:
+        return batch
+    tables, texts = list(batch.tables), list(batch.texts)
+    for index, published in enumerate(layout.classes[: layout.types]):
+        table = tables[published.container]
+        tables[published.container] = replace(table, codes={**table.codes, index: np.zeros(len(table), np.int32)})
+        texts[index] = [ROOT]
+    apart = None if batch.apart is None else with_objects(batch.apart, layout)
+    return replace(batch, tables=tuple(tables), texts=tuple(texts), apart=apart)
 
 
 def hierarchy_for(spec: ClassSpec, parts: Sequence[Sequence[str]]) -> Hierarchy:

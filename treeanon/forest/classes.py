@@ -35,6 +35,8 @@ class Classes:
     names: tuple[str, ...]
     parents: tuple[int, ...]
     hierarchies: tuple[Hierarchy, ...]
+    types: int = 0
+    """The first classes are this many types of objects, of one label each (1 to `types`); 0 in merged trees."""
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.parents) == len(self.hierarchies):
@@ -64,14 +66,46 @@ class Classes:
             return _Texts(self)
         return [STAR, *chain.from_iterable(hierarchy.texts for hierarchy in self.hierarchies)]
 
-    def texts_of(self, name: str, labels: Ints) -> list[str]:
+    @cached_property
+    def depth(self) -> Ints:
+        """The depth of every class: how many types of objects it lies in, where objects stay whole."""
+        out = np.zeros(len(self.parents), np.int32)
+        for index, above in enumerate(self.parents):
+            out[index] = 0 if above < 0 else out[above] + 1
+        return out
+
+    @cached_property
+    def kinds(self) -> int:
+        """How many kinds of relations there are: one, and in whole objects one for each depth of what can hold two
+        labels.
+        """
+        held = np.bincount([above for above in self.parents if above >= 0], minlength=len(self.parents))
+        inner = {above for above in self.parents[: self.types] if above >= 0}
+        return max([1, *(int(self.depth[t]) + 1 for t in range(self.types) if held[t] > 1 or t in inner)])
+
+    def type_of(self, owner: int, kind: int) -> int:
+        """Return the type of objects at depth `kind` that a class lies in (-1: none, its objects are not so deep)."""
+        above = self.parents[owner]
+        while above >= 0 and self.depth[above] > kind:
+            above = self.parents[above]
+        return above if above >= 0 and self.depth[above] == kind else -1
+
+    @property
+    def tree(self) -> tuple[tuple[str | int, int], ...]:
+        """What two collections must share to be compared: the names of classes, and what each lies under.
+
+        How a type of objects is called depends on the format, and does not count.
+        """
+        names: list[str | int] = [*range(self.types), *self.names[self.types :]]
+        return tuple(zip(names, self.parents, strict=True))
+
+    def texts_of(self, owner: int, labels: Ints) -> list[str]:
         """Return the value texts of labels of one class.
 
         >>> from treeanon.hierarchy import Hierarchy
-        >>> Classes(("sex",), (-1,), (Hierarchy.flat(["F", "M"]),)).texts_of("sex", np.array([3, 2]))
+        >>> Classes(("sex",), (-1,), (Hierarchy.flat(["F", "M"]),)).texts_of(0, np.array([3, 2]))
         ['M', 'F']
         """
-        owner = self.index(name)
         codes = labels - self.first[owner]
         texts: Sequence[str] = self.hierarchies[owner].texts
         if len(codes) * _MANY > len(texts):
@@ -108,6 +142,13 @@ class Classes:
         if code is None:
             raise UsageError(f"the hierarchy of class {name!r} has no node of that text")
         return int(self.first[index]) + code
+
+    def type_label(self, name: str) -> int:
+        """Return the label of a type of objects; UsageError if there is none of that name."""
+        known = self.names[: self.types]
+        if name not in known:
+            raise UsageError(f"unknown type of objects {name!r}; choose from {', '.join(known) or 'none'}")
+        return known.index(name) + 1
 
     def root(self, name: str) -> int:
         """Return the label of a class's root ("any value")."""

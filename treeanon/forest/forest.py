@@ -14,7 +14,6 @@ from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
 from treeanon.kernels.tree.forest import (
-    canonical,
     drop_nodes,
     gather,
     group_by_record,
@@ -22,6 +21,8 @@ from treeanon.kernels.tree.forest import (
     move_disassociated,
 )
 from treeanon.kernels.tree.leave_out import left_out_nodes
+from treeanon.kernels.tree.object_relations import left_out_of_objects
+from treeanon.kernels.tree.objects import canonical_trees
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:
@@ -138,6 +139,10 @@ class Forest:
     def _rank(self) -> Ints:
         return np.arange(len(self.classes), dtype=np.int32)
 
+    def _canonical(self, offsets: Longs, parent: Ints, label: Ints, rank: Ints | None = None) -> Forest:
+        rank = self._rank() if rank is None else rank
+        return self._with(*canonical_trees(offsets, parent, label, rank, self.classes.types))
+
     def relabel(self, mapping: Ints) -> Forest:
         """Return the forest with every label x replaced by mapping[x], equal siblings merged.
 
@@ -151,7 +156,7 @@ class Forest:
         parent = self.parent
         if np.any(mapping == 0):
             parent = np.where(label == 0, np.int32(-1), parent).astype(np.int32)
-        return self._with(*canonical(self.offsets, parent, label, self._rank()))
+        return self._canonical(self.offsets, parent, label)
 
     def project(self, cut: Cut | str) -> Forest:
         """Return the forest with every value published as its nearest ancestor-or-self in `cut`, equal siblings merged.
@@ -167,7 +172,7 @@ class Forest:
         if not classes:
             return self
         dropped = np.isin(self.classes.class_of[self.label], [self.classes.index(name) for name in classes])
-        return self._with(*canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped), self._rank()))
+        return self._canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped))
 
     def cut_map(self, cut: Cut | str) -> Ints:
         """Return for every label the label that `project` publishes it as."""
@@ -212,7 +217,7 @@ class Forest:
         order = np.argsort(lower, kind="stable").astype(np.int32)
         starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
         parent = move_disassociated(self.offsets, self.parent, label, starts, order, upper, lower)
-        return self._with(*canonical(self.offsets, parent, self.label, self._rank()))
+        return self._canonical(self.offsets, parent, self.label)
 
     def with_leaves(self, places: Longs, labels: Ints) -> Forest:
         """Return the forest with a leaf of each label below the node at each place, counted over all records."""
@@ -224,26 +229,48 @@ class Forest:
             np.concatenate([self.label, labels]),
             len(self),
         )
-        return self._with(*canonical(*trees, self._rank()))
+        return self._canonical(*trees)
 
-    def leave_out(self, rules: Sequence[tuple[Label, Label]]) -> Forest:
+    def leave_out(self, rules: Sequence[tuple[Label, Label] | tuple[Label, Label, str]]) -> Forest:
         """Return the forest without every node `b` below or beside a node `a`, for each rule (a, b).
 
         What lies below a node that is left out goes with it. A node stands beside a node of a class above its own only
         where it is out of place. Rules are applied from the top of the class tree down, by their triggers `a`, so that
         what a rule leaves out triggers none.
-        """
-        upper = np.array([self.classes.label(*rule[0]) for rule in rules], np.int32)
-        lower = np.array([self.classes.label(*rule[1]) for rule in rules], np.int32)
-        return self.leave_out_labels(upper, lower)
 
-    def leave_out_labels(self, upper: Ints, lower: Ints) -> Forest:
-        """Return the same for arrays of labels."""
+        Where objects stay whole, a rule (a, b, t) leaves every b out of each object of type t that holds an a, in
+        itself or in objects below it, and rules are applied one after another.
+        """
+        width = 3 if self.classes.types else 2
+        if any(len(rule) != width for rule in rules):
+            raise UsageError(
+                "a rule of leaving out names the type of the objects where these stay whole, and only there"
+            )
+        label = self.classes.label
+        columns = [[label(*rule[0]) for rule in rules], [label(*rule[1]) for rule in rules]]
+        if self.classes.types:
+            columns.append([self.classes.type_label(rule[2]) for rule in rules if len(rule) == 3])
+        return self.leave_out_labels(*np.array(columns, np.int32))
+
+    def leave_out_labels(self, upper: Ints, lower: Ints, types: Ints | None = None) -> Forest:
+        """Return the same for arrays of labels, those of the types of objects among them where these stay whole."""
+        if not len(upper):
+            return self
+        if types is not None:
+            return self._leave_out_of_objects(upper, lower, types)
         trigger_class = self.classes.class_of[upper]
         rest = self
         for own in np.unique(trigger_class):
             rest = rest._leave_out(upper[trigger_class == own], lower[trigger_class == own])
         return rest
+
+    def _leave_out_of_objects(self, upper: Ints, lower: Ints, types: Ints) -> Forest:
+        order = np.argsort(lower, kind="stable")
+        starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
+        rules = tuple(np.ascontiguousarray(column, np.int32) for column in (order, upper, lower, types))
+        trees = self.offsets, self.parent, self.label
+        dropped = left_out_of_objects(*trees, self.classes.types, starts, *rules)
+        return self._canonical(*drop_nodes(*trees, dropped))
 
     def _leave_out(self, upper: Ints, lower: Ints) -> Forest:
         """Return the forest without what rules leave out whose triggers are of one class."""
@@ -251,7 +278,7 @@ class Forest:
         starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
         triggers = np.ascontiguousarray(upper[order])
         dropped = left_out_nodes(self.offsets, self.parent, self.label, starts, triggers)
-        return self._with(*canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped), self._rank()))
+        return self._canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped))
 
     def records(self) -> Iterator[Tree]:
         """Return every record as plain nested lists [class, value, [children…]], children sorted by these texts."""
@@ -269,16 +296,16 @@ class Forest:
 
     def in_text_order(self) -> Forest:
         """Return the same trees with siblings in the order of (class, value) as texts, as trees files have them."""
-        return self._with(*canonical(self.offsets, self.parent, self.label, self.classes.text_rank))
+        return self._canonical(self.offsets, self.parent, self.label, self.classes.text_rank)
 
     def equals(self, other: Forest) -> bool:
         """Return whether both hold the same trees over the same class tree, the order of records aside."""
         if len(self) != len(other) or self.nodes != other.nodes or self._class_tree() != other._class_tree():
             return False
-        texts = sorted({self.classes.decode(i) for i in np.unique(self.label)})
-        if texts != sorted({other.classes.decode(i) for i in np.unique(other.label)}):
+        texts = self._used_labels()
+        if texts != other._used_labels():
             return False
-        code = {text: number for number, text in enumerate(texts)}
+        code = {text: number for number, text in enumerate(texts, start=self.classes.types + 1)}
         return bool(np.array_equal(self._fingerprints(code), other._fingerprints(code)))
 
     def __eq__(self, other: object) -> bool:
@@ -286,15 +313,22 @@ class Forest:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _class_tree(self) -> dict[str, str]:
-        names = (*self.classes.names, STAR)
-        return {name: names[parent] for name, parent in zip(self.classes.names, self.classes.parents, strict=True)}
+    def _class_tree(self) -> dict[str | int, str | int]:
+        tree = self.classes.tree
+        return {name: tree[parent][0] if parent >= 0 else STAR for name, parent in tree}
+
+    def _used_labels(self) -> list[Label]:
+        """Return the labels that occur, in the order of their texts; types, which are labels 1 to `types`, aside."""
+        used = np.unique(self.label)
+        return sorted(self.classes.decode(i) for i in used if not 0 < i <= self.classes.types)
 
     def _fingerprints(self, code: dict[Label, int]) -> np.ndarray:
         """Return two 64-bit hashes of every record, over labels numbered by `code`, sorted."""
+        types = self.classes.types
         mapping = np.array([code.get(self.classes.decode(i), 0) for i in range(len(self.classes))], np.int32)
-        rank = np.arange(len(code), dtype=np.int32)
-        trees = canonical(self.offsets, self.parent, mapping[self.label], rank)
+        mapping[1 : types + 1] = np.arange(1, types + 1)
+        rank = np.arange(types + len(code) + 1, dtype=np.int32)
+        trees = canonical_trees(self.offsets, self.parent, mapping[self.label], rank, types)
         hashes = np.stack([hash_records(*trees, seed) for seed in (1, 2)])
         return hashes[:, np.lexsort(hashes)]
 

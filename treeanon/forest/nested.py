@@ -86,6 +86,8 @@ class NestedReader:
         if name not in self.numbers:
             raise Malformed("a node names a class that the schema does not publish")
         number = self.numbers[name]
+        if number >= 0 and self.layout.classes[number].is_object and value != STAR:
+            raise Malformed(f"an object has no value of its own: {STAR!r} stands for it")
         if number >= 0 and (number == above or not self.layout.is_below(number, above)):
             raise Malformed("a node lies under a class that is not above its own in the class tree")
         if number < 0 and (value != STAR or children or above >= 0):

@@ -10,7 +10,8 @@ from treeanon.arrays import Ints, Longs
 from treeanon.forest.tables import Batch
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.build import build_trees, close_gaps
-from treeanon.kernels.tree.forest import canonical, gather, group_by_record
+from treeanon.kernels.tree.forest import gather, group_by_record
+from treeanon.kernels.tree.objects import canonical_trees
 from treeanon.schema import Layout
 
 _BLOCK_RECORDS = 5_000
@@ -22,8 +23,8 @@ Trees = tuple[Longs, Ints, Ints]
 class Planter:
     """Builder of the trees of batches, in parallel; arrays are allocated once, for all nodes before merging."""
 
-    def __init__(self, layout: Layout, labels: int, cells: int, jobs: int) -> None:
-        self.layout, self.jobs = layout, jobs
+    def __init__(self, layout: Layout, cells: int, jobs: int) -> None:
+        self.layout, self.jobs, self.types = layout, jobs, layout.types
         self.rank = np.empty(0, np.int32)
         self.parent, self.label = np.empty(cells, np.int32), np.empty(cells, np.int32)
         self.filled = 0
@@ -60,7 +61,7 @@ class Planter:
         self.parts.append(offsets)
 
     def _grown(self, batch: Batch, labels: list[Ints]) -> Trees:
-        return canonical(*assemble(batch, self.layout, labels), self.rank)
+        return canonical_trees(*assemble(batch, self.layout, labels), self.rank, self.types)
 
     def _build(self, block: Batch, labels: list[Ints], start: int) -> Longs:
         """Write the trees of sorted rows from `start` on, and return their offsets."""
@@ -82,7 +83,7 @@ class Planter:
             _firsts(maps),
             self.rank,
         )
-        return build_trees(block.records, self.parent[start:], self.label[start:], *read_only(*arrays))
+        return build_trees(self.types, block.records, self.parent[start:], self.label[start:], *read_only(*arrays))
 
     def finish(self) -> Trees:
         """Return the offsets, parents and labels of all trees."""

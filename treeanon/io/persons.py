@@ -37,7 +37,7 @@ def as_rows(forest: Forest, order: Longs) -> Forest:
         maker.batch(forest[start : start + _AT_ONCE], order[start : start + _AT_ONCE])
         for start in range(0, len(forest), _AT_ONCE)
     ]
-    planter = Planter(schema.layout, len(maker.classes), sum(batch.cells for batch in batches), 1)
+    planter = Planter(schema.layout, sum(batch.cells for batch in batches), 1)
     same = [np.append(np.arange(len(maker.classes), dtype=np.int32), -1)] * len(schema.layout.classes)
     for batch in batches:
         planter.plant(batch, same, None)

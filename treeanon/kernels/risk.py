@@ -279,6 +279,7 @@ def decide_row(
     kid_item, kid_start = np.empty((MOST, labels), np.int32), np.empty((MOST, labels + 1), np.int64)
     count, chain, stack = np.zeros(labels, np.int64), np.empty(8, np.int64), np.empty((64, 4), np.int32)
     bits = deepest * (deepest - 1) // 2
+    kinds: Mask = np.int64(1)
     cells, seen = np.zeros(labels << bits, np.int32), np.zeros(labels, np.bool_)
     # From the last label up, and so every set after all of its parts.
     for first in range(labels - 1, -1, -1):
@@ -304,7 +305,7 @@ def decide_row(
             if further and depth == deepest - 1:
                 final = kid_item[depth]
                 many = count_last(
-                    stack, lo, hi, depth, start, names, rel, width, weight, cells, bits, seen, final, chain
+                    stack, lo, hi, depth, start, names, rel, width, weight, cells, bits, seen, final, chain, kinds
                 )
                 for i in range(many - 1, -1, -1):
                     places[depth] = final[i]
@@ -319,7 +320,7 @@ def decide_row(
                 stack = room(stack, lo, hi, top, start)
                 some, starts = kid_item[depth], kid_start[depth]
                 at[depth] = kids[depth] = extend(
-                    stack, lo, hi, top, depth, start, names, rel, width, count, some, starts, chain
+                    stack, lo, hi, top, depth, start, names, rel, width, count, some, starts, chain, kinds
                 )
                 depth += 1
             # On to the sibling before, or up; siblings ascend, as the person's own entry comes first.

@@ -10,7 +10,7 @@ value loss needs to know what a record held only where the input has general val
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,9 +18,10 @@ import numpy as np
 
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
-from treeanon.forest import Forest
+from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.tree.losses import count_records_with, count_relations
+from treeanon.kernels.tree.object_relations import count_object_relations
 from treeanon.metrics.path_distance import rpd
 from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, released_as, value_loss
 
@@ -28,6 +29,8 @@ from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, r
 @dataclass(frozen=True)
 class RelationsKept:
     """The share of relations kept, in total and by pair of classes (`upper>lower`) that the input relates.
+
+    Where objects stay whole, by pair of classes and type of objects (`class+class in type`).
 
     `relations` has how many there were and are, by the same pairs: the different pairs of labels of each record.
     """
@@ -38,8 +41,16 @@ class RelationsKept:
 
 
 def relation_counts(forest: Forest) -> Longs:
-    """Return, for each pair of classes, the distinct (upper, lower) label pairs of all records."""
+    """Return, for each pair of classes, the distinct (upper, lower) label pairs of all records.
+
+    Where objects stay whole, for each pair of classes and kind the different pairs of labels that an object holds.
+    """
     classes = forest.classes
+    if classes.types:
+        return count_object_relations(
+            forest.offsets, forest.parent, forest.label, classes.class_of, len(classes.names), classes.types,
+            classes.kinds,
+        )  # fmt: skip
     return count_relations(forest.offsets, forest.parent, forest.label, classes.class_of, len(classes.names))
 
 
@@ -62,14 +73,22 @@ def relations_kept(
     """
     released_as(before, after, kept)
     had = relation_counts(before) if counted is None else counted
-    return kept_of_counts(before.classes.names, had, relation_counts(after))
+    return kept_of_counts(before.classes, had, relation_counts(after))
 
 
-def kept_of_counts(names: Sequence[str], had: Longs, has: Longs) -> RelationsKept:
+def relation_name(classes: Classes, first: int, second: int, *kind: int) -> str:
+    """Return how reports name the relations of two classes, of a kind where objects stay whole."""
+    names = classes.names
+    if not kind:
+        return f"{names[first]}>{names[second]}"
+    return f"{names[first]}+{names[second]} in {names[classes.type_of(first, *kind)]}"
+
+
+def kept_of_counts(classes: Classes, had: Longs, has: Longs) -> RelationsKept:
     """Return the share of relations kept, from their counts before and after by pair of classes."""
     relations = {
-        f"{names[upper]}>{names[lower]}": (int(had[upper, lower]), int(has[upper, lower]))
-        for upper, lower in zip(*had.nonzero(), strict=True)
+        relation_name(classes, *pair): (int(had[tuple(pair)]), int(has[tuple(pair)]))
+        for pair in np.argwhere(had).tolist()
     }
     total = int(had.sum())
     by_pair = {pair: now / once for pair, (once, now) in relations.items()}
@@ -113,7 +132,8 @@ def counts(forest: Forest) -> Counts:
     used = np.bincount(forest.label, minlength=len(classes))[1:] > 0
     values = np.bincount(classes.class_of[1:][used], minlength=len(classes.names)).tolist()
     trees = len(np.unique(hash_records(forest.offsets, forest.parent, forest.label, 1)))
-    return Counts(len(forest), forest.nodes, trees, dict(zip(classes.names, values, strict=True)))
+    by_class = dict(list(zip(classes.names, values, strict=True))[classes.types :])
+    return Counts(len(forest), forest.nodes, trees, by_class)
 
 
 def measure(

@@ -72,7 +72,7 @@ def level_sizes(classes: Classes, scope: Scope = "class") -> Ints:
 def released_as(before: Forest, after: Forest, kept: Longs | None) -> Longs:
     """Return, for every record of `before`, its record of `after` (-1: none); UsageError if they do not fit."""
     ours, theirs = before.classes, after.classes
-    if ours is not theirs and (ours.names != theirs.names or ours.hierarchies != theirs.hierarchies):
+    if ours is not theirs and (ours.tree != theirs.tree or ours.hierarchies != theirs.hierarchies):
         raise UsageError("a release and its input must have the same classes with the same hierarchies")
     if kept is None:
         if len(before) != len(after):
@@ -100,8 +100,9 @@ class ValueLoss:
 
 
 def class_weights(classes: Classes, weights: Weights | None) -> Floats:
-    """Return the weight of each class in a total; 1 where `weights` has none."""
+    """Return the weight of each class in a total; 1 where `weights` has none, 0 for types of objects."""
     out = np.ones(len(classes.names))
+    out[: classes.types] = 0
     for name, weight in (weights or {}).items():
         if not 0 <= weight < float("inf"):
             raise UsageError(f"the weight of class {name!r} must be a number that is not negative")
@@ -120,7 +121,9 @@ def loss_of_counts(
     weight = class_weights(classes, weights)
     # `*` stands for a label of any class, so it weighs what a class without a weight does
     whole, part = float(weight @ counts) + int(general[0]), float(weight @ sums) + int(general[0])
-    by_class = {name: float(sums[i] / counts[i]) for i, name in enumerate(classes.names) if counts[i]}
+    by_class = {
+        name: float(sums[i] / counts[i]) for i, name in enumerate(classes.names) if counts[i] and i >= classes.types
+    }
     return ValueLoss(part / whole if whole else 0.0, by_class)
 
 

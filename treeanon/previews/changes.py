@@ -24,6 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -88,7 +89,7 @@ class Recipe:
 
     `published` holds the published label of every label, or GONE. `upper` and `lower` are the disassociated labels in
     order, and `pairs` the numbers of the pairs by lower label. `left_out` holds the rules, from the top of the class
-    tree down.
+    tree down. Where objects stay whole there are `types` of them, and rules have one.
     """
 
     published: Ints
@@ -96,6 +97,8 @@ class Recipe:
     lower: Ints
     pairs: dict[int, list[int]] = field(repr=False)
     left_out: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    of_objects: tuple[tuple[int, int, int], ...] = field(default=(), repr=False)
+    types: int = 0
 
     @classmethod
     def of(cls, solution: Solution, forest: Forest) -> Recipe:
@@ -109,14 +112,22 @@ class Recipe:
         pairs: dict[int, list[int]] = defaultdict(list)
         for number, label in enumerate(ends[1]):
             pairs[label].append(number)
-        rules = [(classes.label(*trigger), classes.label(*label)) for trigger, label in solution.left_out]
+        upper, lower = (np.array(column, np.int32) for column in ends)
+        rules = [(classes.label(*rule[0]), classes.label(*rule[1])) for rule in solution.left_out]
+        if classes.types:
+            types = [classes.type_label(rule[2]) for rule in solution.left_out if len(rule) == 3]
+            of_objects = tuple((a, b, t) for (a, b), t in zip(rules, types, strict=True))
+            return cls(published, upper, lower, dict(pairs), (), of_objects, classes.types)
         by_class = tuple(sorted(rules, key=lambda rule: int(classes.class_of[rule[0]])))
-        return cls(published, np.array(ends[0], np.int32), np.array(ends[1], np.int32), dict(pairs), by_class)
+        return cls(published, upper, lower, dict(pairs), by_class)
 
     def replay(self, record: Record) -> tuple[Record, list[int | None]]:
         """Return the published record, and for every node the published node that it became part of (None: none)."""
         label = [int(self.published[own]) for own in record.label]
         parent = _without_gone(record, label)
+        if self.types:
+            _leave_out_of_objects(record, label, self.of_objects)
+            return _alike_objects(parent, label, self.types)
         wanted = sorted({number for own in set(label) for number in self.pairs.get(own, ())})
         for number in wanted:
             _disassociate(parent, label, int(self.upper[number]), int(self.lower[number]))
@@ -141,6 +152,55 @@ def _left_out(record: Record, rules: Iterable[tuple[int, int]]) -> set[int]:
             if gone.intersection(above) or (own == label and near):
                 gone.add(node)
     return gone
+
+
+def _leave_out_of_objects(record: Record, label: list[int], rules: Iterable[tuple[int, int, int]]) -> None:
+    """Mark as gone, one rule after another, the nodes that rules leave out of objects."""
+    for trigger, lower, kind in rules:
+        if trigger not in label or lower not in label:
+            continue
+        held: dict[int, list[int]] = defaultdict(list)
+        for node in range(len(record)):
+            for up in record.above(node):
+                if label[up] == kind:
+                    held[up].append(node)
+        for nodes in held.values():
+            if any(label[node] == trigger for node in nodes):
+                for node in nodes:
+                    if label[node] == lower:
+                        label[node] = GONE
+
+
+def _alike_objects(parent: list[int], label: list[int], types: int) -> tuple[Record, list[int | None]]:
+    """Return the record with equal objects and fields of one parent made one, and where each node went.
+
+    Objects of which nothing is left are gone.
+    """
+    below: dict[int, list[int]] = defaultdict(list)
+    for node, above in enumerate(parent):
+        below[above].append(node)
+    content: dict[int, tuple[int, tuple[Any, ...]]] = {}
+    for node in reversed(range(len(label))):
+        inner = sorted({content[child] for child in below[node] if child in content})
+        if label[node] != GONE and (inner or not 0 < label[node] <= types):
+            content[node] = label[node], tuple(inner)
+    out, became = Record([], []), [None] * len(label)  # type: tuple[Record, list[int | None]]
+
+    def put(nodes: list[int], above: int) -> None:
+        alike: dict[tuple[int, tuple[Any, ...]], list[int]] = defaultdict(list)
+        for node in nodes:
+            if node in content:
+                alike[content[node]].append(node)
+        for own in sorted(alike):
+            number = len(out)
+            out.parent.append(above)
+            out.label.append(own[0])
+            for node in alike[own]:
+                became[node] = number
+            put([child for node in alike[own] for child in below[node]], number)
+
+    put(below[-1], -1)
+    return out, became
 
 
 def _without_gone(record: Record, label: list[int]) -> list[int]:

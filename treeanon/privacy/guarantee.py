@@ -133,9 +133,11 @@ def roles_of(forest: Forest | Labeled, guarantee: Guarantee) -> Roles:
     """Return the classes that a guarantee covers, by role; UsageError if it does not fit them."""
     roles = {spec.name: spec.role for spec in forest.schema.classes}
     names = forest.classes.names
-    known = tuple(i for i, name in enumerate(names) if roles.get(name, "quasi") == "quasi")
-    sensitive = tuple(i for i, name in enumerate(names) if roles.get(name) == "sensitive")
-    others = tuple(i for i in range(len(names)) if i not in known and i not in sensitive)
+    # A type of objects is no class of values.
+    valued = range(forest.classes.types, len(names))
+    known = tuple(i for i in valued if roles.get(names[i], "quasi") == "quasi")
+    sensitive = tuple(i for i in valued if roles.get(names[i]) == "sensitive")
+    others = tuple(i for i in valued if i not in known and i not in sensitive)
     if guarantee.l > 1 and not sensitive:
         raise UsageError("l-diversity needs a class with role sensitive; the schema has none")
     for name in guarantee.negative:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from treeanon.algorithms.tree.solution import Label, Solution
+from treeanon.algorithms.tree.default.object_rules import bound_types, leaving_kinds
+from treeanon.algorithms.tree.solution import Label, LabelRule, Solution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -52,31 +53,72 @@ def fitted(solution: Solution, forest: Forest) -> Solution:
         raise UsageError(
             f"a solution of {solution.algorithm} recodes every record by itself: it has no cut to apply to other data"
         )
-    names, ended = forest.classes.names, (*solution.disassociated, *solution.left_out)
-    named = {*solution.cut, *solution.withheld, *(label[0] for pair in ended for label in pair)}
+    names, ended = forest.classes.names[forest.classes.types :], (*solution.disassociated, *solution.left_out)
+    named = {*solution.cut, *solution.withheld, *(label[0] for pair in ended for label in pair[:2])}
     for name in sorted(named - {*names, STAR}):
         raise UsageError(f"the solution speaks of class {name!r}, which the schema lacks; it has: {', '.join(names)}")
     if STAR in solution.cut:
         return solution
     for index in roles_of(forest, solution.guarantee).known:
-        if names[index] not in named:
-            raise UsageError(f"the solution says nothing of class {names[index]!r}: it was made with another schema")
+        if (name := forest.classes.names[index]) not in named:
+            raise UsageError(f"the solution says nothing of class {name!r}: it was made with another schema")
     cut = {name: _nodes(forest, name, nodes) for name, nodes in solution.cut.items() if name not in solution.withheld}
-    _check_order(forest, solution.left_out)
-    moved, left_out = (
-        tuple(pair for pair in pairs if all(_exists(forest, label) for label in pair))
-        for pairs in (solution.disassociated, solution.left_out)
-    )
+    if forest.classes.types:
+        _check_rules_of_objects(forest, solution)
+    else:
+        _check_order(forest, solution.left_out)
+    moved = tuple(pair for pair in solution.disassociated if all(_exists(forest, label) for label in pair))
+    left_out = tuple(rule for rule in solution.left_out if _exists(forest, rule[0]) and _exists(forest, rule[1]))
     return replace(solution, cut=cut, disassociated=moved, left_out=left_out)
 
 
-def _check_order(forest: Forest, pairs: Iterable[tuple[Label, Label]]) -> None:
+def _check_rules_of_objects(forest: Forest, solution: Solution) -> None:
+    """UsageError unless the rules of leaving out are such that they tell nothing where objects stay whole.
+
+    A rule whose trigger is b comes after all rules that leave b out, so that rules have no circle either.
+    """
+    if solution.disassociated:
+        raise UsageError("the solution moves nodes, which is for merged trees: here objects stay whole")
+    triggered: set[Label] = set()
+    classes, bound = forest.classes, bound_types(forest) if solution.left_out else frozenset()
+    for rule in solution.left_out:
+        if len(rule) != 3:
+            raise UsageError("the solution was made for merged trees: here objects stay whole")
+        home = classes.type_label(rule[2]) - 1
+        for name, _ in rule[:2]:
+            above = classes.parents[classes.index(name)]
+            while above >= 0 and above != home:
+                above = classes.parents[above]
+            if above < 0:
+                raise UsageError(f"the solution has a rule for {name} in {rule[2]}, whose objects hold no {name}")
+        lower = classes.index(rule[1][0])
+        if int(classes.depth[home]) not in leaving_kinds(classes, lower):
+            raise UsageError(
+                f"the solution leaves {rule[1][0]} out of {rule[2]}, where it is a field of an object that stays: its"
+                " absence would tell"
+            )
+        if lower in bound:
+            raise GuaranteeError(
+                f"in these data every object that can hold {rule[1][0]} holds just one, so that leaving it out would"
+                f" tell: {SEARCH_ANEW}"
+            )
+        triggered.add(rule[0])
+        if rule[1] in triggered:
+            raise UsageError(
+                "the rules of leaving out are not in order: one leaves out what has triggered another, or itself"
+            )
+
+
+def _check_order(forest: Forest, rules: Iterable[LabelRule]) -> None:
     """UsageError unless the upper label of every pair is of a class above the lower one's.
 
     So no rule of leaving out can trigger one that triggers it, and their order is that of the class tree.
     """
     classes = forest.classes
-    for upper, lower in pairs:
+    for rule in rules:
+        if len(rule) == 3:
+            raise UsageError('the solution was made for whole objects: the schema needs objects = "whole"')
+        upper, lower = rule
         above = -1 if lower[0] == STAR else classes.parents[classes.index(lower[0])]
         while above >= 0 and classes.names[above] != upper[0]:
             above = classes.parents[above]

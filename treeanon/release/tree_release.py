@@ -151,8 +151,7 @@ def release_facts(
     moved, left_out = (
         [{"upper": up, "lower": low, "pairs": times} for (up, low), times in pairs.most_common()]
         for pairs in (
-            Counter((upper[0], lower[0]) for upper, lower in ended)
-            for ended in (solution.disassociated, solution.left_out)
+            Counter((pair[0][0], pair[1][0]) for pair in ended) for ended in (solution.disassociated, solution.left_out)
         )
     )
     return {
@@ -192,7 +191,7 @@ def unprotected_classes(forest: Forest) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     there = set(forest.classes.class_of[forest.label].tolist())
     for index, published in enumerate(forest.schema.layout.classes):
-        if index in there and published.spec.role != "quasi":
+        if index in there and published.spec.role != "quasi" and not published.is_object:
             role = "pseudonym" if published.spec.pseudonym else published.spec.role
             out.setdefault(role, []).append(published.name)
     return out

@@ -92,6 +92,8 @@ class Request:
 
     def check(self, schema: Schema) -> None:
         """UsageError if the schema has not the classes that the request needs."""
+        if schema.input.keeps_objects:
+            self._check_objects()
         roles = {spec.name: spec.role for spec in schema.classes if spec.published}
         known = [name for name, role in roles.items() if role == "quasi"]
         sensitive = [name for name, role in roles.items() if role == "sensitive"]
@@ -113,6 +115,25 @@ class Request:
                     raise UsageError(
                         f"{what}: the role of class {name!r} is not quasi; of that role: {', '.join(known)}"
                     )
+
+    def _check_objects(self) -> None:
+        """UsageError for what is not offered where objects stay whole."""
+        merged = 'use objects = "merged" in [input]'
+        if self.algorithm != TREE_DEFAULT or self.complete:
+            raise UsageError(
+                f"algorithm {self.algorithm!r} searches the merged trees of its paper, and the schema keeps objects"
+                f" whole: {merged}, or the default search"
+            )
+        if self.options.get("taking_apart") == "move":
+            raise UsageError(f"nothing moves out of an object that stays whole: {merged}, or taking_apart = leave-out")
+        joint = self.attacker == "joint" and self.m > 2 and self.n > 1
+        for name, wanted in (
+            ("joint attackers", joint),
+            ("l-diversity", self.l is not None and self.l > 1),
+            ("negative knowledge", bool(self.negative)),
+        ):
+            if wanted:
+                raise UsageError(f"{name}: not yet offered by the search where objects stay whole; {merged}")
 
 
 def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:

@@ -65,6 +65,11 @@ def risk_of_trees(
     """
     _refuse(k, m, n, seconds, sample)
     begun = time.perf_counter()
+    if forest.classes.kinds > 1:
+        raise UsageError(
+            "risks are not yet counted where objects that stay whole lie in objects that hold more than one value: use"
+            ' objects = "merged" in [input]'
+        )
     forest = with_traces(forest)
     asked = Guarantee(k, m, n)
     decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)

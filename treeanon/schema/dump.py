@@ -78,6 +78,8 @@ def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, objec
             yield "null_person", spec.null_person
     if spec.one_per_person:
         yield "one_per_person", True
+    if spec.objects != "merged":
+        yield "objects", spec.objects
 
 
 def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:

@@ -28,11 +28,12 @@ def with_formats(rules: Rules) -> Rules:
         lambda form: not form.has_record_path,
         lambda form: not form.slashed,
         lambda form: not form.is_relational,
+        lambda form: form.is_rows or form.names_classes,
     ]
     for rule, test in zip(spec["allOf"], tests, strict=True):
         rule["if"]["properties"]["format"]["enum"] = _names(test)
     _of_input(made)["enum"] = _names(lambda form: not form.is_relational and not form.names_classes)
-    (rows,) = made["allOf"]
+    rows, _ = made["allOf"]
     _of_input(rows)["enum"] = _names(lambda form: form.is_rows)
     return made
 

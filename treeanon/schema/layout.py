@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from treeanon.errors import Problem, SchemaError
+from treeanon.hierarchy import Hierarchy
+from treeanon.schema.model import ClassSpec
 from treeanon.schema.paths import FieldPath, Predicate, Step
 
 if TYPE_CHECKING:
-    from treeanon.schema.model import ClassSpec, Schema
+    from treeanon.schema.model import Schema
 
 ROOT = -1
 """The parent of what lies directly under a record."""
@@ -28,12 +30,17 @@ MOVED_NAMESPACE = "urn:treeanon:1"
 
 @dataclass(frozen=True)
 class PublishedClass:
-    """One class of the trees: the class it lies under and the container that holds it (-1 without a path)."""
+    """One class of the trees: the class it lies under and the container that holds it (-1 without a path).
+
+    Where objects stay whole, each container has a class of its own, of one value: its objects are nodes of it, and
+    what they hold lies under them.
+    """
 
     name: str
     parent: int
     container: int
     spec: ClassSpec
+    is_object: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,11 @@ class Layout:
     classes: tuple[PublishedClass, ...]
     containers: tuple[Container, ...]
 
+    @property
+    def types(self) -> int:
+        """The number of types of objects, which are the first classes; 0 where trees are merged."""
+        return sum(published.is_object for published in self.classes)
+
     def class_index(self, name: str) -> int:
         """Return the index of the class of that name, or raise KeyError."""
         for index, published in enumerate(self.classes):
@@ -129,6 +141,7 @@ class _DraftContainer:
     predicate: Predicate | None
     parent: _DraftContainer | None
     shape: _Draft
+    type_name: str = ""
     held: list[int] = field(default_factory=list)
 
     def encloses(self, other: _DraftContainer | None) -> bool:
@@ -141,7 +154,7 @@ class _Compiler:
     """The compilation of declared classes into containers and a class tree; it collects every problem."""
 
     def __init__(self, schema: Schema) -> None:
-        self.slashed = schema.input.slashed
+        self.slashed, self.whole = schema.input.slashed, schema.input.keeps_objects
         self.published = [spec for spec in schema.classes if spec.published]
         self.index = {spec.name: i for i, spec in enumerate(self.published)}
         self.hidden = {spec.name: spec for spec in schema.classes if not spec.published}
@@ -158,11 +171,28 @@ class _Compiler:
             self.container_of.append(self.place(spec) if spec.path is not None else self.record)
         self.check_shapes(self.record)
         self.check_overlaps()
-        parents = [self.parent_of(i) for i in range(len(self.published))]
+        parents = [ROOT if self.whole else self.parent_of(i) for i in range(len(self.published))]
         self.check_cycles(parents)
+        drafts: list[_DraftContainer] = []
+        numbers: dict[int, int] = {}
+        _number(self.record, drafts, numbers)
+        types = self.types_of(drafts, numbers) if self.whole else ()
         if self.problems:
             raise SchemaError(self.problems)
-        return self.freeze(parents)
+        return self.freeze(parents, drafts, numbers, types)
+
+    def types_of(self, drafts: list[_DraftContainer], numbers: dict[int, int]) -> tuple[PublishedClass, ...]:
+        """Return a class for each container but the record, under that of the container around it."""
+        types = []
+        for index, draft in enumerate(drafts[1:], start=1):
+            name = draft.type_name
+            if name in self.index:
+                self.problem(
+                    self.published[self.index[name]], "name", "is the name of a type of objects; choose another"
+                )
+            spec = ClassSpec(name, hierarchy=Hierarchy.flat([]), role="keep")
+            types.append(PublishedClass(name, numbers[id(draft.parent)] - 1, index, spec, is_object=True))
+        return tuple(types)
 
     def place(self, spec: ClassSpec) -> _DraftContainer:
         assert spec.path is not None
@@ -191,7 +221,10 @@ class _Compiler:
             text = FieldPath((*wrappers, step)).text(slashed=self.slashed)
             joint = "" if not outer.path or step.name is None else "/" if self.slashed else "."
             names = tuple(passed.label or "" for passed in wrappers)
-            made = _DraftContainer(outer.path + joint + text, names, step.predicate, outer, _Draft(step.label))
+            own_type = _type_name(outer.type_name, FieldPath((*wrappers, step)))
+            made = _DraftContainer(
+                outer.path + joint + text, names, step.predicate, outer, _Draft(step.label), own_type
+            )
             shape.containers[key] = made
             if step.predicate is not None:
                 self.fix_constant(made.shape, step.predicate)
@@ -307,12 +340,15 @@ class _Compiler:
                 names = " under ".join(self.published[i].name for i in [*cycle, cycle[0]])
                 self.problem(self.published[cycle[0]], "under", f"goes round in a circle: {names}")
 
-    def freeze(self, parents: list[int]) -> Layout:
+    def freeze(
+        self,
+        parents: list[int],
+        drafts: list[_DraftContainer],
+        numbers: dict[int, int],
+        types: tuple[PublishedClass, ...],
+    ) -> Layout:
         order = sorted(range(len(parents)), key=lambda i: (_height(i, parents), i))
-        new = {old: at for at, old in enumerate(order)} | {ROOT: ROOT}
-        drafts: list[_DraftContainer] = []
-        numbers: dict[int, int] = {}
-        _number(self.record, drafts, numbers)
+        new = {old: at for at, old in enumerate(order, start=len(types))} | {ROOT: ROOT}
         containers = tuple(
             Container(
                 index,
@@ -328,13 +364,25 @@ class _Compiler:
         classes = tuple(
             PublishedClass(
                 self.published[old].name,
-                new[parents[old]],
+                numbers[id(self.container_of[old])] - 1 if self.whole else new[parents[old]],
                 numbers[id(self.container_of[old])] if self.published[old].path is not None else -1,
                 self.published[old],
             )
             for old in order
         )
-        return Layout(classes, containers)
+        return Layout((*types, *classes), containers)
+
+
+def _type_name(outer: str, path: FieldPath) -> str:
+    """Return the name of the type of the objects at a path within those of the type `outer`, whatever the format.
+
+    >>> from treeanon.schema.paths import parse_path
+    >>> _type_name("visit[]", FieldPath(parse_path("tests/test[]/@name", slashed=True).steps))
+    'visit[].tests.test[]'
+    """
+    text = path.text(slashed=False)
+    joint = "." if outer and not text.startswith("[") else ""
+    return outer + joint + (text if text.endswith("]") else text + "[]")
 
 
 def _height(index: int, parents: list[int]) -> int:

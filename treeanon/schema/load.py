@@ -16,11 +16,13 @@ from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
     NULL_PERSONS,
+    OBJECTS,
     ON_UNKNOWN,
     ROLES,
     TYPES,
     ClassSpec,
     InputSpec,
+    Objects,
     Schema,
     ValueType,
 )
@@ -38,7 +40,7 @@ from treeanon.schema.relational import check_relational
 from treeanon.schema.toml_lines import SchemaProblems, find_places, parse_toml
 
 TOP_KEYS = ("version", "input", "class")
-INPUT_KEYS = ("format", "record", "namespaces", "key", "person", "null_person", "one_per_person")
+INPUT_KEYS = ("format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets")
 
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
@@ -140,6 +142,7 @@ class _Loader:
         self.problems = SchemaProblems(source, find_places(text), self.names)
         self.form: Format | None = None
         self.prefixes: Collection[str] | None = ()
+        self.objects: Objects = OBJECTS[0]
         self.unsure: set[int] = set()
         self.of_persons = False
 
@@ -164,6 +167,7 @@ class _Loader:
         self.form = self.read_format(table.get("format"))
         self.problems.unknown_keys(table, INPUT_KEYS, "[input]", "input")
         namespaces = self.read_namespaces(table.get("namespaces"))
+        self.objects = self.read_objects(table)
         return InputSpec(
             self.form.name if self.form else NESTED,
             self.read_record(table.get("record")),
@@ -172,6 +176,7 @@ class _Loader:
             person=self.read_person(table),
             null_person=self.one_of(table, NULL_PERSONS, "input", "null_person") or "error",
             one_per_person=table.get("one_per_person") is True,
+            objects=self.objects,
         )
 
     def read_person(self, table: Mapping[str, Any]) -> FieldPath | None:
@@ -198,6 +203,21 @@ class _Loader:
             self.problems.add("must be a field that a row has once, without []", *where)
             return None
         return path
+
+    def read_objects(self, table: Mapping[str, Any]) -> Objects:
+        where = ("input", "objects")
+        if "objects" in table and self.form is not None and (self.form.is_rows or self.form.names_classes):
+            able = ", ".join(form.name for form in FORMATS.values() if not (form.is_rows or form.names_classes))
+            self.problems.add(
+                f"is only for formats whose records hold objects ({able}), not for {self.form.name}", *where
+            )
+            return OBJECTS[0]
+        chosen = self.one_of(table, OBJECTS, *where) or OBJECTS[0]
+        if chosen == "whole" and "person" in table:
+            self.problems.add(
+                "must be merged where person says whose a row is: whole rows are not yet supported", *where
+            )
+        return chosen
 
     def read_format(self, name: object) -> Format | None:
         where = ("input", "format")
@@ -304,6 +324,13 @@ class _Loader:
         elif under is not None and self.form is not None and self.form.is_rows and not self.of_persons:
             self.problems.add(
                 f"is not for format {self.form.name}: a row is flat, no class lies under another", *where, "under"
+            )
+            under = None
+        elif under is not None and self.objects == "whole":
+            self.problems.add(
+                'is only for merged trees: with objects = "whole" a value stays in the object that holds it',
+                *where,
+                "under",
             )
             under = None
         is_pseudonym = isinstance(pseudonym, bool) or (isinstance(pseudonym, str) and pseudonym != "")

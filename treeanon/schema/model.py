@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 Role = Literal["quasi", "sensitive", "identifier", "keep", "drop"]
 ValueType = Literal["text", "integer", "number", "date"]
+Objects = Literal["merged", "whole"]
 
 ROLES: tuple[Role, ...] = ("quasi", "sensitive", "identifier", "keep", "drop")
 TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
 ON_UNKNOWN = ("error", "suppress")
+OBJECTS: tuple[Objects, ...] = ("merged", "whole")
 
 NullPerson = Literal["error", "own"]
 NULL_PERSONS: tuple[NullPerson, ...] = ("error", "own")
@@ -94,7 +96,8 @@ class InputSpec:
     Of tables it has the foreign keys that the schema gives, and `relations` once the keys of the input are known too;
     of a file of rows the `delimiter` that its header was found to have, which is no key of schemas. `person` is the
     field whose values say whose each row (or line, or item) is; `null_person` what a row without one is: an error, or a
-    person of its own. `one_per_person` says that each row is known to be another person.
+    person of its own. `one_per_person` says that each row is known to be another person. `objects` says
+    whether the repeated objects of a record stay whole, or are merged by the values at their heads.
     """
 
     format: str = NESTED
@@ -106,6 +109,12 @@ class InputSpec:
     person: FieldPath | None = None
     null_person: NullPerson = "error"
     one_per_person: bool = False
+    objects: Objects = "merged"
+
+    @property
+    def keeps_objects(self) -> bool:
+        """Whether objects stay whole."""
+        return self.objects == "whole"
 
     @property
     def form(self) -> Format:

@@ -76,6 +76,12 @@ def refuse_persons(schema: Schema, by: str) -> None:
         raise UsageError(f"person: {by} takes each row for a person; use the local engine, or one record per person")
 
 
+def refuse_objects(schema: Schema, by: str) -> None:
+    """UsageError for objects that stay whole, which whoever is named cannot keep."""
+    if schema.input.keeps_objects:
+        raise UsageError(f'objects: {by} knows merged trees alone so far; use objects = "merged" in [input]')
+
+
 def person_layout(schema: Schema) -> Layout:
     """Return the layout of the records; SchemaError also where a class would publish the key."""
     own = {spec.name: spec for spec in schema.classes}
@@ -85,4 +91,4 @@ def person_layout(schema: Schema) -> Layout:
             raise SchemaError([Problem(f"{schema.source}, class {spec.name!r}: path", what)])
     _ = by_row(schema).layout
     found = compile_layout(with_rows(schema))
-    return replace(found, classes=tuple(replace(held, spec=own[held.name]) for held in found.classes))
+    return replace(found, classes=tuple(replace(held, spec=own.get(held.name, held.spec)) for held in found.classes))

@@ -276,7 +276,7 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
     general, same, lost = (numbers.of(kind, size) for kind in (GENERAL, SAME, LOST))
     values = loss_of_counts(classes, general, same, lost, weights)
     had, has = (numbers.of(kind, len(names) ** 2).reshape(len(names), len(names)) for kind in (HAD, HAS))
-    relations = kept_of_counts(names, had, has)
+    relations = kept_of_counts(classes, had, has)
     records, nodes_before, nodes_after = numbers.of(SIZES, 3).tolist()
     distance = float(numbers.of(DISTANCE, 1)[0]) / _FINE / max(records, 1)
 

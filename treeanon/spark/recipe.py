@@ -40,7 +40,7 @@ class Recipe:
             return np.ascontiguousarray(labels[:, 0]), np.ascontiguousarray(labels[:, 1])
 
         upper, lower = ends(solution.disassociated)
-        triggers, left_out = ends(solution.left_out)
+        triggers, left_out = ends([rule[:2] for rule in solution.left_out])
         return cls(empty.cut_map(cut), upper, lower, triggers, left_out, solution.withheld)
 
     def apply(self, forest: Forest) -> Forest:

@@ -78,7 +78,7 @@ class Repair:
         # As published, relations are ended by moving; else by leaving out.
         self.moves = solution.guarantee.as_published
         ended = solution.disassociated if self.moves else solution.left_out
-        self.ended = [(classes.label(*a), classes.label(*b)) for a, b in ended]
+        self.ended = [(classes.label(*pair[0]), classes.label(*pair[1])) for pair in ended]
         self.withheld = list(solution.withheld)
 
     def cover(self) -> None:

@@ -282,7 +282,9 @@ def flatten(forest: Forest, reductions: Mapping[str, str] | None = None) -> Tabl
     [[('2',), ('1',), ('0',)], [('Flu',), ('Flu',), (None,)], [('["Flu","Gout"]',), ('["Flu"]',), (None,)]]
     """
     requested = dict(reductions or {})
-    found = {name: _occurrences(forest, index) for index, name in enumerate(forest.classes.names)}
+    # Types of objects, where these stay whole, are no columns.
+    valued = range(forest.classes.types, len(forest.classes.names))
+    found = {forest.classes.names[index]: _occurrences(forest, index) for index in valued}
     _check(found, requested)
     columns = []
     for name, occurrences in found.items():

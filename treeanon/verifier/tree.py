@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -27,7 +28,10 @@ from treeanon.verifier.traces import with_traces
 from treeanon.verifier.tree_knowledge import ABSENT, Rows, rows_of
 from treeanon.verifier.verdict import Diverse, Failure, Verdict, in_parts
 
-_Pattern = tuple[tuple[str, ...], tuple[tuple[str, str], ...], str]
+_MOST_BITS = 31
+"""So many relations of a set of labels can be told apart."""
+
+_Pattern = tuple[tuple[str, ...], tuple[tuple[str, ...], ...], str]
 
 
 class Groups:
@@ -55,6 +59,7 @@ class Groups:
         """
         rows, requested, forest = self.rows, self.requested, self.forest
         begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, requested.m)
+        types = forest.classes.types
         if self.joint:
             node_begin, nodes = nodes_of_items(
                 forest.offsets, forest.label, rows.code, rows.labels, rows.start, rows.item, rows.known, rows.record
@@ -96,6 +101,9 @@ class Groups:
                 requested.diversity == "frequency",
                 every,
                 diverse,
+                forest.label,
+                types,
+                rows.kinds,
             )
             return least, table[table[:, group_kernels.KEYS] > 0], diverse
 
@@ -131,19 +139,25 @@ class Groups:
 
         A relation that is known not to be there has "not" before its lower class.
         """
-        depth = (c >> 28) & 15
+        depth, kinds = (c >> 32) & 15, self.rows.kinds
         groups = [(a >> 16 * i if i < 4 else b >> 16 * (i - 4)) & 0xFFFF for i in range(depth)]
         related = []
         for j in range(depth):
-            for i in range(j):
-                pair = j * (j - 1) // 2 + i
-                if ((c | d) >> pair) & 1:
+            for kind, i in product(range(kinds), range(j)):
+                bit = kinds * (j * (j - 1) // 2) + kind * j + i
+                if ((c | d) >> bit) & 1:
                     # Classes are numbered from the top of their tree down.
                     upper, lower = sorted((groups[i], groups[j]))
-                    related.append((self._name(upper), self._name(lower | (ABSENT if (d >> pair) & 1 else 0))))
-        kind = c >> 32
+                    denied = ABSENT if (d >> bit) & 1 else 0
+                    related.append((self._name(upper), self._name(lower | denied), *self._type(upper, kind)))
+        kind = c >> 36
         sensitive = self.forest.classes.names[self.roles.sensitive[kind - 1]] if kind else ""
         return tuple(self._name(group) for group in sorted(groups)), tuple(sorted(related)), sensitive
+
+    def _type(self, group: int, kind: int) -> tuple[str, ...]:
+        """Return the type of the objects that a relation of a kind speaks of, where objects stay whole."""
+        classes = self.forest.classes
+        return (classes.names[classes.type_of(group - 1, kind)],) if classes.types else ()
 
     def _name(self, group: int) -> str:
         index = group & (ABSENT - 1)
@@ -189,6 +203,7 @@ def verify(
     """
     requested = _requested(guarantee, k, m, n, attacker, l, diversity, negative, as_published)
     jobs = jobs or os.cpu_count() or 1
+    refuse_too_many_kinds(forest, requested)
     traced = with_traces(forest)
     if traced is forest:
         found = _verdict(forest, requested, patterns, jobs, progress)
@@ -231,6 +246,18 @@ def has_joint_groups(guarantee: Guarantee) -> bool:
     if guarantee.negative:
         enough = guarantee.m > 1 and guarantee.n > 0
     return guarantee.attacker == "joint" and enough
+
+
+def refuse_too_many_kinds(forest: Forest, guarantee: Guarantee) -> None:
+    """Raise UsageError for what whole objects are not checked for."""
+    if forest.classes.types and guarantee.negative:
+        raise UsageError('negative knowledge is for merged trees so far: use objects = "merged"')
+    kinds, pairs = forest.classes.kinds, guarantee.m * (guarantee.m - 1) // 2
+    if kinds * pairs > _MOST_BITS:
+        raise UsageError(
+            f"m = {guarantee.m} is more than can be checked of objects in objects, {kinds} deep;"
+            f" the largest is {max(m for m in range(2, 9) if kinds * (m * (m - 1) // 2) <= _MOST_BITS)}"
+        )
 
 
 def _requested(
@@ -276,6 +303,7 @@ def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | N
             m,
             n,
             shared,
+            rows.kinds,
         )
 
     found = in_parts(counted, work, jobs, progress)

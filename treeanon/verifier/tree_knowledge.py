@@ -45,6 +45,7 @@ class Rows:
     held_class: Ints
     side: Ints
     deniable: Flags
+    kinds: int = 1
 
     def __len__(self) -> int:
         return len(self.known)
@@ -64,21 +65,17 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
     missing = _missing(forest, code, len(order), absent)
     start = starts_of(sizes.astype(np.int64) + missing)
     item = kernels.distinct_items(forest.offsets, forest.label, code, len(order), start, absent)
-    rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
+    kinds = forest.classes.kinds
+    rel_start = starts_of(kinds * sizes * ((sizes.astype(np.int64) + 63) // 64))
+    trees = forest.offsets, forest.parent, forest.label, code, len(order), start, item, sizes, rel_start, group
     above = above_of(forest)
-    rel, several, kept = kernels.relations(
-        forest.offsets,
-        forest.parent,
-        forest.label,
-        code,
-        len(order),
-        start,
-        item,
-        sizes,
-        rel_start,
-        group,
-        above,
-    )
+    if forest.classes.types:
+        holder = np.array([0, *(parent + 1 for parent in forest.classes.parents)], np.int32)
+        rel, kept = kernels.object_relations(*trees, holder, forest.classes.types, kinds)
+        # Two objects can witness what no single one does, even if each label stands at one node.
+        several = np.ones(len(forest), bool)
+    else:
+        rel, several, kept = kernels.relations(*trees, above)
     if not kept:
         raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
     wanted = roles.sensitive if guarantee.l > 1 else ()
@@ -101,6 +98,7 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
         held_class,
         np.where(item_group < ABSENT, item_group, 0).astype(np.int32),
         deniable_below(above, roles.negative),
+        kinds,
     )
     return _merged(rows, several if apart else np.zeros(len(forest), bool))
 

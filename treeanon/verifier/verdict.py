@@ -27,18 +27,25 @@ _NOT = "not "
 """What names of absences begin with."""
 
 
+def _relation_text(first: str, second: str, in_type: str = "") -> str:
+    if in_type:
+        return f"{first} and {second} in one {in_type}"
+    return f"no such {second[len(_NOT) :]} below {first}" if second.startswith(_NOT) else f"{first} ⇝ {second}"
+
+
 @dataclass(frozen=True)
 class Failure:
     """Combinations of one pattern of classes that single out too few persons; never with values.
 
     `labels` are class names (`not disease` for an absence), `relations` pairs of them, the upper one first; the pair
-    (hospital, not disease) says that a disease of the labels is nowhere below the hospital.
+    (hospital, not disease) says that a disease of the labels is nowhere below the hospital. Where objects
+    stay whole, a relation is two classes and the type of the objects that hold both.
     `combinations` counts what fails, `least` is the smallest number of persons behind one. `sensitive` is empty, or
     the class in which the groups are not diverse.
     """
 
     labels: tuple[str, ...]
-    relations: tuple[tuple[str, str], ...]
+    relations: tuple[tuple[str, ...], ...]
     combinations: int
     least: int
     sensitive: str = ""
@@ -46,10 +53,7 @@ class Failure:
     @property
     def pattern(self) -> str:
         """Return the classes and relations of the pattern as text."""
-        related = [
-            f"no such {lower[len(_NOT) :]} below {upper}" if lower.startswith(_NOT) else f"{upper} ⇝ {lower}"
-            for upper, lower in self.relations
-        ]
+        related = [_relation_text(*relation) for relation in self.relations]
         return " + ".join(self.labels) + (f" with {', '.join(related)}" if related else "")
 
     @property

@@ -18,6 +18,10 @@ from treeanon.forest.classes import STAR
 from treeanon.privacy import Guarantee
 
 Label = tuple[str, str]
+LabelPair = tuple[Label, Label]
+
+LabelRule = tuple[Label, Label] | tuple[Label, Label, str]
+"""A trigger and the label that is left out; where objects stay whole, with the type of the objects."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,7 +31,8 @@ class Solution:
     `cut` has the published hierarchy nodes of every class, `{"*": ("*",)}` is the cut {*}; None where recoding is local
     (the release of MiRaCle has no cut). Classes of `withheld` are not published at all: their nodes are left out, what
     hangs under them goes to their parents. A rule (a, b) of `left_out` leaves out every b below an a; rules are applied
-    from the top of the class tree down. `suppressed` counts the persons left out as outliers.
+    from the top of the class tree down. Where objects stay whole a rule (a, b, t) leaves b out of each object of type t
+    that holds an a, and rules are applied in their order. `suppressed` counts the persons left out as outliers.
     """
 
     guarantee: Guarantee
@@ -37,7 +42,7 @@ class Solution:
     withheld: tuple[str, ...] = ()
     suppressed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
-    left_out: tuple[tuple[Label, Label], ...] = ()
+    left_out: tuple[LabelRule, ...] = ()
 
     def __repr__(self) -> str:
         # Nodes and pairs are values of the data, and a repr ends up in logs and tracebacks.
@@ -68,7 +73,7 @@ class Solution:
             "cut": None if self.cut is None else {name: list(nodes) for name, nodes in self.cut.items()},
             "withheld": list(self.withheld),
             "disassociated": [[list(upper), list(lower)] for upper, lower in self.disassociated],
-            "left_out": [[list(trigger), list(label)] for trigger, label in self.left_out],
+            "left_out": [[list(rule[0]), list(rule[1]), *rule[2:]] for rule in self.left_out],
             "suppressed": self.suppressed,
         }
 
@@ -142,7 +147,7 @@ def solution_of(plain: Mapping[str, Any]) -> Solution:
         algorithm=algorithm,
         cut=_cut(plain["cut"]),
         disassociated=_pairs(plain, "disassociated"),
-        left_out=_pairs(plain, "left_out"),
+        left_out=_rules(plain),
         withheld=tuple(withheld),
         suppressed=suppressed,
         options=options,
@@ -188,3 +193,20 @@ def _pairs(plain: Mapping[str, Any], part: str) -> tuple[tuple[Label, Label], ..
         if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_label, pair))):
             raise UsageError(f"{part}: entry {number} must be two labels, each [class, value]")
     return tuple(((a, b), (c, d)) for (a, b), (c, d) in pairs)
+
+
+def _rules(plain: Mapping[str, Any]) -> tuple[LabelRule, ...]:
+    """Return the rules of leaving out, in their order."""
+    rules = plain.get("left_out", [])
+    if not isinstance(rules, list):
+        raise UsageError("left_out: must be a list")
+    out: list[LabelRule] = []
+    for number, rule in enumerate(rules, start=1):
+        labels, types = (rule[:2], rule[2:]) if isinstance(rule, list) else ([], [])
+        if len(labels) != 2 or not all(map(_is_label, labels)) or len(types) > 1 or not _is_texts(types):
+            raise UsageError(
+                f"left_out: entry {number} must be two labels, each [class, value], and for whole objects their type"
+            )
+        (a, b), (c, d) = labels
+        out.append(((a, b), (c, d), types[0]) if types else ((a, b), (c, d)))
+    return tuple(out)

@@ -81,8 +81,8 @@ def _look_at_persons(rows: Forest, data: Forest | Table, found: Findings) -> Non
     own = rows.classes.class_of[rows.label] == rows.classes.names.index(KEY_CLASS)
     labels = rows.label[own]
     _, first = np.unique(labels, return_index=True)
-    keys = rows.classes.texts_of(KEY_CLASS, labels[np.sort(first)])
-    known = rows.classes.texts_of(KEY_CLASS, labels)
+    keys = rows.classes.texts_of(rows.classes.index(KEY_CLASS), labels[np.sort(first)])
+    known = rows.classes.texts_of(rows.classes.index(KEY_CLASS), labels)
     if not _look_at_keys([*known, *[None] * (len(rows) - len(labels))], found) or not isinstance(data, Forest):
         return
     made = as_rows(data, np.array(keys, np.int64) - 1)

@@ -135,19 +135,22 @@ class RowWriter:
         self.fragments: list[np.ndarray] = []
         self.places: list[Callable[[Ints], Ints]] = []
         for held, published in enumerate(layout.classes):
-            labels, fragments = self._fragments(held, published.name, used)
+            # An object is its row: only what it holds is written.
+            wanted = used & (not published.is_object)
+            labels, fragments = self._fragments(held, wanted)
             self.fragments.append(np.array([*fragments, ""], dtype=object))
             self.places.append(_places(labels, int(classes.first[held + 1])))
 
-    def _fragments(self, held: int, name: str, used: np.ndarray) -> tuple[Ints, list[str]]:
+    def _fragments(self, held: int, used: np.ndarray) -> tuple[Ints, list[str]]:
         """Return the labels of a class that are used and can be written in place, and their fragments."""
         first, stop = self.classes.first[held], self.classes.first[held + 1]
         labels = (np.flatnonzero(used[first:stop]) + first).astype(np.int32)
-        texts = list(map(written, self.classes.texts_of(name, labels)))
+        texts = list(map(written, self.classes.texts_of(held, labels)))
         good = np.array([self.dialect.writable(text) for text in texts], bool)
         self.writable[labels] = good
         said = good & np.array([text != "" for text in texts], bool)
-        return labels[said], self.dialect.fragments(held, [text for text, one in zip(texts, said, strict=True) if one])
+        kept = [text for text, one in zip(texts, said, strict=True) if one]
+        return labels[said], self.dialect.fragments(held, kept) if kept else []
 
     def records(self, forest: Forest) -> list[str]:
         """Return the texts of the records of a part of the forest."""
@@ -186,7 +189,9 @@ class RowWriter:
         groups: dict[str, list[str]] = {}
         for node in nodes:
             above = parents[node - base]
-            under = "/" if above < 0 else self.classes.decode(int(forest.label[base + above]))[0]
+            under = "/"
+            if above >= 0:
+                under = self.layout.classes[int(self.classes.class_of[forest.label[base + above]])].name
             groups.setdefault(under, []).append(self._subtree(forest, base, parents, node - base))
         return self.dialect.moved(sorted((under, sorted(texts)) for under, texts in groups.items()))
 

@@ -11,10 +11,12 @@ import numpy.typing as npt
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.forest import ROWS, canonical_record, list_children
+from treeanon.kernels.tree.objects import canonical_object_record
 
 
 @njit
 def build_trees(
+    types: int,
     records: int,
     out_parent: Ints,
     out_label: Ints,
@@ -29,7 +31,7 @@ def build_trees(
     label_first: Longs,
     rank: Ints,
 ) -> Longs:
-    """Write the canonical trees of some records, and return their offsets.
+    """Write the canonical trees of some records, and return their offsets; with `types`, objects stay whole.
 
     The owners of container x are owners[owner_first[x]:owner_first[x + 1]], ascending; the codes of class c lie
     likewise, one for each row of its container, and code y of it means labels[label_first[c] + y] (below 0: no node).
@@ -46,7 +48,7 @@ def build_trees(
     room = 1024
     label = np.empty(room, np.int32)
     space = np.empty((ROWS, room + 1), np.int32)
-    work = np.empty(room, np.int64)
+    work = np.empty(room + 1, np.int64)
     offsets = np.zeros(records + 1, np.int64)
     filled = 0
     for r in range(records):
@@ -69,7 +71,7 @@ def build_trees(
             room = 2 * most
             label = np.empty(room, np.int32)
             space = np.empty((ROWS, room + 1), np.int32)
-            work = np.empty(room, np.int64)
+            work = np.empty(room + 1, np.int64)
         count = 0
         # The children of each node, listed as they come: see `list_children`.
         first_child, next_sibling = space[0], space[1]
@@ -98,7 +100,10 @@ def build_trees(
                     above = np.int32(count)
                     count += 1
                 anchors[code_first[c] + row] = above
-        filled = canonical_record(label, 0, rank, space, work, out_parent, out_label, filled)
+        if types > 0:
+            filled = canonical_object_record(label, 0, rank, space, work, out_parent, out_label, filled, types)
+        else:
+            filled = canonical_record(label, 0, rank, space, work, out_parent, out_label, filled)
         offsets[r + 1] = filled
     return offsets
 

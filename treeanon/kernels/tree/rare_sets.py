@@ -11,13 +11,16 @@ from treeanon.kernels.tree.record_sets import shared
 
 Table = npt.NDArray[np.int32]
 
+Relations = npt.NDArray[np.int32]
+"""Three axes: two labels, and the kind of their relation (merged trees have one kind)."""
+
 MOST = 8
 """The most labels of a combination."""
 
 
 @njit
 def _chosen_sets(
-    labels: Ints, count: int, pairs: Ints, mask: int, label_set: Ints, relation_set: Table, out: Ints
+    labels: Ints, count: int, pairs: Ints, mask: int, label_set: Ints, relation_set: Relations, out: Ints
 ) -> int:
     """Lists the record sets of the relations in `mask`, and of the labels that none of them speaks of."""
     # Who holds a relation holds its labels, so that these need no sets of their own.
@@ -26,9 +29,9 @@ def _chosen_sets(
     i = 0
     while mask >> i:
         if (mask >> i) & 1:
-            a, b = pairs[2 * i], pairs[2 * i + 1]
+            a, b, d = pairs[3 * i], pairs[3 * i + 1], pairs[3 * i + 2]
             covered |= (1 << a) | (1 << b)
-            out[filled] = relation_set[labels[a], labels[b]]
+            out[filled] = relation_set[labels[a], labels[b], d]
             filled += 1
         i += 1
     for a in range(count):
@@ -50,9 +53,9 @@ def _next_mask(mask: int) -> int:
 def rare_mask(
     labels: Ints,
     count: int,
-    related: Table,
+    related: Relations,
     label_set: Ints,
-    relation_set: Table,
+    relation_set: Relations,
     kind: Tinies,
     at: Longs,
     size: Ints,
@@ -73,9 +76,10 @@ def rare_mask(
     if n > 0:
         for a in range(count):
             for b in range(a + 1, count):
-                if related[labels[a], labels[b]] > 0:
-                    pairs[2 * pair_count], pairs[2 * pair_count + 1] = a, b
-                    pair_count += 1
+                for d in range(related.shape[2]):
+                    if related[labels[a], labels[b], d] > 0:
+                        pairs[3 * pair_count], pairs[3 * pair_count + 1], pairs[3 * pair_count + 2] = a, b, d
+                        pair_count += 1
     chosen = np.empty(count + n + 1, np.int32)
     goods = 0
     for taken in range(min(n, pair_count), -1, -1):
@@ -113,9 +117,9 @@ def rare_with(
     part: int,
     others: Ints,
     shared_records: Table,
-    related: Table,
+    related: Relations,
     label_set: Ints,
-    relation_set: Table,
+    relation_set: Relations,
     kind: Tinies,
     at: Longs,
     size: Ints,
@@ -129,13 +133,13 @@ def rare_with(
 ) -> int:
     """Look for rare combinations of 3 to m labels, `part` and some of `others`; the number found, `most` at most.
 
-    `out` gets for each the number of labels, the number of relations, the labels, and the ends of the relations; it
-    stops where `out` is full. One combination of relations is given for a set of labels. Pairs of labels are passed
-    over.
+    `out` gets for each the number of labels, the number of relations, the labels, and the ends and the kind of each
+    relation; it stops where `out` is full. One combination of relations is given for a set of labels. Pairs of labels
+    are passed over.
     """
     stack = np.empty(MOST + 1, np.int64)
     labels = np.empty(MOST, np.int32)
-    pairs = np.empty(MOST * MOST, np.int32)
+    pairs = np.empty(2 * MOST * MOST * related.shape[2], np.int32)
     good = np.empty(2048, np.int64)
     labels[0] = part
     depth = 1
@@ -167,7 +171,7 @@ def rare_with(
             )
         if mask >= 0:
             first = filled
-            if first + 2 + count + 2 * n > len(out):
+            if first + 2 + count + 3 * n > len(out):
                 return found
             out[first] = count
             filled += 2
@@ -177,10 +181,11 @@ def rare_with(
             i = 0
             while mask >> i:
                 if (mask >> i) & 1:
-                    out[filled], out[filled + 1] = labels[pairs[2 * i]], labels[pairs[2 * i + 1]]
-                    filled += 2
+                    out[filled], out[filled + 1] = labels[pairs[3 * i]], labels[pairs[3 * i + 1]]
+                    out[filled + 2] = pairs[3 * i + 2]
+                    filled += 3
                 i += 1
-            out[first + 1] = (filled - first - 2 - count) // 2
+            out[first + 1] = (filled - first - 2 - count) // 3
             found += 1
             if found == most:
                 return found

@@ -2,7 +2,7 @@
 
 A depth-first walk over sets of items in ascending order. An *entry* of the stack is one row that holds all of the
 current set: (row, place of the last item, entry of the set without it, relations). Relations are a bit for every pair
-i < j of the set's items, at j(j-1)/2 + i.
+i < j of the set's items and every kind d of `kinds`, at kinds·j(j-1)/2 + d·j + i; merged trees have one kind.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Mask = Any
 
 _CELLS = 1 << 23
 
-DENIED = 28
+DENIED = 31
 """Above the bits of relations those of relations that are known not to be there, where both stand in one word."""
 
 NOBODY = 2**31 - 1
@@ -30,16 +30,21 @@ NOBODY = 2**31 - 1
 
 
 @njit
-def related(rel: Longs, at: int, width: int, places: Longs, depth: int) -> Mask:
-    """A bit for each of the places of a row to which the item with the words rel[at:at + width] is related."""
+def related(rel: Longs, number: int, kinds: int, width: int, places: Longs, depth: int) -> Mask:
+    """A bit for each of the places of a row to which an item is related, one kind after another.
+
+    The words of item `number` begin at rel[number * kinds * width], `width` of each kind.
+    """
     bits = np.int64(0)
-    if width == 1:
-        word = rel[at]
-        for i in range(depth):
-            bits |= ((word >> places[i]) & 1) << i
-        return bits
-    for i in range(depth):
-        bits |= ((rel[at + (places[i] >> 6)] >> (places[i] & 63)) & 1) << i
+    for d in range(kinds):
+        at = (number * kinds + d) * width
+        if width == 1:
+            word = rel[at]
+            for i in range(depth):
+                bits |= ((word >> places[i]) & 1) << (d * depth + i)
+        else:
+            for i in range(depth):
+                bits |= ((rel[at + (places[i] >> 6)] >> (places[i] & 63)) & 1) << (d * depth + i)
     return bits
 
 
@@ -74,6 +79,7 @@ def extend(
     kid_item: Ints,
     kid_start: Longs,
     places: Longs,
+    kinds: int,
 ) -> int:
     """The number of items that extend the set of the entries lo to hi, which has `depth` items.
 
@@ -95,7 +101,7 @@ def extend(
         at += count[kid_item[j]]
         count[kid_item[j]] = kid_start[j]
     kid_start[kids] = at
-    shift = np.int64(depth * (depth - 1) // 2)
+    shift = np.int64(kinds * (depth * (depth - 1) // 2))
     for e in range(lo, hi):
         row = stack[e, 0]
         mask = stack[e, 3]
@@ -105,7 +111,7 @@ def extend(
             chain = stack[chain, 2]
         base = start[row]
         for p in range(stack[e, 1] + 1, start[row + 1] - base):
-            bits = related(rel, (base + p) * width, width, places, depth)
+            bits = related(rel, base + p, kinds, width, places, depth)
             c = item[base + p]
             to = count[c]
             count[c] = to + 1
@@ -134,13 +140,14 @@ def count_last(
     seen: Flags,
     kid_item: Ints,
     places: Longs,
+    kinds: int,
 ) -> int:
     """The number of items that extend the set of the entries lo to hi, where nothing extends it further.
 
     It counts persons by item and relation mask of `bits` bits at once, in `cells`, instead of laying out entries.
     """
     kids = 0
-    shift = np.int64(depth * (depth - 1) // 2)
+    shift = np.int64(kinds * (depth * (depth - 1) // 2))
     for e in range(lo, hi):
         row = stack[e, 0]
         mask = np.int64(stack[e, 3])
@@ -151,7 +158,7 @@ def count_last(
             chain = stack[chain, 2]
         base = start[row]
         for p in range(stack[e, 1] + 1, start[row + 1] - base):
-            related_to = related(rel, (base + p) * width, width, places, depth)
+            related_to = related(rel, base + p, kinds, width, places, depth)
             c = np.int64(item[base + p])
             if not seen[c]:
                 seen[c] = True
@@ -289,9 +296,11 @@ def _least_of(
 
 
 @njit
-def table_size(longest: int, m: int) -> int:
-    """A power of two with twice the room for the different relation masks of the longest list of entries."""
-    masks = min(longest, 1 << min(m * (m - 1) // 2, 28))
+def table_size(longest: int, bits: int) -> int:
+    """A power of two with twice the room for the different relation masks, of so many bits, of the longest list of
+    entries.
+    """
+    masks = min(longest, 1 << min(bits, 28))
     size = 256
     while size < 2 * masks:
         size *= 2
@@ -315,6 +324,7 @@ def least_support(
     m: int,
     n: int,
     shared: Longs,
+    kinds: int,
 ) -> tuple[int, int]:
     """The least number of persons who share m labels with n relations that one of them has, and the label sets counted.
 
@@ -329,7 +339,8 @@ def least_support(
     for c in firsts:
         longest = max(longest, begin[c + 1] - begin[c])
     stack = np.empty((4 * longest + 64, 4), np.int32)
-    table = np.zeros(table_size(longest, m), np.int32)
+    bits = kinds * (m * (m - 1) // 2)
+    table = np.zeros(table_size(longest, bits), np.int32)
     size = max(longest, 64)
     kind, persons, slot = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
     where, chosen = np.empty(64, np.int64), np.empty(64, np.int64)
@@ -338,7 +349,6 @@ def least_support(
     kids, at = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
     best = shared[0]
     sets = 0
-    bits = m * (m - 1) // 2
     at_once = 1 < m < 5 and items << bits < _CELLS
     cells = np.zeros(items << bits if at_once else 0, np.int32)
     seen = np.zeros(items, np.bool_)
@@ -348,7 +358,7 @@ def least_support(
         path[0] = first
         own, own_place = holder[begin[first] : begin[first + 1]], place[begin[first] : begin[first + 1]]
         its_start, its_item, its_rel, width, its_weight, whole = rows_of_first(
-            start, item, known, rel_start, rel, weight, own, own_place
+            start, item, known, rel_start, rel, weight, own, own_place, kinds
         )
         hi = len(own)
         for e in range(hi):
@@ -379,6 +389,7 @@ def least_support(
                     seen,
                     names,
                     places,
+                    kinds,
                 )
                 sets += found
                 for j in range(found):
@@ -393,7 +404,7 @@ def least_support(
                 stack = room(stack, lo, hi, top, its_start)
                 names, begins = kid_item[depth], kid_start[depth]
                 kids[depth] = extend(
-                    stack, lo, hi, top, depth, its_start, its_item, its_rel, width, count, names, begins, places
+                    stack, lo, hi, top, depth, its_start, its_item, its_rel, width, count, names, begins, places, kinds
                 )
                 at[depth] = -1
                 depth += 1

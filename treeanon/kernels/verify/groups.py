@@ -75,7 +75,7 @@ def _told(
             a |= np.int64(group[names[i]]) << (16 * i)
         else:
             b |= np.int64(group[names[i]]) << (16 * (i - 4))
-    c = np.int64(wanted) | np.int64(depth) << 28 | np.int64(kind) << 32
+    c = np.int64(wanted) | np.int64(depth) << 32 | np.int64(kind) << 36
     d = np.int64(denied)
     at = _find(table, a, b, c, d)
     if table[at, 4] == 0:
@@ -214,6 +214,9 @@ def group_failures(
     frequency: bool,
     every: bool,
     diverse: Longs,
+    label: Ints,
+    types: int,
+    kinds: int,
 ) -> tuple[int, Table]:
     """The least number of persons behind a combination, and all that fails by pattern.
 
@@ -229,7 +232,7 @@ def group_failures(
     for i in range(len(node_begin) - 1):
         most_nodes = max(most_nodes, node_begin[i + 1] - node_begin[i])
     stack = np.empty((4 * longest + 64, 4), np.int32)
-    slots = np.zeros(table_size(longest, m), np.int32)
+    slots = np.zeros(table_size(longest, kinds * (m * (m - 1) // 2)), np.int32)
     kind, persons, slot = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
     where, chosen = np.empty(64, np.int64), np.empty(64, np.int64)
     count, places = np.zeros(items, np.int64), np.empty(8, np.int64)
@@ -250,7 +253,7 @@ def group_failures(
         own_place = place[begin[first] : begin[first + 1]]
         first_node = start[own] + own_place
         its_start, its_item, its_rel, width, its_weight, whole = rows_of_first(
-            start, item, known, rel_start, rel, weight, own, own_place
+            start, item, known, rel_start, rel, weight, own, own_place, kinds
         )
         hi = len(own)
         for e in range(hi):
@@ -287,6 +290,9 @@ def group_failures(
                         masks,
                         ends,
                         mixed,
+                        label,
+                        types,
+                        kinds,
                     )
                 for i in range(mixed_up):
                     e = lo + mixed[i]
@@ -396,7 +402,7 @@ def group_failures(
                 stack = room(stack, lo, hi, top, its_start)
                 begun, starts = kid_item[depth], kid_start[depth]
                 kids[depth] = extend(
-                    stack, lo, hi, top, depth, its_start, its_item, its_rel, width, count, begun, starts, places
+                    stack, lo, hi, top, depth, its_start, its_item, its_rel, width, count, begun, starts, places, kinds
                 )
                 at[depth] = -1
                 depth += 1

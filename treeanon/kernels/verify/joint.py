@@ -1,4 +1,7 @@
-"""Which relations of a person one embedding witnesses, when every label stands for one node (the joint attacker).
+"""Which relations of a person the same nodes witness (the joint attacker).
+
+In merged trees every label of one embedding stands for one node. Where objects stay whole, the relations of one type
+speak of one object.
 
 A mask of an embedding has a bit for every pair of labels whose nodes are related, and DENIED bits above it one for
 every pair of which the lower label is nowhere below the node of the upper one.
@@ -153,6 +156,94 @@ def embeddings(
 
 
 @njit
+def _told_apart(out: Longs, begin: int, end: int) -> int:
+    """Keep, from `begin` on, the masks that no other one covers; return where they end."""
+    kept = begin
+    for i in range(begin, end):
+        covered = False
+        for j in range(begin, end):
+            if out[i] & out[j] == out[i] and (out[i] != out[j] or j < i):
+                covered = True
+                break
+        if not covered:
+            out[kept] = out[i]
+            kept += 1
+    return kept
+
+
+@njit
+def object_choices(
+    depth: int,
+    kinds: int,
+    base: int,
+    parent: Ints,
+    label: Ints,
+    nodes: Ints,
+    node_lo: Longs,
+    node_hi: Longs,
+    out: Longs,
+    begin: int,
+) -> tuple[Longs, int]:
+    """The largest relation masks of a record when the relations of each type speak of one object of it.
+
+    They stand in `out` from `begin` to the end returned. Label i stands at nodes[node_lo[i]:node_hi[i]]; above them are
+    objects alone.
+    """
+    room = 0
+    for i in range(depth):
+        room += node_hi[i] - node_lo[i]
+    objects, held = np.empty(room * kinds, np.int32), np.zeros(room * kinds, np.int64)
+    masks = np.zeros(room * kinds, np.int64)
+    count = 0
+    for i in range(depth):
+        for at in range(node_lo[i], node_hi[i]):
+            up = parent[base + nodes[at]]
+            while up >= 0:
+                found = 0
+                while found < count and objects[found] != up:
+                    found += 1
+                level = 0
+                above = parent[base + up]
+                while above >= 0:
+                    level += 1
+                    above = parent[base + above]
+                if level < kinds:
+                    if found == count:
+                        objects[count] = up
+                        count += 1
+                    # All pairs of the new label and those that the object holds already.
+                    for j in range(depth):
+                        if j != i and (held[found] >> j) & 1:
+                            high, low = max(i, j), min(i, j)
+                            bit = kinds * (high * (high - 1) // 2) + level * high + low
+                            masks[found] |= np.int64(1) << np.int64(bit)
+                    held[found] |= np.int64(1) << np.int64(i)
+                up = parent[base + up]
+    if begin == len(out):
+        out = _longer(out)
+    out[begin] = 0
+    end = begin + 1
+    is_done = np.zeros(count, np.bool_)
+    for first in range(count):
+        if is_done[first]:
+            continue
+        stop = end
+        for found in range(first, count):
+            if label[base + objects[found]] != label[base + objects[first]]:
+                continue
+            is_done[found] = True
+            if masks[found] == 0:
+                continue
+            for i in range(begin, end):
+                if stop == len(out):
+                    out = _longer(out)
+                out[stop] = out[i] | masks[found]
+                stop += 1
+        end = _told_apart(out, begin, stop)
+    return out, end
+
+
+@njit
 def witnesses(
     stack: Stack,
     lo: int,
@@ -172,6 +263,9 @@ def witnesses(
     out: Longs,
     ends: Longs,
     mixed: Longs,
+    label: Ints,
+    types: int,
+    kinds: int,
 ) -> tuple[Longs, int]:
     """For every entry the masks that one embedding witnesses, ending at `ends`; `down` and `up` as in `embeddings`.
 
@@ -195,7 +289,10 @@ def witnesses(
                 node_hi[i] = node_begin[at + 1]
                 chain = stack[chain, 2]
             base = offsets[record[row]]
-            out, after = embeddings(depth, mask, down, up, base, parent, nodes, node_lo, node_hi, choices, out, end)
+            if types > 0:
+                out, after = object_choices(depth, kinds, base, parent, label, nodes, node_lo, node_hi, out, end)
+            else:
+                out, after = embeddings(depth, mask, down, up, base, parent, nodes, node_lo, node_hi, choices, out, end)
             if after - end > 1:
                 mixed[found] = e - lo
                 found += 1

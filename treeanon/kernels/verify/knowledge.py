@@ -2,7 +2,8 @@
 
 A row's items are ascending; the first `known` of them are labels, what follows are absences (negative knowledge). Bit q
 of the words of item p (q < p, both labels) says that the labels of p and q stand one above the other somewhere in the
-tree. Which one is above follows from their classes.
+tree. Which one is above follows from their classes. Where objects stay whole an item has such words for every kind of
+relation, one kind after another: bit q of kind d says that some object at depth d holds both labels.
 """
 
 from __future__ import annotations
@@ -122,6 +123,74 @@ def relations(
                 up = parent[base + up]
         several[r] = nodes > known[r]
     return words, several, True
+
+
+@njit
+def object_relations(
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    code: Ints,
+    items: int,
+    start: Longs,
+    item: Ints,
+    known: Ints,
+    rel_start: Longs,
+    group: Ints,
+    above: Ints,
+    types: int,
+    kinds: int,
+) -> tuple[Longs, bool]:
+    """The relation words of every row where objects stay whole, and whether each node lies under what holds its class.
+
+    The labels 1 to `types` are objects. above[a] is the class that class a lies under, 0 for those of the record itself
+    and for `*`; a record's objects are at depth 0.
+    """
+    words = np.zeros(rel_start[-1], np.int64)
+    place = np.zeros(items, np.int32)
+    widest = 1
+    for r in range(len(known)):
+        widest = max(widest, (known[r] + 63) >> 6)
+    bits = np.zeros(widest, np.int64)
+    for r in range(len(known)):
+        base, size = offsets[r], offsets[r + 1] - offsets[r]
+        width = (known[r] + 63) >> 6
+        for p in range(known[r]):
+            place[item[start[r] + p]] = p
+        for i in range(size):
+            own, up = label[base + i], parent[base + i]
+            if group[own] == 0 or up < 0:
+                if up >= 0 or above[group[own]] != 0:
+                    return words, False
+            elif label[base + up] > types or group[label[base + up]] != above[group[own]]:
+                return words, False
+            if not 0 < own <= types:
+                continue
+            depth = 0
+            while up >= 0:
+                depth += 1
+                up = parent[base + up]
+            if depth >= kinds:
+                continue
+            bits[:width] = 0
+            # In preorder what an object holds follows it.
+            j = i + 1
+            while j < size and parent[base + j] >= i:
+                c = code[label[base + j]]
+                if c >= 0:
+                    bits[place[c] >> 6] |= np.int64(1) << np.int64(place[c] & 63)
+                j += 1
+            j = i + 1
+            while j < size and parent[base + j] >= i:
+                c = code[label[base + j]]
+                if c >= 0:
+                    p = place[c]
+                    at = rel_start[r] + (np.int64(p) * kinds + depth) * width
+                    for w in range(p >> 6):
+                        words[at + w] |= bits[w]
+                    words[at + (p >> 6)] |= bits[p >> 6] & ((np.int64(1) << np.int64(p & 63)) - 1)
+                j += 1
+    return words, True
 
 
 @njit
@@ -270,8 +339,10 @@ def rows_of_first(
     weight: Ints,
     holder: Ints,
     place: Ints,
+    kinds: int,
 ) -> tuple[Longs, Ints, Longs, int, Ints, Ints]:
-    """The starts, items, relation words (how many an item has), weights and full sizes of the rows that hold an item.
+    """The starts, items, relation words (how many an item has of each kind), weights and full sizes of the rows that
+    hold an item.
 
     The rows begin at that item: what comes before it plays no part, and what is left lies close together in memory.
     """
@@ -285,7 +356,7 @@ def rows_of_first(
         whole[i] = start[row + 1] - start[row]
         width = max(width, (known[row] - place[i] + 63) >> 6)
     out_item = np.empty(out_start[-1], np.int32)
-    out_rel = np.zeros(out_start[-1] * width, np.int64)
+    out_rel = np.zeros(out_start[-1] * width * kinds, np.int64)
     for i in range(len(holder)):
         row = holder[i]
         first = np.int64(place[i])
@@ -297,11 +368,14 @@ def rows_of_first(
         if words == 1:
             # Bit 63 is never set, as bits are below their item's place: the shift brings in zeros.
             for p in range(min(size, known[row] - first)):
-                out_rel[(to + p) * width] = rel[rel_start[row] + first + p] >> first
+                for d in range(kinds):
+                    out_rel[((to + p) * kinds + d) * width] = rel[rel_start[row] + (first + p) * kinds + d] >> first
         else:
             for p in range(min(size, known[row] - first)):
-                at = rel_start[row] + (first + p) * words
-                for q in range(first, first + p):
-                    bit = (rel[at + (q >> 6)] >> (q & 63)) & 1
-                    out_rel[(to + p) * width + ((q - first) >> 6)] |= bit << ((q - first) & 63)
+                for d in range(kinds):
+                    at = rel_start[row] + ((first + p) * kinds + d) * words
+                    goal = ((to + p) * kinds + d) * width
+                    for q in range(first, first + p):
+                        bit = (rel[at + (q >> 6)] >> (q & 63)) & 1
+                        out_rel[goal + ((q - first) >> 6)] |= bit << ((q - first) & 63)
     return out_start, out_item, out_rel, width, out_weight, whole

@@ -10,7 +10,7 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.verify.counting import bits_of, next_choice, related
+from treeanon.kernels.verify.counting import Mask, bits_of, next_choice, related
 
 _WORD = 62
 
@@ -52,6 +52,7 @@ def words_of_row(
     where, chosen = np.empty(64, np.int64), np.empty(64, np.int64)
     size = start[r + 1] - start[r]
     width = (size + 63) >> 6
+    kinds: Mask = np.int64(1)
     many, depth = 0, 0
     while depth >= 0:
         p = begin[depth]
@@ -65,7 +66,7 @@ def words_of_row(
             first[depth + 1] |= code << (depth * bits)
         else:
             second[depth + 1] |= code << ((depth - per_word) * bits)
-        found = related(rel, rel_start[r] + p * width, width, places, depth)
+        found = related(rel[rel_start[r] :], p, kinds, width, places, depth)
         mask[depth + 1] = mask[depth] | (np.int64(found) << (depth * (depth - 1) // 2))
         words, many = _with_relations(
             words, many, first[depth + 1], second[depth + 1], mask[depth + 1], n, shift, where, chosen

@@ -213,15 +213,20 @@ def hierarchies(release: Release) -> Section:
 
 def relations(release: Release, before: Forest | None) -> Section:
     """Return the section of relations: the shares kept by pair of classes, and the ended ones with supports."""
-    kept = release.loss.relations_kept
-    parts: list[Content] = [
-        el("p", f"{percent(kept)} of the relations of the input (one value above another in a record) are kept.")
-    ]
-    if release.loss.relations_kept_by_pair:
+    kept, solution = release.loss.relations_kept, release.solution
+    whole = bool(release.forest.classes.types)
+    what = "two values in one object of a record" if whole else "one value above another in a record"
+    parts: list[Content] = [el("p", f"{percent(kept)} of the relations of the input ({what}) are kept.")]
+    shares = release.loss.relations_kept_by_pair
+    if shares and whole:
+        rows: list[Sequence[Cell]] = [[name, percent(share), bar(1 - share)] for name, share in shares.items()]
+        parts.append(table("Relations kept, by classes and type of object", ["Relation", "Kept", ""], rows))
+    elif shares:
         parts.append(_kept(release.loss, release.forest.classes.names))
-    solution = release.solution
+    left_out = [(rule[0], rule[1]) for rule in solution.left_out]
     parts.append(_ended("Disassociated relations", solution.disassociated, release, before))
-    parts.append(_ended("Relations ended by leaving the lower value out", solution.left_out, release, before))
+    taken = "Values left out of objects" if whole else "Relations ended by leaving the lower value out"
+    parts.append(_ended(taken, left_out, release, None if whole else before))
     return Section("relations", "Relations", parts)
 
 

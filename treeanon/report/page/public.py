@@ -14,6 +14,7 @@ import numpy as np
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics import relation_counts
+from treeanon.metrics.measure import relation_name
 from treeanon.previews.changes import Record
 from treeanon.randomness import chance
 from treeanon.report.page.elements import (
@@ -97,6 +98,12 @@ def _published(
 def _relations(forest: Forest) -> Section:
     """Return the section of relations: counts by pair of classes, and nodes that are not under their upper class."""
     counts, names = relation_counts(forest), forest.classes.names
+    if forest.classes.types:
+        found: list[Sequence[Cell]] = [
+            [relation_name(forest.classes, *pair), int(counts[tuple(pair)])] for pair in np.argwhere(counts).tolist()
+        ]
+        heads = ["Two values in one object", "Relations"]
+        return Section("relations", "Relations", [table("Relations in the release", heads, found)])
     uppers, lowers = np.flatnonzero(counts.any(axis=1)).tolist(), np.flatnonzero(counts.any(axis=0)).tolist()
     largest = int(counts.max(initial=0))
     cells = {

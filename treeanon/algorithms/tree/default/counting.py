@@ -19,7 +19,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.default.pair_support import PairSupports, blamed
+from treeanon.algorithms.tree.default.pair_support import PairSupports, Relation, blamed
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import WalkState
 from treeanon.arrays import Ints
@@ -91,9 +91,10 @@ def rare_relations(forest: Forest, guarantee: Guarantee) -> dict[Pair, int] | No
     labels = np.flatnonzero(pair_supports.number >= 0)
     if ((pair_supports.shared > 0) & (pair_supports.shared < guarantee.k)).any():
         return None
-    rare = np.argwhere(np.triu((pair_supports.related > 0) & (pair_supports.related < guarantee.k)))
+    related = pair_supports.related[:, :, 0]
+    rare = np.argwhere(np.triu((related > 0) & (related < guarantee.k)))
     if len(rare):
-        return {_pair(labels[a], labels[b]): int(pair_supports.related[a, b]) for a, b in rare.tolist()}
+        return {_pair(labels[a], labels[b]): int(related[a, b]) for a, b in rare.tolist()}
     if guarantee.m == 2:
         return {}
     partition = PublishedLabels(WalkState(indexed, guarantee, pair_supports))
@@ -111,7 +112,7 @@ def _pair(x: int, y: int) -> Pair:
 
 def _blamed(partition: PublishedLabels) -> dict[Pair, int] | None:
     """Return relations that together end all rare combinations, and the records that hold each."""
-    combinations: list[tuple[Pair, ...]] = []
+    combinations: list[tuple[Relation, ...]] = []
     count = len(partition.node)
     for slot in range(count):
         others = np.flatnonzero(partition.shared[slot, slot + 1 : count]).astype(np.int32) + np.int32(slot + 1)
@@ -120,7 +121,7 @@ def _blamed(partition: PublishedLabels) -> dict[Pair, int] | None:
     if pairs is None:
         return None
     node = partition.node
-    return {_pair(node[a], node[b]): int(partition.related[a, b]) for a, b in pairs}
+    return {_pair(node[a], node[b]): int(partition.related[a, b, d]) for a, b, d in pairs}
 
 
 Records = TypeVar("Records", bound=Counting)

@@ -28,6 +28,8 @@ class IndexedForest:
     end: Ints
     held: Ints
     nodes: Longs
+    types: int = 0
+    kinds: int = 1
 
     @classmethod
     def of(cls, forest: Forest, guarantee: Guarantee) -> IndexedForest:
@@ -41,15 +43,18 @@ class IndexedForest:
 
     @classmethod
     def _of(cls, forest: Forest, guarantee: Guarantee, *, generalize: bool) -> IndexedForest:
-        known = roles_of(forest, guarantee).known
-        forest = forest.without([name for i, name in enumerate(forest.classes.names) if i not in known])
+        known, classes = roles_of(forest, guarantee).known, forest.classes
+        forest = forest.without([name for i, name in enumerate(classes.names) if i not in known and i >= classes.types])
         above, end = label_tree(forest)
         if not generalize:
             above, end = np.full_like(above, -1), np.arange(1, len(above) + 1, dtype=np.int32)
         held, nodes = supports(forest.offsets, forest.label, above)
+        # Objects are no labels: what is known of them is what they hold.
+        held[1 : classes.types + 1], nodes[1 : classes.types + 1] = 0, 0
         record = np.repeat(np.arange(len(forest), dtype=np.int32), np.diff(forest.offsets))
         order, starts = places(forest.label, len(above))
-        return cls(forest.offsets, forest.parent, forest.label, record, order, starts, above, end, held, nodes)
+        trees = forest.offsets, forest.parent, forest.label
+        return cls(*trees, record, order, starts, above, end, held, nodes, classes.types, classes.kinds)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.algorithms.tree.default.pair_support import Rare, blamed
+from treeanon.algorithms.tree.default.pair_support import Rare, Relation, blamed
 from treeanon.arrays import Ints
 from treeanon.kernels.tree.label_splits import count_part, fill_part
+from treeanon.kernels.tree.object_relations import count_object_part
+from treeanon.kernels.tree.rare_sets import Relations
 from treeanon.kernels.tree.record_sets import distinct_records
 
 if TYPE_CHECKING:
@@ -17,6 +19,26 @@ if TYPE_CHECKING:
 
 _MANY = 1000
 """So many rare combinations are looked at to find the relations to blame."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a label that is let out shares with the labels of every slot, in records, and what `rest` loses of it.
+
+    Relations have a second axis for their kinds; `touched` are records in which `rest` loses anything.
+    """
+
+    shared: Ints
+    lost: Ints
+    touched: Ints
+    related: Relations
+    relations_lost: Relations
+
+    @classmethod
+    def none(cls, slots: int, kinds: int) -> Counts:
+        """Return counts of nothing."""
+        labels, relations = np.zeros((3, slots), np.int32), np.zeros((2, slots, kinds), np.int32)
+        return cls(*labels, *relations)
 
 
 @dataclass
@@ -29,8 +51,8 @@ class Step:
     only_own: bool = False
     price: int = 0
     part: int = -1
-    ended: list[tuple[int, int, int, int]] = field(default_factory=list)
-    saved: list[tuple[int, int, int, Ints]] = field(default_factory=list)
+    ended: list[tuple[Relation, int, int]] = field(default_factory=list)
+    saved: list[tuple[int, int, int, int, Ints]] = field(default_factory=list)
     lost: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     relations: list[np.ndarray] = field(default_factory=list)
 
@@ -55,12 +77,12 @@ class Step:
                 self._pass_over_ended(counts)
         lost = len(self.lost)
         ended = self._rare_pairs(counts, lost) if checked else []
-        if ended is None or sum(count for _, _, count in ended) > self.price:
+        if ended is None or sum(count for _, count in ended) > self.price:
             self._withdraw()
             return False
         self._enter(counts, lost, size)
-        for a, b, _ in ended:
-            self._end_relation(a, b)
+        for relation, _ in ended:
+            self._end_relation(relation)
         if p.deep:
             self._fill(records, counts)
             if checked and not self._larger_sets_are_safe(counts):
@@ -71,42 +93,46 @@ class Step:
 
     def _keep(self) -> None:
         p = self.partition
-        p.price += sum(count for _, _, count, _ in self.ended)
-        for _, _, _, number in self.ended:
+        p.price += sum(count for _, count, _ in self.ended)
+        for _, _, number in self.ended:
             if number >= 0:
                 p.sets.drop(number)
-        for _, number, smaller, _ in self.saved:
+        for _, _, number, smaller, _ in self.saved:
             if number != smaller:
                 p.sets.drop(number)
         if self.rest >= 0 and p.held[self.rest] == 0:
             p.slot[p.slot == self.rest] = -1  # labels that no record holds
             p.forget(self.rest)
 
-    def _end_relation(self, a: int, b: int) -> None:
-        """From now on takes a relation of two slots for disassociated."""
-        p = self.partition
-        number = int(p.relation_set[a, b]) if p.deep else -1
-        self.ended.append((a, b, int(p.related[a, b]), number))
-        p.relations_total -= int(p.related[a, b])
-        p.related[a, b] = p.related[b, a] = 0
+    def _end_relation(self, relation: Relation) -> None:
+        """From now on takes a relation of two slots for ended."""
+        p, (a, b, d) = self.partition, relation
+        number = int(p.relation_set[relation]) if p.deep else -1
+        self.ended.append((relation, int(p.related[relation]), number))
+        p.relations_total -= int(p.related[relation])
+        p.related[a, b, d] = p.related[b, a, d] = 0
         if p.deep:
-            p.relation_set[a, b] = p.relation_set[b, a] = -1
+            p.relation_set[a, b, d] = p.relation_set[b, a, d] = -1
 
-    def _count(self, records: Ints) -> np.ndarray:
+    def _count(self, records: Ints) -> Counts:
         p, indexed = self.partition, self.partition.indexed
-        trees = indexed.offsets, indexed.parent, indexed.label, p.slot
-        counts, self.lost, *self.relations = count_part(
-            *trees, len(p.node), records, self.part, self.rest, p.m > 1, p.deep and p.n > 0
-        )
-        return counts
+        arrays = indexed.offsets, indexed.parent, indexed.label, p.slot
+        slots, part, rest, listed = len(p.node), self.part, self.rest, p.deep and p.n > 0
+        if indexed.types:
+            labels, relations, self.lost, *self.relations = count_object_part(
+                *arrays, slots, records, part, rest, p.m > 1, listed, indexed.types, indexed.kinds
+            )
+            return Counts(*labels, *relations)
+        rows, self.lost, *self.relations = count_part(*arrays, slots, records, part, rest, p.m > 1, listed)
+        return Counts(rows[0], rows[2], rows[4], rows[1][:, None], rows[3][:, None])
 
-    def _pass_over_ended(self, counts: np.ndarray) -> None:
+    def _pass_over_ended(self, counts: Counts) -> None:
         """Take relations that were ended for the more general label as ended for the new one."""
-        ended = (counts[1] > 0) & (self.partition.related[self.rest, : counts.shape[1]] == 0)
-        counts[1, ended] = counts[3, ended] = 0
+        ended = (counts.related > 0) & (self.partition.related[self.rest, : len(counts.shared)] == 0)
+        counts.related[ended] = counts.relations_lost[ended] = 0
         if self.partition.deep and self.partition.n:
             _, at_slot, is_lost = self.relations
-            is_lost &= ~ended[at_slot]
+            is_lost &= ~ended.ravel()[at_slot]
 
     def _records(self) -> Ints:
         indexed = self.partition.indexed
@@ -124,19 +150,19 @@ class Step:
         row = p.pair_supports.shared[number[self.label]]
         return all(p.is_plain[node] or row[number[node]] == 0 for node in p.node if node >= 0)
 
-    def _counts_of_facts(self) -> np.ndarray:
+    def _counts_of_facts(self) -> Counts:
         p = self.partition
         assert p.pair_supports is not None
-        counts = np.zeros((5, len(p.node)), np.int32)
+        counts = Counts.none(len(p.node), p.indexed.kinds)
         slots = np.array([s for s, node in enumerate(p.node) if node >= 0 and s != self.part], np.int64)
         numbers = p.pair_supports.number[[p.node[s] for s in slots]]
         own = p.pair_supports.number[self.label]
-        counts[0, slots] = p.pair_supports.shared[own, numbers]
-        counts[1, slots] = p.pair_supports.related[own, numbers]
+        counts.shared[slots] = p.pair_supports.shared[own, numbers]
+        counts.related[slots] = p.pair_supports.related[own, numbers]
         return counts
 
-    def _rare_pairs(self, counts: np.ndarray, lost: int) -> list[tuple[int, int, int]] | None:
-        """Return relations that would be rare (slots, records); None if labels would be, alone or two of them."""
+    def _rare_pairs(self, counts: Counts, lost: int) -> list[tuple[Relation, int]] | None:
+        """Return relations that would be rare, with their records; None if labels would be, alone or two of them."""
         p, k, part, rest = self.partition, self.partition.k, self.part, self.rest
         left = int(p.held[rest]) - lost if rest >= 0 else 0
         if 0 < left < k:
@@ -144,9 +170,9 @@ class Step:
             return None
         if p.m < 2:
             return []
-        slots = counts.shape[1]
-        labels = [(part, counts[0]), (rest, p.shared[rest, :slots] - counts[2])]
-        relations = [(part, counts[1]), (rest, p.related[rest, :slots] - counts[3])]
+        slots = len(counts.shared)
+        labels = [(part, counts.shared), (rest, p.shared[rest, :slots] - counts.lost)]
+        relations = [(part, counts.related), (rest, p.related[rest, :slots] - counts.relations_lost)]
         if not left:
             labels, relations = labels[:1], relations[:1]
         for slot, row in labels:
@@ -158,48 +184,50 @@ class Step:
         if not p.n:
             return []
         found = [
-            (slot, y, int(row[y])) for slot, row in relations for y in np.flatnonzero((row > 0) & (row < k)).tolist()
+            ((slot, y, d), int(row[y, d]))
+            for slot, row in relations
+            for y, d in np.argwhere((row > 0) & (row < k)).tolist()
         ]
         if found:
-            p.rare = Rare(found[0][:2], (found[0][:2],))
+            p.rare = Rare(found[0][0][:2], (found[0][0],))
         return found
 
-    def _enter(self, counts: np.ndarray, lost: int, size: int) -> None:
+    def _enter(self, counts: Counts, lost: int, size: int) -> None:
         """Enter the new counts into the tables."""
         p, part, rest = self.partition, self.part, self.rest
-        slots = counts.shape[1]
+        slots = len(counts.shared)
         self.counts = counts
         p.held[part] = size
         if rest >= 0:
             p.held[rest] -= lost
         if p.m < 2:
             return
-        p.shared[part, :slots] = counts[0]
-        p.shared[:slots, part] = counts[0]
-        p.related[part, :slots] = counts[1]
-        p.related[:slots, part] = counts[1]
-        p.relations_total += int(counts[1].sum(dtype=np.int64)) - int(counts[3].sum(dtype=np.int64))
+        p.shared[part, :slots] = counts.shared
+        p.shared[:slots, part] = counts.shared
+        p.related[part, :slots] = counts.related
+        p.related[:slots, part] = counts.related
+        p.relations_total += int(counts.related.sum(dtype=np.int64)) - int(counts.relations_lost.sum(dtype=np.int64))
         if rest >= 0:
-            p.shared[rest, :slots] -= counts[2]
+            p.shared[rest, :slots] -= counts.lost
             p.shared[:slots, rest] = p.shared[rest, :slots]
-            p.related[rest, :slots] -= counts[3]
+            p.related[rest, :slots] -= counts.relations_lost
             p.related[:slots, rest] = p.related[rest, :slots]
 
-    def _fill(self, records: Ints | None, counts: np.ndarray) -> None:
+    def _fill(self, records: Ints | None, counts: Counts) -> None:
         """Make the record sets of the new label, and lessens those of what it came from."""
         p, part, rest = self.partition, self.part, self.rest
-        slots = counts.shape[1]
+        slots = len(counts.shared)
         pair_supports = p.pair_supports
-        set_of, missing = np.full(slots, -1, np.int32), np.full(slots, -1, np.int32)
+        set_of, missing = np.full_like(counts.related, -1), np.full_like(counts.related, -1)
         plain = bool(p.is_plain[self.label])
         if p.n:
-            for y in np.flatnonzero(counts[1]).tolist():
+            for y, d in np.argwhere(counts.related).tolist():
                 number = -1
                 if pair_supports is not None and plain and p.is_plain[p.node[y]]:
-                    number = pair_supports.record_set(self.label, p.node[y])
+                    number = pair_supports.record_set(self.label, p.node[y], d)
                 if number < 0:
-                    number = missing[y] = p.sets.new(int(counts[1, y]))
-                set_of[y] = number
+                    number = missing[y, d] = p.sets.new(int(counts.related[y, d]))
+                set_of[y, d] = number
         own = pair_supports.record_set(self.label, self.label) if pair_supports is not None and plain else -1
         if records is None and (own < 0 or (missing >= 0).any()):
             records = self._records()
@@ -210,39 +238,41 @@ class Step:
         p.label_set[part] = own
         p.relation_set[part, :slots] = set_of
         p.relation_set[:slots, part] = set_of
-        losses = np.zeros(slots, np.int64)
+        losses = np.zeros(missing.size, np.int64)
         if rest >= 0 and p.n and self.relations:
             _, at_slot, is_lost = self.relations
-            there = p.relation_set[rest, :slots] >= 0  # the others have just been ended
-            losses[there] = counts[3, there]
+            there = (p.relation_set[rest, :slots] >= 0).ravel()  # the others have just been ended
+            losses[there] = counts.relations_lost.ravel()[there]
             is_lost &= there[at_slot]
         if losses.any() or (missing >= 0).any():
             gone_at = np.concatenate([[0], np.cumsum(losses)])
             gone = np.empty(int(gone_at[-1]), np.int32)
             sets = p.sets
             at_record, at_slot, is_lost = self.relations
-            fill_part(at_record, at_slot, is_lost, missing, sets.kind, sets.at, sets.rows, sets.lists, gone, gone_at)
-            for y in np.flatnonzero(losses).tolist():
-                number = int(p.relation_set[rest, y])
-                leaving = gone[gone_at[y] : gone_at[y + 1]]
+            new = missing.ravel()
+            fill_part(at_record, at_slot, is_lost, new, sets.kind, sets.at, sets.rows, sets.lists, gone, gone_at)
+            for place in np.flatnonzero(losses).tolist():
+                y, d = divmod(place, missing.shape[1])
+                number = int(p.relation_set[rest, y, d])
+                leaving = gone[gone_at[place] : gone_at[place + 1]]
                 smaller = p.sets.lessen(number, leaving)
-                self.saved.append((y, number, smaller, leaving))
-                p.relation_set[rest, y] = p.relation_set[y, rest] = smaller
+                self.saved.append((y, d, number, smaller, leaving))
+                p.relation_set[rest, y, d] = p.relation_set[y, rest, d] = smaller
         if len(self.lost):
             number = int(p.label_set[rest])
             smaller = p.sets.lessen(number, self.lost)
-            self.saved.append((rest, number, smaller, self.lost))
+            self.saved.append((rest, 0, number, smaller, self.lost))
             p.label_set[rest] = smaller
 
-    def _larger_sets_are_safe(self, counts: np.ndarray) -> bool:
+    def _larger_sets_are_safe(self, counts: Counts) -> bool:
         p = self.partition
         if p.strict is not None:
             return p.strict.safe(p, self.part, self.rest)
-        if not self._no_rare_set(self.part, counts[0]):
+        if not self._no_rare_set(self.part, counts.shared):
             return False
         if self.rest < 0 or p.held[self.rest] == 0:
             return True
-        touched = counts[4].copy()
+        touched = counts.touched.copy()
         touched[[self.part, self.rest]] = 0
         touched[p.shared[self.rest, : len(touched)] == 0] = 0
         return self._no_rare_set(self.rest, touched)
@@ -254,11 +284,11 @@ class Step:
         while found := p.rare_sets(slot, others, 1 if not self.price else _MANY):
             p.rare = found[0]
             ended = blamed(p.related, [rare.relations for rare in found]) if self.price else None
-            spent = sum(count for _, _, count, _ in self.ended)
-            if ended is None or spent + sum(int(p.related[pair]) for pair in ended) > self.price:
+            spent = sum(count for _, count, _ in self.ended)
+            if ended is None or spent + sum(int(p.related[relation]) for relation in ended) > self.price:
                 break
-            for pair in ended:
-                self._end_relation(*pair)
+            for relation in ended:
+                self._end_relation(relation)
         else:
             return True
         nodes = tuple(p.node[s] for s in found[0].labels)
@@ -271,25 +301,25 @@ class Step:
     def undo(self) -> None:
         """Take back a step that was entered."""
         p, rest = self.partition, self.rest
-        for a, b, count, relation in self.ended:
-            p.related[a, b] = p.related[b, a] = count
+        for (a, b, d), count, ended in self.ended:
+            p.related[a, b, d] = p.related[b, a, d] = count
             p.relations_total += count
             if p.deep:
-                p.relation_set[a, b] = p.relation_set[b, a] = relation
-        for y, number, smaller, leaving in self.saved:
+                p.relation_set[a, b, d] = p.relation_set[b, a, d] = ended
+        for y, d, number, smaller, leaving in self.saved:
             p.sets.restore(number, smaller, leaving)
             if y == rest:
                 p.label_set[rest] = number
             else:
-                p.relation_set[rest, y] = p.relation_set[y, rest] = number
+                p.relation_set[rest, y, d] = p.relation_set[y, rest, d] = number
         if rest >= 0:
             p.held[rest] += len(self.lost)
         if rest >= 0 and p.m > 1:
-            slots = self.counts.shape[1]
-            p.shared[rest, :slots] += self.counts[2]
+            slots = len(self.counts.shared)
+            p.shared[rest, :slots] += self.counts.lost
             p.shared[:slots, rest] = p.shared[rest, :slots]
-            p.related[rest, :slots] += self.counts[3]
-            p.relations_total += int(self.counts[3].sum(dtype=np.int64))
+            p.related[rest, :slots] += self.counts.relations_lost
+            p.relations_total += int(self.counts.relations_lost.sum(dtype=np.int64))
             p.related[:slots, rest] = p.related[rest, :slots]
         self._withdraw()
 

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from treeanon.algorithms.tree.default.combinations import Combination, rare_combinations
 from treeanon.algorithms.tree.default.counting import LocalCounting, repair
-from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.default.pair_support import PairSupports
-from treeanon.algorithms.tree.default.published_labels import PublishedLabels
-from treeanon.algorithms.tree.default.shared_state import WalkState
+from treeanon.algorithms.tree.default.object_rules import Rule as ObjectRule
+from treeanon.algorithms.tree.default.object_rules import bound_types, leave_out_of_objects
 from treeanon.algorithms.tree.default.traces import Places, split_moves, with_traces
-from treeanon.algorithms.tree.solution import Result
+from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Result
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
@@ -30,15 +29,7 @@ Rule = tuple[int, int]
 
 TAKING_APART = ("leave-out", "move", "none")
 
-_ROUNDS, _MOST_RARE = 50, 2_000
-
-
-@dataclass(frozen=True)
-class Combination:
-    """Labels, and relations of some of them, that fewer than k records hold."""
-
-    labels: tuple[int, ...]
-    relations: tuple[Rule, ...] = ()
+_ROUNDS = 50
 
 
 def leave_out_rare(
@@ -70,8 +61,24 @@ class Ended:
     """What has become of a forest whose rare relations were ended: pairs moved, in order, and rules of leaving out."""
 
     moves: list[Rule]
-    rules: list[Rule]
+    rules: Sequence[Rule | ObjectRule]
     forest: Forest
+
+    @property
+    def disassociated(self) -> tuple[LabelPair, ...]:
+        """The pairs moved, as classes and values."""
+        decode = self.forest.classes.decode
+        return tuple((decode(a), decode(b)) for a, b in self.moves)
+
+    @property
+    def left_out(self) -> tuple[LabelRule, ...]:
+        """The rules, as classes and values, those of whole objects with the name of their type."""
+        classes = self.forest.classes
+        out: list[LabelRule] = []
+        for rule in self.rules:
+            trigger, label = classes.decode(rule[0]), classes.decode(rule[1])
+            out.append((trigger, label, classes.decode(rule[2])[0]) if len(rule) == 3 else (trigger, label))
+        return tuple(out)
 
 
 @dataclass(frozen=True)
@@ -89,9 +96,11 @@ class Ending:
     def of(cls, forest: Forest, guarantee: Guarantee, how: str | None = None) -> Ending:
         """The way to end relations of a collection."""
         if how is None:
-            how = "move" if guarantee.as_published else "leave-out"
+            how = "move" if guarantee.as_published and not forest.classes.types else "leave-out"
         if how not in TAKING_APART:
             raise UsageError(f"taking_apart must be one of {', '.join(TAKING_APART)}")
+        if how == "move" and forest.classes.types:
+            raise UsageError("taking_apart = move is for merged trees: nothing moves out of an object that stays whole")
         return cls(guarantee, how, bound_classes(forest))
 
     def end(self, forest: Forest, pairs: Sequence[Rule] = (), *, rare: bool) -> Ended | None:
@@ -99,6 +108,8 @@ class Ending:
 
         Without rare relations only what stands out of place needs to be looked at.
         """
+        if forest.classes.types:
+            return self._of_objects(forest, rare=rare)
         moves = list(pairs)
         if self.how == "move" and rare:
             repaired = repair(LocalCounting(forest).move(moves), self.guarantee)
@@ -110,6 +121,13 @@ class Ending:
         if not (moves or rare or len(Places(forest).traces()[0])):
             return Ended([], [], forest)
         return self._safe(forest, moves)
+
+    def _of_objects(self, forest: Forest, *, rare: bool) -> Ended | None:
+        """Return the same where objects stay whole: nothing is out of place."""
+        if not rare:
+            return Ended([], [], forest)
+        found = leave_out_of_objects(forest, self.guarantee, self.bound)
+        return None if found is None else Ended([], *found)
 
     def _safe(self, forest: Forest, pairs: list[Rule]) -> Ended | None:
         moves, rules = split_moves(forest, pairs) if self.how == "move" else ([], pairs)
@@ -126,8 +144,10 @@ def safe_result(forest: Forest, result: Result) -> Result:
     solution = result.solution
     if solution.guarantee.as_published or solution.cut is None or STAR in solution.cut or solution.left_out:
         return result
+    if forest.classes.types:
+        return result
     before = forest if result.kept is None else forest.take(result.kept)
-    label, decode = forest.classes.label, forest.classes.decode
+    label = forest.classes.label
     pairs = [(label(*upper), label(*lower)) for upper, lower in solution.disassociated]
     projected = replace(solution, disassociated=()).apply(before)
     ended = Ending.of(before, solution.guarantee, "move").end(projected, pairs, rare=False)
@@ -136,43 +156,8 @@ def safe_result(forest: Forest, result: Result) -> Result:
             f"the release of {solution.algorithm} cannot be made safe for whoever knows the original: try the default"
             " search, or ask for the release as published"
         )
-    moves, rules = (tuple((decode(a), decode(b)) for a, b in found) for found in (ended.moves, ended.rules))
-    return replace(result, solution=replace(solution, disassociated=moves, left_out=rules), forest=ended.forest)
-
-
-def rare_combinations(forest: Forest, guarantee: Guarantee) -> list[Combination]:
-    """Combinations of up to m labels and n relations that fewer than k records hold, the smallest ones only."""
-    indexed = IndexedForest.as_is(forest, guarantee)
-    held = indexed.held
-    single = np.flatnonzero((held > 0) & (held < guarantee.k))
-    if len(single) or guarantee.m < 2:
-        return [Combination((label,)) for label in single.tolist() if label]
-    facts = PairSupports(indexed, guarantee, deep=guarantee.m > 2)
-    labels = np.flatnonzero(facts.number >= 0).tolist()
-    found = []
-    for table, related in ((facts.shared, False), (facts.related, True)):
-        if related and not guarantee.n:
-            continue
-        for a, b in np.argwhere(np.triu((table > 0) & (table < guarantee.k), 1)).tolist():
-            pair = (min(labels[a], labels[b]), max(labels[a], labels[b]))
-            found.append(Combination(pair, (pair,) if related else ()))
-    if found or guarantee.m == 2:
-        return found
-    return _larger(labels, WalkState(indexed, guarantee, facts))
-
-
-def _larger(labels: Iterable[int], workshop: WalkState) -> list[Combination]:
-    """Rare combinations of three labels or more, where no smaller one is rare."""
-    partition = PublishedLabels(workshop)
-    for label in labels:
-        partition.place(label)
-    node, found = partition.node, []
-    for slot in range(len(node)):
-        others = np.flatnonzero(partition.shared[slot, slot + 1 : len(node)]).astype(np.int32) + np.int32(slot + 1)
-        for rare in partition.rare_sets(slot, others, _MOST_RARE):
-            relations = [sorted((node[a], node[b])) for a, b in rare.relations]
-            found.append(Combination(tuple(node[at] for at in rare.labels), tuple((a, b) for a, b in relations)))
-    return found
+    solution = replace(solution, disassociated=ended.disassociated, left_out=ended.left_out)
+    return replace(result, solution=solution, forest=ended.forest)
 
 
 class _Chooser:
@@ -191,9 +176,10 @@ class _Chooser:
         """Rules that end every combination; None if one has no label that a rule can leave out."""
         chosen: dict[Rule, None] = {}
         for combination in combinations:
-            if any(relation in chosen for relation in combination.relations):
+            ends: list[Rule] = [relation[:2] for relation in combination.relations]
+            if any(rule in chosen for rule in ends):
                 continue
-            options = [[rule] for rule in combination.relations if self._allowed(rule)]
+            options = [[rule] for rule in ends if self._allowed(rule)]
             if not options:
                 options = [rules for label in combination.labels if (rules := self._wherever(label, combination))]
             if not options:
@@ -242,8 +228,10 @@ class _Chooser:
 
 
 def bound_classes(forest: Forest) -> frozenset[int]:
-    """The classes of which every node of the class above holds exactly one: absence would be told there."""
+    """The classes of which every node of the class above, or object, holds exactly one: absence would be told there."""
     classes = forest.classes
+    if classes.types:
+        return bound_types(forest)
     own = classes.class_of[forest.label]
     parents = np.where(forest.parent < 0, -1, np.repeat(forest.offsets[:-1], np.diff(forest.offsets)) + forest.parent)
     out = set()

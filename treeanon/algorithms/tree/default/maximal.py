@@ -33,14 +33,14 @@ from treeanon.algorithms.tree.default.greedy_walk import (
 )
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.leaving_out import Ending, bound_classes
-from treeanon.algorithms.tree.default.objective import Draft, Effort, LabelPair, Objective
+from treeanon.algorithms.tree.default.objective import Draft, Effort, Objective
 from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.shared_state import RefusedSets, WalkState
 from treeanon.algorithms.tree.default.strict import ExtendedCheck
 from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.default.traces import Places
 from treeanon.algorithms.tree.published import gcs
-from treeanon.algorithms.tree.solution import Result, Solution
+from treeanon.algorithms.tree.solution import LabelPair, Result, Solution
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
@@ -62,6 +62,9 @@ _DEAR = 12
 # Below _USUAL_NODES nodes more walks are made, as they cost little; above _MANY_NODES fewer value by value. How
 # few nodes and labels let the published GCS have a look too: see _published_may_help.
 _USUAL_NODES, _MANY_NODES, _FEW_NODES, _MOST_TREE_LABELS = 40_000, 400_000, 5_000, 10_000
+
+_MOST_RELATIONS = 31
+"""So many relations that a set of labels may have can be told apart in the check."""
 
 _PRICE = 0.7
 """What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
@@ -92,6 +95,8 @@ def search(
     if recoding not in RECODINGS:
         raise UsageError(f"recoding must be one of {', '.join(RECODINGS)}")
     refuse_too_few(forest, guarantee.k)
+    if forest.classes.types:
+        _refuse_for_objects(forest, guarantee, start)
     if not roles_of(forest, guarantee).known:
         raise UsageError("no class has the role quasi: there is nothing that an attacker is taken to know")
     if start is not None and max_suppressed:
@@ -118,6 +123,20 @@ def search(
             best = _without_outliers(run, best, max_suppressed)
     solution = best.solution(guarantee, options, len(forest))
     return Result(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost})
+
+
+def _refuse_for_objects(forest: Forest, guarantee: Guarantee, start: Solution | None) -> None:
+    """UsageError for what the search cannot do yet where objects stay whole."""
+    if start is not None:
+        raise UsageError("a solution is carried on from in merged trees alone, not where objects stay whole")
+    if strictly(guarantee):
+        raise UsageError(
+            "where objects stay whole the search knows no joint attacker, l-diversity or negative knowledge yet: use"
+            ' objects = "merged" for these'
+        )
+    kinds, m = forest.classes.kinds, guarantee.m
+    if kinds * (m * (m - 1) // 2) > _MOST_RELATIONS:
+        raise UsageError(f"m = {m} is too large where objects lie in objects, {kinds} deep")
 
 
 class _Run:
@@ -324,14 +343,13 @@ class _Run:
         """Return the release of a walk, given and rare relations ended; None if that fails."""
         if 0 in walked.refused_roots:
             return self._all_one()
-        label, decode = self.forest.classes.label, self.forest.classes.decode
+        label = self.forest.classes.label
         pairs = [(label(*upper), label(*lower)) for upper, lower in given]
         projected = self.forest.without(walked.withheld(self.forest)).relabel(walked.published_as)
         ended = self.ending.end(projected, pairs, rare=bool(walked.price or given))
         if ended is None:
             return None
-        moves, rules = (tuple((decode(a), decode(b)) for a, b in found) for found in (ended.moves, ended.rules))
-        return Draft(self.goal.of_release(ended.forest), walked, ended.forest, moves, rules)
+        return Draft(self.goal.of_release(ended.forest), walked, ended.forest, ended.disassociated, ended.left_out)
 
     def untouched(self) -> Draft:
         """Return the release of everything as it is, for whom nobody need be hidden (k = 1)."""
@@ -353,13 +371,13 @@ class _Run:
         assert given.cut is not None
         if STAR in given.cut:
             return self._all_one()
-        label, decode = self.forest.classes.label, self.forest.classes.decode
+        label = self.forest.classes.label
         pairs = [(label(*upper), label(*lower)) for upper, lower in given.disassociated]
         ended = self.ending.end(self.forest.project(given.cut), pairs, rare=True)
         if ended is None:
             return None
-        moves, rules = (tuple((decode(a), decode(b)) for a, b in found) for found in (ended.moves, ended.rules))
-        return Draft(self.goal.of_release(ended.forest), None, ended.forest, moves, rules, given=given.cut)
+        cost = self.goal.of_release(ended.forest)
+        return Draft(cost, None, ended.forest, ended.disassociated, ended.left_out, given=given.cut)
 
     def carry_on(self, start: Solution) -> Draft:
         """Return the best release that refines the cut of a solution, whose relations stay ended."""
@@ -407,7 +425,7 @@ def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[Label
 
 def _published_may_help(run: _Run) -> bool:
     """Return whether the published GCS is tried too: for its own measures and recoding, else if that is quick."""
-    if strictly(run.guarantee) or len(run.forest.classes) > _MOST_TREE_LABELS:
+    if strictly(run.guarantee) or run.forest.classes.types or len(run.forest.classes) > _MOST_TREE_LABELS:
         return False
     return run.goal.name != "loss" or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
 

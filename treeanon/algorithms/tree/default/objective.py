@@ -15,7 +15,7 @@ import numpy as np
 
 from treeanon.algorithms.tree.default.greedy_walk import WalkResult
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
-from treeanon.algorithms.tree.solution import Label, Solution
+from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Solution
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
@@ -104,9 +104,6 @@ class Objective:
         return rpda
 
 
-LabelPair = tuple[Label, Label]
-
-
 @dataclass(frozen=True, repr=False)
 class Draft:
     """A release that satisfies the guarantee, with what it costs."""
@@ -115,7 +112,7 @@ class Draft:
     walked: WalkResult | None
     forest: Forest
     disassociated: tuple[LabelPair, ...] = ()
-    left_out: tuple[LabelPair, ...] = ()
+    left_out: tuple[LabelRule, ...] = ()
     kept: Longs | None = None
     given: Mapping[str, tuple[str, ...]] | None = None
 

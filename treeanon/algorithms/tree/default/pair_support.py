@@ -15,8 +15,12 @@ from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.record_sets import LastingSets
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.tree.label_splits import fill_pairs, pair_supports
-from treeanon.kernels.tree.rare_sets import Table
+from treeanon.kernels.tree.object_relations import fill_object_pairs, object_pairs
+from treeanon.kernels.tree.rare_sets import Relations, Table
 from treeanon.privacy import Guarantee
+
+Relation = tuple[int, int, int]
+"""Two labels or slots, and the kind of their relation: 0 in merged trees, the depth of the object in whole ones."""
 
 MOST_LABELS = 4096
 """The most labels that tables of their pairs are held for."""
@@ -37,60 +41,91 @@ class PairSupports:
         frequent = np.flatnonzero(indexed.held >= guarantee.k)
         self.number = np.full(len(indexed.above), -1, np.int32)
         self.number[frequent] = np.arange(len(frequent), dtype=np.int32)
-        trees = indexed.offsets, indexed.parent, indexed.label, indexed.above, self.number
+        self.indexed = indexed
         bounds = [len(indexed) * i // jobs & ~63 for i in range(jobs)] + [len(indexed)]
         with ThreadPoolExecutor(jobs) as pool:
-            parts = list(
-                pool.map(lambda i: pair_supports(*trees, len(frequent), True, bounds[i], bounds[i + 1]), range(jobs))
-            )
+            parts = list(pool.map(lambda i: self._counted(len(frequent), bounds[i], bounds[i + 1]), range(jobs)))
             self.shared: Table = np.sum([shared for shared, _ in parts], axis=0, dtype=np.int32)
-            self.related: Table = np.sum([related for _, related in parts], axis=0, dtype=np.int32)
+            self.related: Relations = np.sum([related for _, related in parts], axis=0, dtype=np.int32)
+            if indexed.types:
+                self._pass_over_own(frequent)
             self.label_conflict: Flags = (self.shared > 0) & (self.shared < guarantee.k)
             self.conflict = self.label_conflict
             if guarantee.n > 0:
-                self.conflict = self.label_conflict | ((self.related > 0) & (self.related < guarantee.k))
+                rare = (self.related > 0) & (self.related < guarantee.k)
+                self.conflict = self.label_conflict | rare.any(axis=2)
             self.lasting: LastingSets | None = None
-            self.set_of = np.full((len(frequent),) * 2 if deep else (0, 0), -1, np.int32)
+            self.set_of = np.full((*self.shared.shape, indexed.kinds) if deep else (0, 0, 0), -1, np.int32)
             if deep:
-                self._make_sets(trees, parts, bounds, pool, len(indexed), jobs)
+                self._make_sets(parts, bounds, pool, len(indexed), jobs)
+
+    @property
+    def _trees(self) -> tuple[Longs, Ints, Ints, Ints, Ints]:
+        indexed = self.indexed
+        return indexed.offsets, indexed.parent, indexed.label, indexed.above, self.number
+
+    def _counted(self, count: int, start: int, stop: int) -> tuple[Table, Relations]:
+        """Return the records of some that hold two labels, and those with their relation of each kind."""
+        if self.indexed.types:
+            return object_pairs(*self._trees, count, self.indexed.types, self.indexed.kinds, start, stop)
+        shared, related = pair_supports(*self._trees, count, True, start, stop)
+        return shared, related[:, :, None]
+
+    def _pass_over_own(self, frequent: Longs) -> None:
+        """Count no relation of a label with what lies above it in its hierarchy: it says nothing yet of the two."""
+        for number, label in enumerate(frequent.tolist()):
+            up = int(self.indexed.above[label])
+            while up >= 0:
+                if self.number[up] >= 0:
+                    self.related[number, self.number[up]] = self.related[self.number[up], number] = 0
+                up = int(self.indexed.above[up])
 
     def _make_sets(
         self,
-        trees: tuple[Longs, Ints, Ints, Ints, Ints],
-        parts: list[tuple[Table, Table]],
+        parts: list[tuple[Table, Relations]],
         bounds: list[int],
         pool: ThreadPoolExecutor,
         records: int,
         jobs: int,
     ) -> None:
         """Make the record sets of labels and of relations that can be published, as long as they fit in memory."""
-        wanted = np.triu(self.related * ~self.conflict).astype(np.int64)
-        np.fill_diagonal(wanted, self.shared.diagonal())
+        count = len(self.shared)
+        wanted = (self.related * ~self.conflict[:, :, None]).astype(np.int64)
+        wanted *= np.triu(np.ones((count, count), bool), 1)[:, :, None]
+        own = np.arange(count)
+        wanted[own, own, 0] = self.shared.diagonal()
         if LastingSets.bytes_for(records, wanted[wanted > 0]) > MOST_BYTES:
-            wanted *= np.eye(len(wanted), dtype=bool)
-        rows, columns = np.nonzero(wanted)
-        self.set_of[rows, columns] = self.set_of[columns, rows] = np.arange(len(rows), dtype=np.int32)
-        sets = self.lasting = LastingSets(records, wanted[rows, columns], jobs)
+            wanted *= np.eye(count, dtype=bool)[:, :, None]
+        rows, columns, kinds = np.nonzero(wanted)
+        self.set_of[rows, columns, kinds] = self.set_of[columns, rows, kinds] = np.arange(len(rows), dtype=np.int32)
+        sets = self.lasting = LastingSets(records, wanted[rows, columns, kinds], jobs)
         # Where each thread begins in a list: after what the threads before it will put there.
         begins, filled = [], np.zeros(len(rows), np.int64)
         for shared, related in parts:
             begins.append(filled.copy())
-            filled += np.where(rows == columns, shared[rows, columns], related[rows, columns])
-        arrays = self.set_of, sets.kind, sets.at, sets.rows, sets.lists
-        list(pool.map(lambda i: fill_pairs(*trees, *arrays, begins[i], bounds[i], bounds[i + 1]), range(jobs)))
+            filled += np.where(rows == columns, shared[rows, columns], related[rows, columns, kinds])
+
+        def fill(i: int) -> None:
+            arrays = sets.kind, sets.at, sets.rows, sets.lists, begins[i]
+            if self.indexed.types:
+                fill_object_pairs(*self._trees, self.set_of, *arrays, self.indexed.types, bounds[i], bounds[i + 1])
+            else:
+                fill_pairs(*self._trees, np.ascontiguousarray(self.set_of[:, :, 0]), *arrays, bounds[i], bounds[i + 1])
+
+        list(pool.map(fill, range(jobs)))
 
     @staticmethod
     def fit(indexed: IndexedForest, guarantee: Guarantee) -> bool:
         """Return whether tables of all pairs of frequent labels are worth their memory."""
         return guarantee.m > 1 and int((indexed.held >= guarantee.k).sum()) <= MOST_LABELS
 
-    def record_set(self, a: int, b: int) -> int:
+    def record_set(self, a: int, b: int, kind: int = 0) -> int:
         """Return the number of the records where nodes a and b stand in a relation (a = b: that hold a); -1 if not
         made.
         """
         if not len(self.set_of):
             return -1
-        return int(self.set_of[self.number[a], self.number[b]])
+        return int(self.set_of[self.number[a], self.number[b], kind])
 
 
 @dataclass
@@ -101,15 +136,15 @@ class Rare:
     """
 
     labels: tuple[int, ...]
-    relations: tuple[tuple[int, int], ...] = ()
+    relations: tuple[Relation, ...] = ()
 
 
-def blamed(related: Table, combinations: list[tuple[tuple[int, int], ...]]) -> list[tuple[int, int]] | None:
+def blamed(related: Relations, combinations: list[tuple[Relation, ...]]) -> list[Relation] | None:
     """Return relations of slots that together end all rare combinations; None if one has no relation.
 
     The relation that ends most of them per record that holds it comes first.
     """
-    waiting = [[(min(pair), max(pair)) for pair in combination] for combination in combinations]
+    waiting = [[(min(a, b), max(a, b), d) for a, b, d in combination] for combination in combinations]
     if not all(waiting):
         return None
     chosen = []

@@ -32,9 +32,9 @@ class PublishedLabels:
         room = 64
         self.held = np.zeros(room, np.int64)
         self.shared = np.zeros((room, room), np.int32)
-        self.related = np.zeros((room, room), np.int32)
+        self.related = np.zeros((room, room, self.indexed.kinds), np.int32)
         self.label_set = np.full(room, -1, np.int32)
-        self.relation_set = np.full((room, room), -1, np.int32)
+        self.relation_set = np.full((room, room, self.indexed.kinds), -1, np.int32)
         self.is_published = np.zeros(len(self.indexed.above), bool)
         self.is_plain = np.zeros(len(self.indexed.above), bool)
         self.there = np.zeros(0 if self.pair_supports is None else len(self.pair_supports.shared), bool)
@@ -158,7 +158,7 @@ class PublishedLabels:
         others.
         """
         others = others[np.argsort(self.shared[slot, others], kind="stable")]
-        sets, out = self.sets, np.zeros(most * (2 + self.m + 2 * self.n), np.int32)
+        sets, out = self.sets, np.zeros(most * (2 + self.m + 3 * self.n), np.int32)
         count = rare_with(
             slot, others, self.shared, self.related, self.label_set, self.relation_set, sets.kind, sets.at, sets.size,
             sets.rows, sets.lists, self.m, self.n, self.k, most, out,
@@ -168,12 +168,9 @@ class PublishedLabels:
         for _ in range(count):
             labels, relations = plain[at : at + 2]
             ends = at + 2 + labels
-            stop = ends + 2 * relations
-            found.append(
-                Rare(
-                    tuple(plain[at + 2 : ends]), tuple(zip(plain[ends:stop:2], plain[ends + 1 : stop : 2], strict=True))
-                )
-            )
+            stop = ends + 3 * relations
+            related = zip(plain[ends:stop:3], plain[ends + 1 : stop : 3], plain[ends + 2 : stop : 3], strict=True)
+            found.append(Rare(tuple(plain[at + 2 : ends]), tuple(related)))
             at = stop
         return found
 
@@ -259,7 +256,7 @@ class PublishedLabels:
         room = 2 * len(self.held)
 
         def larger(table: np.ndarray, fill: int) -> np.ndarray:
-            out = np.full((room,) * table.ndim, fill, table.dtype)
+            out = np.full((*(room for _ in table.shape[:2]), *table.shape[2:]), fill, table.dtype)
             out[tuple(slice(0, size) for size in table.shape)] = table
             return out
 

@@ -97,7 +97,7 @@ class ExtendedCheck:
         side = (self.class_of[np.array(p.node, np.int64)] + 1).astype(np.int32)
         others = others if p.m > 1 else others[:0]
         return breaks(
-            prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
+            prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set[:, :, 0],
             p.shared, side, self.deniable, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l,
             g.diversity == "frequency", self.joint,
         )  # fmt: skip

@@ -1,0 +1,68 @@
+"""The verifier of whole objects against the brute force of the definition."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treeanon as ta
+from tests.reference.objects import least_support
+from tests.support.object_worlds import SCHEMA, forest_of, random_record
+from treeanon.privacy import Guarantee
+from treeanon.verifier.tree import verify
+
+
+@given(
+    seed=st.integers(0, 10**9),
+    persons=st.integers(1, 14),
+    m=st.integers(1, 4),
+    n=st.integers(0, 3),
+    joint=st.booleans(),
+)
+@settings(max_examples=150)
+def test_the_largest_k_is_that_of_the_definition(seed, persons, m, n, joint):
+    draw = random.Random(seed)
+    usual = [random_record(draw) for _ in range(3)]
+    records = [draw.choice(usual) if draw.random() < 0.7 else random_record(draw) for _ in range(persons)]
+    attacker = "joint" if joint else "independent"
+    verdict = verify(forest_of(records), Guarantee(2, m, n, attacker), jobs=1)
+    assert verdict.largest_k == least_support(records, m, n, joint=joint)
+
+
+def test_one_object_or_two_is_told_apart_by_the_joint_attacker_alone():
+    def visits(*pairs):
+        return frozenset(), frozenset((0, frozenset({("H", h), ("Y", y)}), frozenset()) for h, y in pairs)
+
+    usual = [visits(("h1", "y1"), ("h2", "y2"))] * 2
+    forest = forest_of([*usual, visits(("h1", "y1"), ("h2", "y2"))])
+    assert verify(forest, k=3, m=4, n=2).holds
+
+
+def test_the_pattern_of_a_failure_names_the_type_of_the_objects():
+    a, b = ("H", "h1"), ("D", "d1")
+    inside = frozenset(), frozenset({(0, frozenset({a}), frozenset({(1, frozenset({b}), frozenset())}))})
+    apart = (
+        frozenset(),
+        frozenset(
+            {
+                (0, frozenset({a}), frozenset()),
+                (0, frozenset(), frozenset({(1, frozenset({b}), frozenset())})),
+            }
+        ),
+    )
+    verdict = verify(forest_of([inside, apart, apart]), k=2, m=2, n=1)
+    assert [failure.pattern for failure in verdict.failures] == ["H + D with H and D in one visits[]"]
+
+
+def test_what_is_too_deep_for_m_is_refused():
+    forest = forest_of([random_record(random.Random(1))])
+    assert forest.classes.kinds == 2
+    with pytest.raises(ta.errors.UsageError, match="the largest is 6"):
+        verify(forest, k=2, m=7, n=1)
+
+
+def test_the_schema_of_these_worlds_has_two_types():
+    assert SCHEMA.layout.types == 3
