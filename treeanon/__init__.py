@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treeanon.previews.preview import Preview, preview
     from treeanon.privacy import Guarantee
     from treeanon.release import PermutedRelease, Release, TableRelease
+    from treeanon.release.recommend import Recommendation, recommend
     from treeanon.report.page.page import write_page
     from treeanon.risks import Risk, risk
     from treeanon.schema import Schema
@@ -33,6 +34,7 @@ __all__ = [
     "Hierarchy",
     "PermutedRelease",
     "Preview",
+    "Recommendation",
     "Release",
     "Risk",
     "Schema",
@@ -47,6 +49,7 @@ __all__ = [
     "read",
     "read_permuted",
     "read_table",
+    "recommend",
     "risk",
     "table_of",
     "verify",
@@ -61,6 +64,7 @@ _HOMES = {
     "Hierarchy": "treeanon.hierarchy",
     "PermutedRelease": "treeanon.release",
     "Preview": "treeanon.previews.preview",
+    "Recommendation": "treeanon.release.recommend",
     "Release": "treeanon.release",
     "Risk": "treeanon.risks",
     "Schema": "treeanon.schema",
@@ -75,6 +79,7 @@ _HOMES = {
     "read": "treeanon.io",
     "read_permuted": "treeanon.io.columns.permuted_files",
     "read_table": "treeanon.io.columns.read_table",
+    "recommend": "treeanon.release.recommend",
     "risk": "treeanon.risks",
     "table_of": "treeanon.io.columns.frames",
     "verify": "treeanon.api",

@@ -23,7 +23,6 @@ from treeanon.cli.html_page import PageRequest, check_page, page_options, write_
 from treeanon.cli.options import (
     Command,
     force_option,
-    output_option,
     printing_options,
     schema_option,
     seed_option,
@@ -49,8 +48,9 @@ class _Anonymize(Command):
 @click.command(cls=_Anonymize)
 @click.argument("source", metavar="INPUT")
 @schema_option
-@output_option
+@click.option("--output", "-o", metavar="PATH", help="File, folder, .zip, database URL or -.  [required]")
 @release_options
+@click.option("--recommend", "recommended", is_flag=True, help="Trees: try several m and n on a sample; write nothing.")
 @click.option(
     "--release",
     type=click.Choice(["table", "documents"]),
@@ -77,8 +77,9 @@ class _Anonymize(Command):
 def command(
     source: str,
     schema: str,
-    output: str,
+    output: str | None,
     options: ReleaseOptions,
+    recommended: bool,
     release: str,
     rest: str | None,
     solution: str | None,
@@ -102,6 +103,12 @@ def command(
     treeanon anonymize patients.xml -s schema.toml -k 5 -m 2 -n 1 -o out.xml
     treeanon anonymize people.csv -s schema.toml -k 5 --l 3 -o out.csv
     """
+    if recommended:
+        recommend_trees(source, schema, options, reading, seed, quiet=quiet, as_json=as_json)
+        return
+    if output is None:
+        context = click.get_current_context()
+        raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == "output"))
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([source, schema], [output, solution, page.target])
     from treeanon.schema import Schema
@@ -121,6 +128,30 @@ def command(
         anonymize_documents(request)
     else:
         anonymize_table(request)
+
+
+def recommend_trees(
+    source: str, schema: str, options: ReleaseOptions, reading: Reading, seed: int | None, *, quiet: bool, as_json: bool
+) -> None:
+    """Try several m and n on a sample of trees, and print what each costs and leaves."""
+    from treeanon.release.recommend import K, recommend_by, recommendation_text
+    from treeanon.schema import Schema
+
+    if options["m"] is not None or options["n"] is not None:
+        raise click.UsageError("--recommend tries several -m and -n; leave them out")
+    options = {**options, "k": K if options["k"] is None else options["k"]}
+    request = CommandRequest(source=source, schema=Schema.load(schema), seed=seed, reading=reading, **options)
+    if request.is_table:
+        raise click.UsageError("--recommend applies to trees only: in a table all quasi-identifiers are taken as known")
+    wanted = request.tree_request()
+    wanted.check(request.schema)
+    announce_compilation(quiet=quiet)
+    forest = read_records(source, request.schema, reading, quiet=quiet)
+    with progress_bar("trying", quiet=quiet) as progress:
+        found = recommend_by(wanted, forest, progress=progress)
+    if not as_json:
+        click.echo(recommendation_text(found))
+    print_result(found.as_dict(), as_json=as_json)
 
 
 def anonymize_trees(request: CommandRequest) -> None:
@@ -152,10 +183,13 @@ def anonymize_trees(request: CommandRequest) -> None:
     if solution is not None:
         release.write_solution(solution, force=request.force)
     mined = ml2(forest, release.forest, release.kept) if request.mining else None
-    say(release_summary(release, output, solution, mined), quiet=quiet)
+    # Nobody is told of it: then it need not be measured.
+    beyond = None if quiet and not request.as_json else release.one_more
+    say(release_summary(release, output, solution, mined, beyond), quiet=quiet)
     write_page_of(request, release, forest)
-    losses = losses_data(release.loss, mined)
-    print_result({**release.as_dict(), "losses": losses, "output": shown(output)}, as_json=request.as_json)
+    told = {} if beyond is None else {"one_more_value": beyond.as_dict()}
+    made = {**release.as_dict(), **told, "losses": losses_data(release.loss, mined), "output": shown(output)}
+    print_result(made, as_json=request.as_json)
 
 
 def anonymize_table(request: CommandRequest) -> None:

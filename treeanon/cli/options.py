@@ -28,7 +28,7 @@ class Command(click.Command):
     """
 
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Guarantee": ("k", "m", "n", "attacker", "negative", "as_published", *MODEL_PARAMETERS),
+        "Guarantee": ("k", "m", "n", "recommended", "attacker", "negative", "as_published", *MODEL_PARAMETERS),
         "Search": ("algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "mining"),
         "Tables": ("as_table", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
@@ -97,7 +97,7 @@ from_option = click.option(
     "source_format",
     metavar="FORMAT",
     shell_complete=_formats,
-    help=f"Format of the input: {', '.join(FORMATS.built_in)}.",
+    help="Format of the input [default: by its name].",
 )
 to_option = click.option(
     "--to",

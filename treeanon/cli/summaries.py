@@ -10,6 +10,7 @@ from treeanon.cli.printing import counted, printable, reading_notes
 if TYPE_CHECKING:
     from treeanon.metrics import MiningLoss
     from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
+    from treeanon.risks.one_more import OneMore
     from treeanon.spark.interface import DistributedRelease
     from treeanon.table import Table
 
@@ -17,9 +18,13 @@ _DECLARED_SAFE = "declared safe by the schema"
 
 
 def release_summary(
-    release: Release | DistributedRelease, output: str, solution: str | None = None, mining: MiningLoss | None = None
+    release: Release | DistributedRelease,
+    output: str,
+    solution: str | None = None,
+    mining: MiningLoss | None = None,
+    one_more: OneMore | None = None,
 ) -> str:
-    """Return the summary of a release of trees."""
+    """Return the summary of a release of trees, if known with whom one more known value singles out."""
     from treeanon.io.relational.urls import shown
     from treeanon.report import losses_text
 
@@ -28,6 +33,7 @@ def release_summary(
     lines = [
         f"Guarantee: {release.solution.guarantee.sentence}",
         f"Verified in the output: {release.verdict.sentence}",
+        *([] if one_more is None else [f"Beyond it: {one_more.sentence}"]),
         f"Written to {shown(output)}: {_nodes_line(counts)}",
     ]
     if solution:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from treeanon.io.reading import read_back
 from treeanon.io.relational.urls import shown
 from treeanon.metrics.measure import Losses
 from treeanon.progress import Progress, stage
+from treeanon.risks.one_more import OneMore, one_more
 from treeanon.verifier.tree import verify
 from treeanon.verifier.verdict import Verdict
 
@@ -46,6 +48,11 @@ class Release:
     counts: Mapping[str, Any]
     report: Mapping[str, Any] = field(default_factory=dict)
     kept: Longs | None = None
+
+    @cached_property
+    def one_more(self) -> OneMore | None:
+        """Whom one more known value than the guarantee covers singles out, measured when it is asked for."""
+        return one_more(self.forest, self.solution.guarantee)
 
     def __repr__(self) -> str:
         g = self.solution.guarantee

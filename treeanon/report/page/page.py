@@ -211,7 +211,9 @@ def _first(release: AnyRelease, audience: Audience) -> list[Element | None]:
     is_public = audience == "public"
     found = [(one.holds, public.sentence(one, table) if is_public else one.sentence) for one in verdicts(release)]
     facts = _public_facts(release) if is_public else _facts(release)
-    return [statement(guarantees(release), found), tiles(facts), as_they_are(_unprotected(release))]
+    beyond = release.one_more if isinstance(release, Release) else None
+    more = None if beyond is None else el("p", beyond.sentence, class_="beyond")
+    return [statement(guarantees(release), found), more, tiles(facts), as_they_are(_unprotected(release))]
 
 
 def _unprotected(release: AnyRelease) -> dict[str, list[str]]:
