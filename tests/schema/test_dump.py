@@ -64,7 +64,7 @@ def classes(draw: st.DrawFn, number: int, form: str) -> ClassSpec:
 def schemas(draw: st.DrawFn) -> Schema:
     form = draw(st.sampled_from(names_of("documents")))
     record = None
-    if form == "json":
+    if form in ("json", "yaml"):
         record = RecordPath(tuple(draw(st.lists(DOTTED_NAMES, max_size=2))), True)
     elif form == "xml":
         names = tuple(draw(st.lists(XML_NAMES, max_size=3)))

@@ -63,13 +63,17 @@ def sample_lines(request: SampleRequest) -> Sample:
     return lines_sample(request, reader.object)
 
 
-def lines_sample(request: SampleRequest, parse: Callable[[bytes, str, str], Any]) -> Sample:
+Lines = Callable[[str, BinaryIO], Iterator[bytes]]
+"""Gives the texts of the records of a document, by its name and bytes."""
+
+
+def lines_sample(request: SampleRequest, parse: Callable[[bytes, str, str], Any], lines: Lines | None = None) -> Sample:
     """Return lines of documents, given what parses one: (line, name of the document, place)."""
     records: list[Any] = []
     total, name = 0, ""
     for name, stream, share in request.shares():
         found = Spread[tuple[int, bytes]](share(len(records)))
-        for numbered in enumerate(_lines(name, stream), start=1):
+        for numbered in enumerate((lines or _lines)(name, stream), start=1):
             found.add(numbered)
         records += [parse(line, name, f"line {number}") for number, line in found.all()]
         total += found.count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -85,7 +86,7 @@ def relational_format(given: str | Path, format: str | None) -> str | None:
             by_magic = _of_magic(head)
             if by_magic is not None and by_magic.is_relational:
                 return by_magic.name
-            if head[:2] == b"PK":
+            if head[:2] == b"PK" and zipfile.is_zipfile(path):
                 return _tables_in(path)
     except OSError:
         # Reading will report what is wrong.
@@ -138,7 +139,9 @@ def _of_file(item: Source, form: Format | None, record: str | None, most: int) -
         if form is None:
             form = by_name if by_name is not None and by_name.is_document else _of_content(head)
         if form is None:
-            raise DataError("is neither XML nor JSON by its first bytes; name the format with --from", source=item.name)
+            told = ", ".join(form.name for form in FORMATS.values() if form.recognizes)
+            what = f"is of none of the formats that first bytes tell ({told}); name its format with --from: "
+            raise DataError(what + ", ".join(FORMATS), source=item.name)
         lines = FORMATS[form.as_lines] if form.as_lines else None
         if lines is not None and record is None and lines.function("recognizes")(_start(head)):
             form = lines

@@ -23,7 +23,7 @@ _ZSTD_PIECE = 4096
 
 @dataclass(frozen=True)
 class Source:
-    """One document to read; `open` gives its decompressed bytes.
+    """One document to read; `open` gives its decompressed bytes, which `raw` gives already if it is `unpacked`.
 
     `advance` of `open` is called with the number of bytes read of the `size` stored, for progress; errors of
     compression are DataErrors.
@@ -32,6 +32,7 @@ class Source:
     name: str
     size: int | None
     raw: Callable[[], BinaryIO]
+    unpacked: bool = False
 
     @contextmanager
     def open(self, advance: Callable[[int], None] | None = None) -> Iterator[BinaryIO]:
@@ -40,7 +41,8 @@ class Source:
             stream = self.raw()
         try:
             counted = cast(BinaryIO, _Counting(stream, advance)) if advance else stream
-            yield cast(BinaryIO, _Checked(_decompressed(counted, self.name), self.name))
+            content = counted if self.unpacked else _decompressed(counted, self.name)
+            yield cast(BinaryIO, _Checked(content, self.name))
         finally:
             stream.close()
 

@@ -35,6 +35,9 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
         if found is not None:
             return found
     found = format_of_name(target)
+    if found is not None and found.endings == schema.input.form.endings:
+        # Several formats may have the same endings.
+        return schema.input.form
     if found is None and schema.input.is_flat and str(target).endswith(("/", ".zip")):
         raise UsageError(f"{target}: {schema.input.format} is one file; name it, such as out.csv")
     ending = Path(plain_name(str(target))).suffix

@@ -12,12 +12,16 @@ from treeanon.forest import Forest
 from treeanon.forest.facets import with_facets
 from treeanon.formats import Format
 from treeanon.io.beyond.findings import Findings
-from treeanon.io.interface import Document, writer_of
+from treeanon.io.interface import Document, RecordTexts, writer_of
 from treeanon.io.output import is_part
 from treeanon.io.sources import Source, Sources
+from treeanon.schema import Schema
 
 _AT_ONCE = 20_000
 _BLOCK = 1 << 20
+
+TextsOf = Callable[[Forest, Schema], RecordTexts]
+"""Makes the texts of the records of a forest."""
 
 
 @dataclass
@@ -35,10 +39,10 @@ class Records:
         if not self.form.names_classes:
             object.__setattr__(self, "forest", with_facets(self.forest))
 
-    def texts(self) -> Iterator[str]:
-        """Yield the text of each record."""
+    def texts(self, writer: TextsOf | None = None) -> Iterator[str]:
+        """Yield the text of each record, as the format's own writer makes it or another."""
         schema = self.forest.schema.for_format(self.form.name)
-        texts = writer_of(self.form.name).texts(self.forest, schema)
+        texts = (writer or writer_of(self.form.name).texts)(self.forest, schema)
         for start in range(0, len(self.forest), _AT_ONCE):
             yield from texts.records(self.forest.take(np.arange(start, min(start + _AT_ONCE, len(self.forest)))))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from treeanon.forest import ReadReport
 from treeanon.io.beyond.content import Content, compare
-from treeanon.io.beyond.documents import Records
+from treeanon.io.beyond.documents import Records, TextsOf
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.json_texts import Items, JsonLook, Pairs, members, parsed, plain
 from treeanon.io.documents.json_document import JsonDocument, document_bytes, items_of, lines_of
@@ -19,41 +19,45 @@ from treeanon.io.documents.json_write import json_text
 from treeanon.io.options import ReadOptions, broken_files
 from treeanon.io.sources import Source
 
-_SKIPPING = ReadOptions(on_error="skip", collection=True)
+SKIPPING = ReadOptions(on_error="skip", collection=True)
 
 
 def look_at_json(sources: Sequence[Source], records: Records, found: Findings) -> None:
     """Count what JSON documents hold beyond the records that were read of them."""
     record = records.forest.schema.for_format(records.form.name).input.record
     assert record is not None
-    spans = _wholes(sources) if record.whole_file else _arrays(sources, record.names, found)
-    _look_at_records(spans, records, found)
+    spans = whole_spans(sources) if record.whole_file else array_spans(sources, record.names, found)
+    compare_records(spans, records, found)
 
 
 def look_at_ndjson(sources: Sequence[Source], records: Records, found: Findings) -> None:
     """Count what lines of JSON hold beyond the records that were read of them."""
-    _look_at_records(lines_of(sources, _SKIPPING, ReadReport()), records, found)
+    compare_records(lines_of(sources, SKIPPING, ReadReport()), records, found)
 
 
-def _look_at_records(spans: Iterator[Span], records: Records, found: Findings) -> None:
+def compare_records(spans: Iterator[Span], records: Records, found: Findings, writer: TextsOf | None = None) -> None:
+    """Count what texts of JSON hold beyond the records that were read of them; `writer` makes the canonical ones."""
     look = JsonLook(records.forest.schema.for_format(records.form.name).layout, found)
-    for _, text, canonical in paired(spans, records):
+    for _, text, canonical in paired(spans, records, writer):
         look.record(text, canonical)
 
 
-def paired(spans: Iterator[Span], records: Records) -> Iterator[tuple[tuple[str, str], str, str]]:
+def paired(
+    spans: Iterator[Span], records: Records, writer: TextsOf | None = None
+) -> Iterator[tuple[tuple[str, str], str, str]]:
     """Yield the source and place of each record, its text there, and as it would be written."""
-    texts = records.texts()
+    texts = records.texts(writer)
     for span in spans:
         for at, (start, stop) in enumerate(zip(span.starts.tolist(), span.stops.tolist(), strict=True)):
             if (name := span.name(at)) not in records.broken:
                 yield name, span.block[start:stop].decode(), next(texts)
 
 
-def _wholes(sources: Sequence[Source]) -> Iterator[Span]:
+def whole_spans(sources: Sequence[Source]) -> Iterator[Span]:
+    """Yield documents that are one record each."""
     for source in sources:
-        with broken_files(_SKIPPING, ReadReport()):
-            data = document_bytes(source, _SKIPPING)
+        with broken_files(SKIPPING, ReadReport()):
+            data = document_bytes(source, SKIPPING)
             yield Span(data, np.zeros(1, np.int64), np.array([len(data)]), partial(_whole_name, source.name))
 
 
@@ -61,10 +65,11 @@ def _whole_name(source: str, position: int) -> tuple[str, str]:
     return source, ""
 
 
-def _arrays(sources: Sequence[Source], names: tuple[str, ...], found: Findings) -> Iterator[Span]:
+def array_spans(sources: Sequence[Source], names: tuple[str, ...], found: Findings) -> Iterator[Span]:
+    """Yield the items of the arrays of records, and count what is unusual around them."""
     for source in sources:
-        with broken_files(_SKIPPING, ReadReport()):
-            document = JsonDocument(document_bytes(source, _SKIPPING), source.name)
+        with broken_files(SKIPPING, ReadReport()):
+            document = JsonDocument(document_bytes(source, SKIPPING), source.name)
             start, stop = document.array(names)
             _look_around(document.data[:start] + b"[]" + document.data[stop:], names, found)
             yield from items_of(document, start + 1)
@@ -85,7 +90,7 @@ def look_at_trees(sources: Sequence[Source], records: Records, found: Findings) 
     """Count what trees files hold beyond the records that were read of them."""
     before = line = 0
     file = ""
-    for (source, place), text, canonical in paired(lines_of(sources, _SKIPPING, ReadReport()), records):
+    for (source, place), text, canonical in paired(lines_of(sources, SKIPPING, ReadReport()), records):
         before, file = (before if source == file else before + line), source
         line = int(place.removeprefix("line "))
         _look_at_tree(text, canonical, (str(line), str(before + line)), found)
@@ -112,7 +117,7 @@ def look_at_lines(
 ) -> None:
     """Count what lines, each of which `parse` makes a text of JSON, hold beyond the records that were read of them."""
     look = JsonLook(records.forest.schema.for_format(records.form.name).layout, found)
-    for _, text, canonical in paired(lines_of(sources, _SKIPPING, ReadReport()), records):
+    for _, text, canonical in paired(lines_of(sources, SKIPPING, ReadReport()), records):
         if text.rstrip("\r") != canonical:
             before = found.counts.total()
             look.record(parse(text.encode()).decode(), parse(canonical.encode()).decode())

@@ -207,9 +207,10 @@ def items_of(document: JsonDocument, at: int) -> Iterator[Span]:
             number += count
 
 
-def _arrays(
+def array_spans(
     sources: Sequence[Source], names: tuple[str, ...], options: ReadOptions, report: ReadReport
 ) -> Iterator[Span]:
+    """Yield the items of the arrays of records of documents."""
     for source in sources:
         with broken_files(options, report):
             document = JsonDocument(document_bytes(source, options), source.name)
@@ -218,7 +219,7 @@ def _arrays(
             yield from items_of(document, span[0] + 1)
 
 
-def _wholes(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
+def whole_spans(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
     """Yield documents that are one record each, many small ones in a block."""
     held: list[bytes] = []
     names: list[str] = []
@@ -244,5 +245,5 @@ def read_json(sources: Sequence[Source], schema: Schema, options: ReadOptions, r
     record = schema.input.record
     assert record is not None
     whole = record.whole_file
-    spans = _wholes(sources, options, report) if whole else _arrays(sources, record.names, options, report)
+    spans = whole_spans(sources, options, report) if whole else array_spans(sources, record.names, options, report)
     return JsonRecords(schema, options, report).read(spans)

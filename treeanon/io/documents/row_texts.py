@@ -154,7 +154,8 @@ class RowWriter:
 
     def records(self, forest: Forest) -> list[str]:
         """Return the texts of the records of a part of the forest."""
-        placed = place(forest, self.layout, self.writable)
+        # The order of siblings must not depend on the values of others, which a release has no more.
+        placed = place(forest.in_text_order(), self.layout, self.writable)
         joined: dict[int, list[str]] = {}
         texts: list[str] = []
         for container in reversed(self.layout.containers):
