@@ -91,7 +91,7 @@ def test_the_format_is_found_by_content(tmp_path):
     assert init(tmp_path / "data.json", tmp_path).input.format == "ndjson"
     (tmp_path / "data.txt").write_text("name;age\nx;5\n")
     assert run("init", tmp_path / "data.txt").exit_code == 3
-    assert run("init", SAMPLES / "patients.xml", "--from", "yaml").exit_code == 2
+    assert run("init", SAMPLES / "patients.xml", "--from", "toml").exit_code == 2
 
 
 def test_trees_files_give_classes_and_their_order(tmp_path):

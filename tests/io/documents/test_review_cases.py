@@ -108,8 +108,8 @@ def test_clear_errors_of_the_library() -> None:
     schema = ta.Schema.loads(PLAIN.format("ndjson", ""))
     forest = ta.Forest.from_records(schema, [[["age", "1", []]]])
     assert repr(forest) == "<Forest: 1 records, 1 nodes, 1 classes>"
-    with pytest.raises(UsageError, match="yaml"):
-        schema.for_format("yaml")
+    with pytest.raises(UsageError, match="toml"):
+        schema.for_format("toml")
     with pytest.raises(UsageError, match="list"):
         forest.project({"age": "*"})
     with pytest.raises(TypeError, match="record"):

@@ -238,4 +238,4 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         ran(["verify", "out.yaml", "-s", "s.toml", "-k", 5], monkeypatch, capsys, 0)
     Path("odd.bin").write_text("hello\nworld\n")
     _, _, err = ran(["init", "odd.bin", "-o", "x.toml"], monkeypatch, capsys, 3)
-    assert "name its format with --from: json, ndjson, xml, yaml, yaml-stream" in err
+    assert "name its format with --from: json, ndjson, xml" in err
