@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
@@ -126,11 +127,11 @@ def json_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: in
     why = "as given by --record" if path is not None else ""
     if path is None:
         path, why = _choose(document, arrays, source)
-    found = [document] if path.whole_file else _at(document, path.names, source)
+    found = [document] if path.whole_file else _at(document, path, source)
     records = [_checked(found[n], source, f"record {n + 1}") for n in spread(len(found), most)]
     if not records:
         raise DataError("holds no record at the record path", source=source)
-    others = [_described(names, size) for names, size in arrays if names != path.names or path.whole_file]
+    others = [_described(names, size) for names, size in arrays if names != path.names or path.whole_file or path.keyed]
     if not path.whole_file and type(document) is dict:
         others.append('"." (the document is one record)')
     return Sample("json", path, records, len(found) <= most, why, tuple(others[:8]), total=len(found))
@@ -149,6 +150,8 @@ def _arrays(document: Any) -> list[tuple[tuple[str, ...], int]]:
 
 
 def _choose(document: Any, arrays: list[tuple[tuple[str, ...], int]], source: str) -> tuple[RecordPath, str]:
+    if _are_records(document) and (not arrays or arrays[0][1] < len(document)):
+        return RecordPath((), True, True), f"an object whose {len(document):,} members are objects alike"
     if arrays:
         names, size = arrays[0]
         return RecordPath(names, True), f"the longest array of objects ({size:,} items)"
@@ -157,12 +160,23 @@ def _choose(document: Any, arrays: list[tuple[tuple[str, ...], int]], source: st
     raise DataError("holds no array of objects, and is no object; a record is an object", source=source)
 
 
-def _at(document: Any, names: tuple[str, ...], source: str) -> list[Any]:
+def _are_records(document: Any) -> bool:
+    """Return whether a document is an object whose members, several, are all objects with nearly the same keys."""
+    if type(document) is not dict or len(document) < _FEW or not all(type(item) is dict for item in document.values()):
+        return False
+    times = Counter(key for item in document.values() for key in item)
+    return bool(times) and 2 * sum(times.values()) >= len(times) * len(document)
+
+
+def _at(document: Any, path: RecordPath, source: str) -> list[Any]:
+    names = path.names
     for depth, name in enumerate(names):
         if type(document) is not dict or name not in document:
             raise DataError(f"there is no {'.'.join(names[: depth + 1])}; check the record path", source=source)
         document = document[name]
-    if type(document) is not list:
+    if path.keyed and type(document) is dict:
+        return list(document.values())
+    if type(document) is not list or path.keyed:
         raise DataError("an array of records is expected at the record path", source=source)
     return document
 
@@ -171,6 +185,7 @@ def _described(names: tuple[str, ...], size: int) -> str:
     return f"{record_text(RecordPath(names, True), slashed=False)!r} ({size:,} items)"
 
 
+_FEW = 3
 CANDIDATES = (("resource", "resourceType"), ("resourceType",), ("type",), ("kind",), ("url",))
 _FIELD_DEPTH = 3
 

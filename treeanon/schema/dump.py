@@ -58,8 +58,8 @@ def record_text(record: RecordPath, slashed: bool) -> str:
     ('.', '[]')
     """
     if not record.names:
-        return "[]" if record.repeated else "."
-    mark = "[]" if record.repeated and not slashed else ""
+        return "*" if record.keyed else "[]" if record.repeated else "."
+    mark = ".*" if record.keyed else "[]" if record.repeated and not slashed else ""
     return FieldPath(tuple(Step(name) for name in record.names)).text(slashed=slashed) + mark
 
 

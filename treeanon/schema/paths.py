@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class PathError(ValueError):
@@ -228,16 +228,21 @@ def parse_path(text: str, *, slashed: bool, keyed: bool = False) -> FieldPath:
 class RecordPath:
     """Where one person is: names to go through, and whether the last of them is an array of persons.
 
+    `keyed` says that it is an object instead, whose members are persons, under keys that are not published.
+
     >>> parse_record("data.patients[]", slashed=False)
     RecordPath(names=('data', 'patients'), repeated=True)
     >>> parse_record("patients/patient", slashed=True)
     RecordPath(names=('patients', 'patient'), repeated=True)
     >>> parse_record(".", slashed=True).whole_file
     True
+    >>> parse_record("*", slashed=False).keyed, parse_record("data.patients.*", slashed=False).names
+    (True, ('data', 'patients'))
     """
 
     names: tuple[str, ...]
     repeated: bool
+    keyed: bool = field(default=False, repr=False)
 
     @property
     def whole_file(self) -> bool:
@@ -255,11 +260,16 @@ def parse_record(text: str, *, slashed: bool) -> RecordPath:
             raise PathError("must be the element names from the root to one person, such as patients/patient")
         names = tuple(step.name or "" for step in path.steps)
         return RecordPath(names, len(names) > 1)
-    if text == "[]":
-        return RecordPath((), True)
+    if text in ("[]", "*"):
+        return RecordPath((), True, text == "*")
+    if text.endswith(".*"):
+        steps = parse_path(text.removesuffix(".*"), slashed=False).steps
+        if any(step.repeated or step.predicate for step in steps):
+            raise PathError("must be the object whose members are persons, such as * or data.patients.*")
+        return RecordPath(tuple(step.name or "" for step in steps), True, True)
     path = parse_path(text, slashed=False)
     if not path.steps[-1].repeated or any(s.repeated for s in path.steps[:-1]) or path.steps[-1].predicate:
-        raise PathError('must be the array of persons, such as patients[] or data.patients[] (or ".")')
+        raise PathError('must be the array of persons, such as patients[] or data.patients[] (or "." or "*")')
     return RecordPath(tuple(step.name or "" for step in path.steps), True)
 
 

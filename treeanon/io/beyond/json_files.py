@@ -13,11 +13,12 @@ from treeanon.io.beyond.content import Content, compare
 from treeanon.io.beyond.documents import Records, TextsOf
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.json_texts import Items, JsonLook, Pairs, members, parsed, plain
-from treeanon.io.documents.json_document import JsonDocument, document_bytes, items_of, lines_of
+from treeanon.io.documents.json_document import JsonDocument, document_bytes, items_of, lines_of, members_of
 from treeanon.io.documents.json_records import Span
 from treeanon.io.documents.json_write import json_text
 from treeanon.io.options import ReadOptions, broken_files
 from treeanon.io.sources import Source
+from treeanon.schema import RecordPath
 
 SKIPPING = ReadOptions(on_error="skip", collection=True)
 
@@ -26,7 +27,7 @@ def look_at_json(sources: Sequence[Source], records: Records, found: Findings) -
     """Count what JSON documents hold beyond the records that were read of them."""
     record = records.forest.schema.for_format(records.form.name).input.record
     assert record is not None
-    spans = whole_spans(sources) if record.whole_file else array_spans(sources, record.names, found)
+    spans = whole_spans(sources) if record.whole_file else array_spans(sources, record, found)
     compare_records(spans, records, found)
 
 
@@ -65,14 +66,23 @@ def _whole_name(source: str, position: int) -> tuple[str, str]:
     return source, ""
 
 
-def array_spans(sources: Sequence[Source], names: tuple[str, ...], found: Findings) -> Iterator[Span]:
+def array_spans(sources: Sequence[Source], record: RecordPath, found: Findings) -> Iterator[Span]:
     """Yield the items of the arrays of records, and count what is unusual around them."""
+    before = 0
     for source in sources:
         with broken_files(SKIPPING, ReadReport()):
             document = JsonDocument(document_bytes(source, SKIPPING), source.name)
-            start, stop = document.array(names)
-            _look_around(document.data[:start] + b"[]" + document.data[stop:], names, found)
-            yield from items_of(document, start + 1)
+            span = document.array(record)
+            _look_around(document.around(span, record), record.names, found)
+            if not record.keyed:
+                yield from items_of(document, span[0] + 1)
+                continue
+            keys: list[bytes] = []
+            yield from members_of(document, span[0] + 1, keys)
+            # Numbers go on from one file of a release to the next.
+            known = {b'"%d"' % (start + number) for start in (0, before) for number in range(1, len(keys) + 1)}
+            found.add("ids", sum(key not in known for key in keys) + len(keys) - len(set(keys)))
+            before += len(keys)
 
 
 def _look_around(text: bytes, names: tuple[str, ...], found: Findings) -> None:

@@ -25,7 +25,7 @@ def look_at_yaml(sources: Sequence[Source], records: Records, found: Findings) -
     record = records.forest.schema.for_format(records.form.name).input.record
     assert record is not None
     given = [as_json_source(source, SKIPPING) for source in sources]
-    spans = whole_spans(given) if record.whole_file else array_spans(given, record.names, found)
+    spans = whole_spans(given) if record.whole_file else array_spans(given, record, found)
     _look(sources, spans, records, found)
 
 

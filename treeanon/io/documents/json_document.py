@@ -19,7 +19,7 @@ from treeanon.io.documents.json_records import JsonRecords, Span, has_repeated_k
 from treeanon.io.options import MAX_DOCUMENT_BYTES, MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.kernels.jsontext import array_items, repeats_a_key, skip_blanks, value_end
-from treeanon.schema import Schema
+from treeanon.schema import RecordPath, Schema
 
 _BLOCK = 4 << 20
 _MARKS = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"), (b"\xef\xbb\xbf", "UTF-8"))
@@ -133,20 +133,26 @@ class JsonDocument:
             if at < len(self.data) and self.data[at] == ord(","):
                 at += 1
 
-    def array(self, names: tuple[str, ...]) -> tuple[int, int]:
-        """Return the span of the array of records."""
+    def array(self, record: RecordPath) -> tuple[int, int]:
+        """Return the span of the array of records, or of the object whose members are records."""
+        names = record.names
         at = skip_blanks(self.text, 0)
         for depth, name in enumerate(names):
             at = self.member(at, name, ".".join(names[: depth + 1]))
-        self.expect("[", at, "an array of records is expected")
+        kind = "an object whose members are records" if record.keyed else "an array of records"
+        self.expect("{" if record.keyed else "[", at, f"{kind} is expected")
         end = value_end(self.text, at)
         if end < 0:
             raise DataError("ends before the array of records does (truncated?)", source=self.source)
         return at, end
 
-    def check_around(self, span: tuple[int, int], names: tuple[str, ...], strict: bool, report: ReadReport) -> None:
+    def around(self, span: tuple[int, int], record: RecordPath) -> bytes:
+        """Return the document without its records."""
+        return self.data[: span[0]] + (b"{}" if record.keyed else b"[]") + self.data[span[1] :]
+
+    def check_around(self, span: tuple[int, int], record: RecordPath, strict: bool, report: ReadReport) -> None:
         """Check what surrounds the array of records, and count it as dropped."""
-        around = self.data[: span[0]] + b"[]" + self.data[span[1] :]
+        around = self.around(span, record)
         try:
             value = parse(around)
         except DataError as problem:
@@ -159,13 +165,13 @@ class JsonDocument:
             raise DataError("an object around the records has the same key twice", source=self.source)
         report.duplicate_keys += repeated
         place = OUTSIDE
-        for name in names:
+        for name in record.names:
             if not isinstance(value, dict) or name not in value:
                 break
             report.dropped.add_keys(place, value, frozenset({name}))
             place, value = f"{place}{name}.", value[name]
         # Of a repeated key the parser keeps the last: then this is not the array that was found first.
-        if value != []:
+        if value != ({} if record.keyed else []):
             raise DataError("a member on the path to the records occurs twice", source=self.source)
 
 
@@ -207,16 +213,52 @@ def items_of(document: JsonDocument, at: int) -> Iterator[Span]:
             number += count
 
 
+def members_of(document: JsonDocument, at: int, keys: list[bytes] | None = None) -> Iterator[Span]:
+    """Yield the members of the object that begins at `at`, in blocks of text; their keys are added to `keys`."""
+    data, text = document.data, document.text
+    found: list[tuple[int, int]] = []
+    number = 1
+    wrong = "is not valid JSON in the object of records"
+    while True:
+        at = skip_blanks(text, at)
+        is_end = at < len(data) and data[at] == ord("}")
+        if found and (is_end or len(found) == _AT_ONCE):
+            spans = np.array(found, np.int64)
+            first = int(spans[0, 0])
+            name = partial(_record_name, document.source, number)
+            yield Span(data[first : int(spans[-1, 1])], spans[:, 0] - first, spans[:, 1] - first, name)
+            number, found = number + len(found), []
+        if is_end:
+            return
+        end = value_end(text, at)
+        if end <= at or data[at] != ord('"'):
+            raise document.fail(wrong, at)
+        if keys is not None:
+            keys.append(data[at:end])
+        start = skip_blanks(text, document.expect(":", end, wrong))
+        stop = value_end(text, start)
+        if stop <= start:
+            raise document.fail(wrong, start)
+        found.append((start, stop))
+        at = skip_blanks(text, stop)
+        if data[at : at + 1] == b",":
+            at = skip_blanks(text, at + 1)
+            if data[at : at + 1] == b"}":
+                raise document.fail(wrong, at)
+        elif data[at : at + 1] != b"}":
+            raise document.fail(wrong, at)
+
+
 def array_spans(
-    sources: Sequence[Source], names: tuple[str, ...], options: ReadOptions, report: ReadReport
+    sources: Sequence[Source], record: RecordPath, options: ReadOptions, report: ReadReport
 ) -> Iterator[Span]:
     """Yield the items of the arrays of records of documents."""
     for source in sources:
         with broken_files(options, report):
             document = JsonDocument(document_bytes(source, options), source.name)
-            span = document.array(names)
-            document.check_around(span, names, options.strict, report)
-            yield from items_of(document, span[0] + 1)
+            span = document.array(record)
+            document.check_around(span, record, options.strict, report)
+            yield from (members_of if record.keyed else items_of)(document, span[0] + 1)
 
 
 def whole_spans(sources: Sequence[Source], options: ReadOptions, report: ReadReport) -> Iterator[Span]:
@@ -245,5 +287,5 @@ def read_json(sources: Sequence[Source], schema: Schema, options: ReadOptions, r
     record = schema.input.record
     assert record is not None
     whole = record.whole_file
-    spans = whole_spans(sources, options, report) if whole else array_spans(sources, record.names, options, report)
+    spans = whole_spans(sources, options, report) if whole else array_spans(sources, record, options, report)
     return JsonRecords(schema, options, report).read(spans)

@@ -133,8 +133,13 @@ class JsonTexts:
 
 
 def _document(schema: Schema) -> Document:
-    names = schema.input.record.names if schema.input.record else ()
+    record = schema.input.record
+    names = record.names if record else ()
     before = "".join("{" + json_text(name) + ":" for name in names)
+    if record is not None and record.keyed:
+        # The keys of the input are ids: these are numbers in random order.
+        tail = "\n}" + "}" * len(names) + "\n"
+        return Document(before + "{\n", ",\n", tail, lambda number, text: f'"{number}":{text}')
     return Document(before + "[\n", ",\n", "\n]" + "}" * len(names) + "\n")
 
 

@@ -22,7 +22,7 @@ from treeanon.io.documents.yaml_text import Bare, as_json, documents, yaml_lines
 from treeanon.io.interface import Document, DocumentWriter
 from treeanon.io.options import ReadOptions, broken_files
 from treeanon.io.sources import Source
-from treeanon.schema import Schema
+from treeanon.schema import RecordPath, Schema
 
 _TOGETHER = 4 << 20
 
@@ -50,7 +50,7 @@ def read_yaml(sources: Sequence[Source], schema: Schema, options: ReadOptions, r
     record = schema.input.record
     assert record is not None
     found = [as_json_source(source, options) for source in sources]
-    spans = whole_spans if record.whole_file else partial(array_spans, names=record.names)
+    spans = whole_spans if record.whole_file else partial(array_spans, record=record)
     return JsonRecords(schema, options, report).read(spans(found, options=options, report=report))
 
 
@@ -92,8 +92,8 @@ class YamlTexts:
     def __init__(self, forest: Forest, schema: Schema) -> None:
         self.objects = JsonTexts(forest, schema)
         record = schema.input.record
-        self.is_item = record is not None and not record.whole_file
-        self.indent = 2 * len(record.names) - 2 if record is not None and record.names else 0
+        self.is_item = record is not None and not record.whole_file and not record.keyed
+        self.indent = _indent(record)
         self.is_stream = record is None
 
     def records(self, forest: Forest) -> list[str]:
@@ -107,10 +107,26 @@ class YamlTexts:
         return "\n".join(["---", *lines] if self.is_stream else lines)
 
 
+def _indent(record: RecordPath | None) -> int:
+    """Return how far the blocks of records are indented."""
+    if record is None or record.keyed:
+        return 0 if record is None else 2 * len(record.names) + 2
+    return max(2 * len(record.names) - 2, 0)
+
+
 def _document(schema: Schema) -> Document:
-    names = schema.input.record.names if schema.input.record else ()
+    record = schema.input.record
+    names = record.names if record else ()
     head = "".join(f"{'  ' * depth}{yaml_string(name)}:\n" for depth, name in enumerate(names))
-    return Document(head, "\n", "\n")
+    if record is None or not record.keyed:
+        return Document(head, "\n", "\n")
+    space = "  " * len(names)
+
+    def member(number: int, text: str) -> str:
+        # The keys of the input are ids: these are numbers in random order.
+        return f'{space}"{number}":' + (" {}" if text == "{}" else f"\n{text}")
+
+    return Document(head, "\n", "\n", member)
 
 
 YAML = DocumentWriter(YamlTexts, _document)
