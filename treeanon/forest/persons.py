@@ -7,8 +7,8 @@ is kept of a key is a keyed hash of 128 bits: memory grows with the values of th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,9 +21,16 @@ from treeanon.forest.tables import Batch, ContainerRows, MovedNodes, TextCodes
 from treeanon.randomness import secret_key
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_schema, has_facets
+from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS
+from treeanon.schema.model import InputSpec
 from treeanon.schema.persons import KEY_CLASS, by_row
 
 _DIGEST = 16
+TIES = frozenset({KEY_CLASS, ID_CLASS, REFERENCE_CLASS})
+"""Classes whose values tie rows to persons, and to one another; they are not published."""
+
+Same = Callable[[str], str]
+"""Gives all texts that name the same one text."""
 
 
 def builder_of(schema: Schema, *, skip: bool = False) -> ForestBuilder:
@@ -44,7 +51,7 @@ class PersonBuilder(ForestBuilder):
         plain = by_row(schema).layout
         self.reads = by_row(facet_schema(schema))
         self.facets = FacetReader(schema, self.reads.layout, plain)
-        self.rows = RowBatches(plain, schema, skip=skip)
+        self.rows = RowBatches(plain, schema.input, skip=skip)
 
     @property
     def records(self) -> int:
@@ -60,25 +67,41 @@ class PersonBuilder(ForestBuilder):
         person, persons = numbered(self.rows.keys, self.rows.digests)
         self.report.rows = self.rows.count
         self.report.facets = self.facets.found
-        super().add(grouped(self.rows.united(), person, persons, self.rows.names, self.layout))
+        piece = Piece(self.rows.united(), self.rows.names, self.rows.layout, 1, person, person)
+        super().add(grouped([piece], persons, self.layout))
         return super().finish(show_values=show_values, jobs=jobs)
 
 
 class RowBatches:
-    """Batches of rows, with the codes of their keys taken out of them."""
+    """Batches of rows, with the codes of their keys taken out of them.
 
-    def __init__(self, layout: Layout, schema: Schema, *, skip: bool) -> None:
-        self.layout, self.skip = layout, skip
-        self.own = schema.input.null_person == "own"
-        self.path = schema.input.person.text(slashed=schema.input.slashed) if schema.input.person else ""
-        self.key = layout.class_index(KEY_CLASS)
+    `ties` has for each class that ties rows together the codes of every part, -1 where there is none, and the digests
+    of what these stand for; `same` makes one text of all that name the same.
+    """
+
+    def __init__(
+        self, layout: Layout, spec: InputSpec, *, skip: bool, secret: bytes = b"", same: Same = str, path: str = ""
+    ) -> None:
+        self.layout, self.skip, self.same = layout, skip, same
+        self.own = spec.null_person == "own"
+        self.path = path or (spec.person.text(slashed=spec.slashed) if spec.person else "")
         self.names = tuple(held.name for held in layout.classes)
-        self.secret = secret_key(_DIGEST)
+        self.classes = {name: at for at, name in enumerate(self.names) if name in TIES}
+        self.secret = secret or secret_key(_DIGEST)
         self.parts: list[Batch] = []
-        self.keys: list[Ints] = []
-        self.digests: list[np.ndarray] = []
+        self.ties: dict[str, tuple[list[Ints], list[np.ndarray]]] = {name: ([], []) for name in self.classes}
         self.count = 0
         self.seen = 0
+
+    @property
+    def keys(self) -> list[Ints]:
+        """The codes of the persons of the rows of each part."""
+        return self.ties[KEY_CLASS][0]
+
+    @property
+    def digests(self) -> list[np.ndarray]:
+        """The digests of the keys of the persons of each part."""
+        return self.ties[KEY_CLASS][1]
 
     def add(self, batch: Batch) -> int:
         """Take in a batch, and return how many rows of nobody were left out."""
@@ -86,16 +109,17 @@ class RowBatches:
         places = self._places(batch)
         lost = 0
         for part, place in zip(parts, np.split(places, [batch.records]), strict=False):
-            codes = part.tables[0].codes[self.key]
-            nobody = (codes < 0) | _blank(part.texts[self.key])[codes]
+            key = self.classes[KEY_CLASS]
+            nobody = _nothing(part, key)
             if nobody.any() and not self.own:
                 if not self.skip:
                     self._refuse(int(place[nobody].min()))
                 lost += int(nobody.sum())
-                part, codes = without_rows(part, self.layout, nobody), codes[~nobody]
-                nobody = nobody[~nobody]
-            self.keys.append(np.where(nobody, -1, codes).astype(np.int32))
-            self.digests.append(_digests(part.texts[self.key], self.secret))
+                part = without_rows(part, self.layout, nobody)
+            for name, at in self.classes.items():
+                codes, digests = self.ties[name]
+                codes.append(np.where(_nothing(part, at), -1, part.tables[0].codes[at]).astype(np.int32))
+                digests.append(_digests(part.texts[at], self.secret, self.same))
             self.parts.append(part)
             self.count += part.records
         self.seen += len(places)
@@ -113,10 +137,26 @@ class RowBatches:
         places[batch.order] = np.arange(len(batch.order))
         return places
 
+    def drop(self, lost: np.ndarray) -> None:
+        """Leave out some of the rows so far."""
+        bounds = np.cumsum([part.records for part in self.parts])[:-1]
+        for at, out in enumerate(np.split(lost, bounds)):
+            self.parts[at] = without_rows(self.parts[at], self.layout, out)
+            for codes, _ in self.ties.values():
+                codes[at] = codes[at][~out]
+        self.count -= int(lost.sum())
+
     def united(self) -> Batch:
         """Return all rows as one batch; the parts are released."""
         parts, self.parts = self.parts, []
-        return parts[0] if len(parts) == 1 else _united(parts, self.layout, self.key)
+        return parts[0] if len(parts) == 1 else _united(parts, self.layout, set(self.classes.values()))
+
+
+def _nothing(rows: Batch, held: int) -> np.ndarray:
+    """Return which rows have no value of a class, or a blank one."""
+    codes: Ints = rows.tables[0].codes[held]
+    found: np.ndarray = (codes < 0) | _blank(rows.texts[held])[codes]
+    return found
 
 
 def _blank(texts: Sequence[str]) -> np.ndarray:
@@ -126,11 +166,11 @@ def _blank(texts: Sequence[str]) -> np.ndarray:
     return np.array([not text or text.isspace() for text in texts] + [True])
 
 
-def _digests(texts: Sequence[str], secret: bytes) -> np.ndarray:
+def _digests(texts: Sequence[str], secret: bytes, same: Same = str) -> np.ndarray:
     """Return a keyed hash of each text, as two numbers of 64 bits."""
 
     def digest(text: str) -> bytes:
-        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST, key=secret).digest()
+        return hashlib.blake2b(same(text).encode("utf-8", "surrogatepass"), digest_size=_DIGEST, key=secret).digest()
 
     return np.frombuffer(b"".join(map(digest, texts)), np.uint64).reshape(-1, 2)
 
@@ -175,23 +215,77 @@ def _same(digests: np.ndarray) -> Longs:
     return found
 
 
-def grouped(rows: Batch, person: Ints, persons: int, names: Sequence[str], layout: Layout) -> Batch:
-    """Return a batch of rows as one of persons: by `layout`, in which rows are the containers of number 1.
+@dataclass(frozen=True)
+class Piece:
+    """Rows of one kind, and where they go in a layout of persons.
 
-    `names` are the classes of the rows by their codes; `person` has the number of each row's person.
+    `base` is the container that a row is, `wrapper` a name around what the rows of container 0 hold. `owner` has for
+    every row that of the container around it, by its place among the rows of that kind: of container 0 the person. It
+    may go on beyond the rows of the batch, with rows that hold nothing themselves. `person` has the person of each.
     """
-    new = {name: index for index, name in enumerate(names)}
-    of_row = [new[held.name] for held in layout.classes]
-    tables = [ContainerRows(np.zeros(persons, np.int32), {})]
-    places = [person]
-    for container in layout.containers[1:]:
-        table = rows.tables[container.index - 1]
-        owner = person if container.index == 1 else places[container.parent][table.owner]
-        order = np.argsort(owner, kind="stable")
-        places.append(_inverse(order))
-        codes = {held: table.codes[of_row[held]][order] for held in container.held}
-        tables.append(ContainerRows(owner[order].astype(np.int32), codes))
-    return Batch(tuple(tables), tuple(rows.texts[at] for at in of_row), _moved(rows, of_row, places, layout))
+
+    rows: Batch
+    names: tuple[str, ...]
+    own: Layout
+    base: int
+    owner: Ints
+    person: Ints
+    wrapper: str = ""
+
+    def containers(self, layout: Layout) -> list[int]:
+        """Return the containers of the layout of persons that those of the rows are."""
+        known = {(c.parent, c.wrappers, c.name, c.predicate): c.index for c in layout.containers[1:]}
+        found = [self.base]
+        for container in self.own.containers[1:]:
+            way = (self.wrapper, *container.wrappers) if self.wrapper and container.parent == 0 else container.wrappers
+            found.append(known[found[container.parent], way, container.name, container.predicate])
+        return found
+
+
+def grouped(pieces: Sequence[Piece], persons: int, layout: Layout) -> Batch:
+    """Return batches of rows as one of persons; a piece comes after the one whose rows own its rows."""
+    index = {held.name: at for at, held in enumerate(layout.classes)}
+    tables = {0: ContainerRows(np.zeros(persons, np.int32), {})}
+    texts: dict[int, Sequence[str]] = {}
+    places = {0: np.arange(persons, dtype=np.int32)}
+    moved: list[MovedNodes] = []
+    for piece in pieces:
+        new = [index.get(name, -1) for name in piece.names]
+        containers = piece.containers(layout)
+        for at, table in zip(containers, piece.rows.tables, strict=True):
+            own = containers.index(at)
+            parent = layout.containers[at].parent
+            owner = places[parent][piece.owner if own == 0 else table.owner] if at else piece.owner
+            codes = {new[held]: _longer(column, len(owner)) for held, column in table.codes.items() if new[held] >= 0}
+            if not at:
+                tables[0] = ContainerRows(tables[0].owner, {held: _put(c, owner, persons) for held, c in codes.items()})
+                places[0] = owner
+                continue
+            order = np.argsort(owner, kind="stable")
+            places[at] = _inverse(order)
+            tables[at] = ContainerRows(owner[order].astype(np.int32), {held: c[order] for held, c in codes.items()})
+        texts |= {new[at]: own_texts for at, own_texts in enumerate(piece.rows.texts) if new[at] >= 0}
+        moved.append(_moved(piece, new, containers, places, layout, sum(len(each.held) for each in moved)))
+        places[0] = np.arange(persons, dtype=np.int32)
+    joined = MovedNodes(*(np.concatenate(c).astype(np.int32) for c in zip(*map(_columns_of, moved), strict=True)))
+    every = tuple(tables[c.index] for c in layout.containers)
+    return Batch(every, tuple(texts[at] for at in range(len(layout.classes))), joined)
+
+
+def _columns_of(moved: MovedNodes) -> tuple[Ints, ...]:
+    return moved.held, moved.code, moved.parent, moved.under, moved.row
+
+
+def _longer(column: Ints, size: int) -> Ints:
+    """Return a column with -1 for the rows that it lacks."""
+    return np.concatenate([column, np.full(size - len(column), -1, np.int32)]) if len(column) < size else column
+
+
+def _put(column: Ints, place: Ints, size: int) -> Ints:
+    """Return a column of which each entry has a place, -1 elsewhere."""
+    found = np.full(size, -1, np.int32)
+    found[place] = column
+    return found
 
 
 def without_key(rows: Batch, names: Sequence[str], layout: Layout) -> Batch:
@@ -210,50 +304,64 @@ def _inverse(order: Longs) -> Ints:
     return found
 
 
-def _moved(rows: Batch, of_row: Sequence[int], places: Sequence[Ints], layout: Layout) -> MovedNodes:
+def _moved(
+    piece: Piece, new: list[int], containers: list[int], places: Mapping[int, Ints], layout: Layout, before: int
+) -> MovedNodes:
     """Return the moved nodes of rows as those of persons; `places` has where each row of a container has come to.
 
-    What lay directly under a row lies under the class of the row that its own class lies under, if the row has one.
+    What lay directly under a row lies under the nearest class above its own that the row holds, or one around it.
     """
-    moved = rows.moved
-    back = np.full(len(rows.texts) + 1, -1, np.int32)
-    back[list(of_row)] = np.arange(len(of_row), dtype=np.int32)
+    moved = piece.rows.moved
+    back = np.array([*new, -1], np.int32)
     held, under, row = back[moved.held], back[moved.under], moved.row.copy()
     top = moved.parent < 0
-    for number in np.unique(held[top & (under < 0)]).tolist():
-        under[top & (under < 0) & (held == number)] = _in_row(layout, number)
-    for above in np.unique(under[top]).tolist():
-        chosen = top & (under == above)
-        container = layout.classes[above].container if above >= 0 else 0
-        row[chosen] = places[container][row[chosen]]
-    return MovedNodes(held, moved.code, moved.parent, under, row)
+    for number in np.unique(held[top & (moved.under < 0)]).tolist():
+        chosen = top & (moved.under < 0) & (held == number)
+        under[chosen], row[chosen] = _around(piece, places, layout, number, row[chosen])
+    inside = top & (moved.under >= 0)
+    for above in np.unique(under[inside]).tolist():
+        chosen = inside & (under == above)
+        row[chosen] = places[layout.classes[above].container][row[chosen]]
+    parent = np.where(moved.parent >= 0, moved.parent + before, -1).astype(np.int32)
+    return MovedNodes(held, moved.code, parent, under, row)
 
 
-def _in_row(layout: Layout, held: int) -> int:
-    """Return the nearest class above one that a row itself holds; -1: none."""
+def _around(piece: Piece, places: Mapping[int, Ints], layout: Layout, held: int, row: Ints) -> tuple[int, Ints]:
+    """Return the nearest class above one that rows hold, or what is around them, and the rows that hold it."""
+    outer = layout.containers[piece.base].parent if piece.base else 0
     above = layout.classes[held].parent if held >= 0 else -1
-    while above >= 0 and layout.classes[above].container != 1:
+    while above >= 0 and layout.classes[above].container not in (piece.base, outer, 0):
         above = layout.classes[above].parent
-    return above
+    wanted = layout.classes[above].container if above >= 0 else 0
+    if wanted == piece.base:
+        return above, places[piece.base][row]
+    if wanted == 0:
+        return above, piece.person[row]
+    return above, places[outer][piece.owner[row]]
 
 
-def _united(parts: Sequence[Batch], layout: Layout, key: int) -> Batch:
-    """Return batches of rows as one; of the class `key` nothing is kept."""
+def _united(parts: Sequence[Batch], layout: Layout, keys: Collection[int]) -> Batch:
+    """Return batches of rows as one; of the classes `keys` nothing is kept."""
     codes = [TextCodes() for _ in layout.classes]
-    maps = [[_mapped(codes[at], () if at == key else texts) for at, texts in enumerate(part.texts)] for part in parts]
+    maps = [[_mapped(codes[at], () if at in keys else texts) for at, texts in enumerate(part.texts)] for part in parts]
     starts = np.zeros((len(parts) + 1, len(layout.containers)), np.int64)
-    starts[1:] = np.cumsum([[len(table) for table in part.tables] for part in parts], axis=0)
+    sizes = [[len(table) for table in part.tables] for part in parts]
+    starts[1:] = np.cumsum(np.array(sizes, np.int64).reshape(len(parts), len(layout.containers)), axis=0)
     tables = []
     for container in layout.containers:
         at = container.index
         owner = [part.tables[at].owner + (starts[i, container.parent] if at else 0) for i, part in enumerate(parts)]
         held = {
-            number: np.concatenate([maps[i][number][part.tables[at].codes[number]] for i, part in enumerate(parts)])
+            number: _chained([maps[i][number][part.tables[at].codes[number]] for i, part in enumerate(parts)])
             for number in container.held
-            if number != key
+            if number not in keys
         }
-        tables.append(ContainerRows(np.concatenate(owner).astype(np.int32), held))
+        tables.append(ContainerRows(_chained(owner), held))
     return Batch(tuple(tables), tuple(c.texts for c in codes), _united_moved(parts, layout, maps, starts))
+
+
+def _chained(columns: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, np.int32), *columns]).astype(np.int32)
 
 
 def _mapped(codes: TextCodes, texts: Sequence[str]) -> Ints:
@@ -277,7 +385,7 @@ def _united_moved(
         parent = np.where(moved.parent >= 0, moved.parent + count, -1)
         columns.append((moved.held, code, parent, moved.under, row))
         count += len(moved.held)
-    return MovedNodes(*(np.concatenate(column).astype(np.int32) for column in zip(*columns, strict=True)))
+    return MovedNodes(*map(_chained, zip(*columns, strict=True))) if columns else MovedNodes.none()
 
 
 def without_rows(rows: Batch, layout: Layout, lost: np.ndarray) -> Batch:

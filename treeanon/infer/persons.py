@@ -64,7 +64,13 @@ def _records_named(schema: Schema) -> str:
 def _counted(origin: Origin) -> list[Repeat]:
     """Return the fields of an input that look like ids of persons, counted over all of it."""
     spec = origin.schema.input
-    if spec.person is not None or spec.one_per_person or spec.form.names_classes or spec.whole_file:
+    if (
+        origin.schema.files
+        or spec.person is not None
+        or spec.one_per_person
+        or spec.form.names_classes
+        or spec.whole_file
+    ):
         return []
     if isinstance(origin.data, str) and origin.data == STDIN:
         return _of_head(origin)

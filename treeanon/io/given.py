@@ -101,7 +101,7 @@ class Given:
         """Whether these are rows, one for each person, by the schema, the name of the file or the plain columns."""
         if self.kind == "path":
             return holds_rows(self.data, self.schema)
-        if self.schema.input.person is not None:
+        if self.schema.input.person is not None or self.schema.files:
             return False
         return self.schema.input.is_flat or (self.kind == "frame" and _in_columns(self.schema))
 

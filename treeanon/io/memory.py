@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
+import numpy as np
 import orjson
 
 from treeanon.errors import DataError, UsageError
@@ -101,14 +102,15 @@ def records_of_forest(forest: Forest, seed: int | None = None) -> list[dict[str,
     return [json.loads(text) for text in _texts(_as_written(forest, seed), seed)]
 
 
-def nested_of_forest(forest: Forest, like: Any, seed: int | None = None) -> Any:
+def nested_of_forest(forest: Forest, like: Any, seed: int | None = None, *, shuffle: bool = True) -> Any:
     """Return the records of a forest as a frame of the library of another one, in random order.
 
     Its columns are nested as the paths of the schema go; every value is a text, for a published one may be a range.
+    Without `shuffle` they are in their own order.
     """
     # Numbers are taken as they are written, which no conversion can change.
     forest = _as_written(forest, seed)
-    records = [json.loads(text, parse_int=str, parse_float=str) for text in _texts(forest, seed)]
+    records = [json.loads(text, parse_int=str, parse_float=str) for text in _texts(forest, seed, shuffle=shuffle)]
     return _nested_of_records(records, forest.schema, like)
 
 
@@ -117,9 +119,9 @@ def _as_written(forest: Forest, seed: int | None) -> Forest:
     return in_rows(forest, random_orders(seed))
 
 
-def _texts(forest: Forest, seed: int | None) -> Iterator[str]:
+def _texts(forest: Forest, seed: int | None, *, shuffle: bool = True) -> Iterator[str]:
     texts = writer_of(NESTED).texts(forest, forest.schema.for_format(NESTED))
-    order = shuffled(len(forest), seed)
+    order = shuffled(len(forest), seed) if shuffle else np.arange(len(forest))
     for start in range(0, len(order), _AT_ONCE):
         yield from texts.records(forest.take(order[start : start + _AT_ONCE]))
 
@@ -129,17 +131,17 @@ def forest_of_nested(
 ) -> Forest:
     """Return the forest of a frame whose columns hold structs and lists; a null field is one that is not there."""
     batches = arrow_of(frame).to_batches(max_chunksize=_AT_ONCE)
-    records = (_without_nulls(row) for batch in batches for row in batch.to_pylist())
+    records = (without_nulls(row) for batch in batches for row in batch.to_pylist())
     return forest_of_records(records, schema, name=name, show_values=show_values, jobs=jobs)
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """Return a value of Arrow as JSON has it; what was moved is a text there, for it has no one type."""
     if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+        return [without_nulls(item) for item in value]
     if isinstance(value, dict):
         there = ((key, item) for key, item in value.items() if item is not None)
-        return {key: _opened(item) if key == MOVED else _without_nulls(item) for key, item in there}
+        return {key: _opened(item) if key == MOVED else without_nulls(item) for key, item in there}
     return value
 
 

@@ -1,6 +1,6 @@
 """Records of persons written as rows again: each row says whose it is, by a fresh number.
 
-It undoes what `treeanon.forest.persons` does: every format then writes the rows as if each was a record.
+It undoes what `treeanon.forest.persons` and `files` do: every format then writes the rows as if each was a record.
 """
 
 from __future__ import annotations
@@ -13,35 +13,33 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Batch, Classes, ContainerRows, Forest
 from treeanon.forest.facets import with_facets
+from treeanon.forest.persons import TIES
 from treeanon.forest.planting import Planter
 from treeanon.forest.tables import MovedNodes
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.documents.row_texts import Placed, PlacedRows, place
-from treeanon.schema import Layout
+from treeanon.schema import Layout, Schema
+from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
 from treeanon.schema.layout import ROOT
+from treeanon.schema.model import FileSpec
 from treeanon.schema.persons import KEY_CLASS, by_row
 
 _AT_ONCE = 20_000
-_ROW = 1
-"""The container of the persons' layout that a row is."""
 
 
-def as_rows(forest: Forest, order: Longs) -> Forest:
-    """Return the forest of the rows of persons; `order` has the number, from 0, that stands for each person.
+@dataclass(frozen=True)
+class _Kind:
+    """One kind of rows: their schema, the container of the persons' layout that a row is, and the kind around it.
 
-    Reading the rows by the schema of the persons gives the same forest again.
+    `is_alone` says that nothing else tells which persons there are; `prefix` is put before the numbers of persons.
     """
-    schema = by_row(forest.schema, "integer")
-    maker = _RowMaker(forest, schema.layout, flat=schema.input.is_flat)
-    batches = [
-        maker.batch(forest[start : start + _AT_ONCE], order[start : start + _AT_ONCE])
-        for start in range(0, len(forest), _AT_ONCE)
-    ]
-    planter = Planter(schema.layout, sum(batch.cells for batch in batches), 1)
-    same = [np.append(np.arange(len(maker.classes), dtype=np.int32), -1)] * len(schema.layout.classes)
-    for batch in batches:
-        planter.plant(batch, same, None)
-    return Forest(schema, maker.classes, *planter.finish(), forest.report)
+
+    schema: Schema
+    base: int
+    above: int = -1
+    is_alone: bool = False
+    prefix: str = ""
+    prefix_above: str = ""
 
 
 def in_rows(forest: Forest, orders: Callable[[int], Longs]) -> Forest:
@@ -50,125 +48,268 @@ def in_rows(forest: Forest, orders: Callable[[int], Longs]) -> Forest:
     return forest if forest.schema.input.person is None else as_rows(forest, orders(len(forest)))
 
 
-class _RowMaker:
-    """Maker of batches of rows, whose codes are the labels of the forest of rows."""
+def as_rows(forest: Forest, order: Longs) -> Forest:
+    """Return the forest of the rows of persons; `order` has the number, from 0, that stands for each person.
 
-    def __init__(self, forest: Forest, layout: Layout, *, flat: bool) -> None:
-        self.before, self.layout, self.flat = forest.schema.layout, layout, flat
-        self.new = [layout.class_index(held.name) for held in self.before.classes] + [-1]
-        self.old = {new: old for old, new in enumerate(self.new[:-1])}
-        keys = Hierarchy.flat(map(str, range(1, len(forest) + 1)))
-        self.key = layout.class_index(KEY_CLASS)
-        self.classes = Classes(
-            tuple(held.name for held in layout.classes),
-            tuple(held.parent for held in layout.classes),
-            tuple(
-                keys if at == self.key else forest.classes.hierarchies[self.old[at]]
-                for at in range(len(layout.classes))
-            ),
+    Reading the rows by the schema of the persons gives the same forest again.
+    """
+    kind = _Kind(by_row(forest.schema, "integer"), 1, is_alone=True)
+    (made,) = _made(forest, [kind], order, lambda count: np.arange(count))
+    return made
+
+
+def as_files(forest: Forest, orders: Callable[[int], Longs]) -> list[tuple[FileSpec, Forest]]:
+    """Return the forests of the rows of every kind of files, with fresh numbers of persons and of what keys lead to."""
+    parts = [part for part in parts_of(forest.schema, "integer") if part.container >= 0]
+    names = [part.spec.name for part in parts]
+    kinds = []
+    for part in parts:
+        above = names.index(part.key.target) if part.key is not None else -1
+        person, own = names[0], part.spec.person.steps[-1].name
+        kinds.append(
+            _Kind(
+                part.schema,
+                part.container,
+                above if above > 0 else -1,
+                prefix=f"{person}/" if own == "reference" else "",
+                prefix_above=f"{names[above]}/" if part.key and part.key.path.steps[-1].name == "reference" else "",
+            )
         )
-        # From labels of the persons' trees to those of the rows'; `*` is 0 in both, and the last is for none.
-        self.label = np.full(len(forest.classes) + 1, -1, np.int32)
-        self.label[0] = 0
-        for index, at in enumerate(self.new[:-1]):
-            first, stop = forest.classes.first[index : index + 2]
-            self.label[first:stop] = np.arange(stop - first) + self.classes.first[at]
-        self.writable = np.ones(len(forest.classes), bool)
-        self.filled = _of_persons(self.before)
+    made = _made(forest, kinds, orders(len(forest)), orders)
+    return [(part.spec, rows) for part, rows in zip(parts, made, strict=True)]
 
-    def batch(self, part: Forest, order: Longs) -> Batch:
-        """Return the rows of some persons."""
-        placed = place(part, self.before, self.writable)
-        table = placed.tables[_ROW]
-        only = self._only_values(placed)
-        kept = self._needed(placed, only)
-        extra = _ExtraRows(placed, self.before, self.layout, self.new, self.label, kept)
-        for row, nodes in placed.moved[0].items():
-            extra.add(nodes, row, None, flat=self.flat)
-        for container, moved in enumerate(placed.moved[1:], start=1):
-            for row, nodes in moved.items():
-                extra.add(nodes, None, (container, row), flat=self.flat)
-        own = np.concatenate([table.owner[kept], np.array(extra.people, np.int32)])
-        # A person of whom nothing is published is a person still.
-        person = np.concatenate([own, np.setdiff1d(np.arange(len(part)), own)])
+
+def _made(forest: Forest, kinds: Sequence[_Kind], order: Longs, orders: Callable[[int], Longs]) -> list[Forest]:
+    """Return the forests of all kinds of rows."""
+    layout = forest.schema.layout
+    makers = [_RowMaker(forest, kind) for kind in kinds]
+    home = _homes(layout, kinds)
+    writable = np.ones(len(forest.classes), bool)
+    for start in range(0, len(forest), _AT_ONCE):
+        placed = place(forest[start : start + _AT_ONCE], layout, writable)
+        moved = _moved_by_kind(placed, layout, home, len(kinds))
+        for maker, kind, nodes in zip(makers, kinds, moved, strict=True):
+            maker.add(placed, start, nodes, makers[kind.above] if kind.above >= 0 else None)
+    numbers = [orders(maker.rows) for maker in makers]
+    found = []
+    for at, maker in enumerate(makers):
+        named = np.zeros(maker.rows, bool)
+        for other, kind in zip(makers, kinds, strict=True):
+            if kind.above == at:
+                for batch in other.batches:
+                    codes = batch.tables[0].codes[other.ties[REFERENCE_CLASS]]
+                    named[codes[codes >= 0]] = True
+        own = np.where(named, numbers[at], -1)
+        above = numbers[kinds[at].above] if kinds[at].above >= 0 else np.empty(0, np.int64)
+        found.append(maker.forest({KEY_CLASS: order, ID_CLASS: own, REFERENCE_CLASS: above}))
+    return found
+
+
+def _homes(layout: Layout, kinds: Sequence[_Kind]) -> list[int]:
+    """Return for every container the kind of rows that hold it; -1 for the person where no kind is the person's."""
+    by_base = {kind.base: at for at, kind in enumerate(kinds)}
+    homes = [by_base.get(0, -1)]
+    homes += [by_base.get(c.index, -2) for c in layout.containers[1:]]
+    for container in layout.containers[1:]:
+        if homes[container.index] == -2:
+            homes[container.index] = homes[container.parent]
+    return homes
+
+
+_Moved = tuple[int, int, int]
+"""A moved node: the container and row that it hangs on, and itself."""
+
+
+def _moved_by_kind(placed: Placed, layout: Layout, home: Sequence[int], kinds: int) -> list[list[_Moved]]:
+    found: list[list[_Moved]] = [[] for _ in range(kinds)]
+    class_of = placed.forest.classes.class_of
+    for container, rows in enumerate(placed.moved):
+        for row, nodes in rows.items():
+            for node in nodes:
+                held = int(class_of[placed.forest.label[node]])
+                kind = home[layout.classes[held].container] if held >= 0 else 0
+                found[max(kind, 0)].append((container, row, node))
+    return found
+
+
+class _RowMaker:
+    """Maker of batches of rows of one kind, whose codes are nodes of the hierarchies of their classes."""
+
+    def __init__(self, forest: Forest, kind: _Kind) -> None:
+        self.source, self.kind, self.layout = forest, kind, kind.schema.layout
+        self.before = forest.schema.layout
+        index = {held.name: at for at, held in enumerate(self.before.classes)}
+        self.old = {at: index[held.name] for at, held in enumerate(self.layout.classes) if held.name in index}
+        self.new = {old: new for new, old in self.old.items()}
+        self.ties = {held.name: at for at, held in enumerate(self.layout.classes) if held.name in TIES}
+        self.containers = self._containers()
+        self.filled = self._of_persons() if kind.base else frozenset[int]()
+        # Of each label the code in its class; the last is for none.
+        classes = forest.classes
+        self.code = np.append(np.arange(len(classes)) - classes.first[np.maximum(classes.class_of, 0)], -1)
+        self.code = self.code.astype(np.int32)
+        self.code[0] = 0
+        self.batches: list[Batch] = []
+        self.rows = 0
+        # Of the part in hand: the place among all rows of each row of the base, -1 for one that is not written.
+        self.place: Ints = np.empty(0, np.int32)
+
+    def _containers(self) -> list[int]:
+        """Return the containers of the persons' layout that those of the rows are."""
+        known = {(c.parent, c.wrappers, c.name, c.predicate): c.index for c in self.before.containers[1:]}
+        found = [self.kind.base]
+        wrapper = () if self.kind.base else (self.source.schema.files[0].name,)
+        for container in self.layout.containers[1:]:
+            way = (*wrapper, *container.wrappers) if container.parent == 0 else container.wrappers
+            found.append(known.get((found[container.parent], way, container.name, container.predicate), -1))
+        return found
+
+    def _of_persons(self) -> frozenset[int]:
+        """Return the classes of rows that lie under the root with nothing under them."""
+        above = {held.parent for held in self.before.classes}
+        held_here = self.before.containers[self.kind.base].held
+        return frozenset(held for held in held_here if self.before.classes[held].parent == ROOT and held not in above)
+
+    def add(self, placed: Placed, start: int, moved: Sequence[_Moved], around: _RowMaker | None) -> None:
+        """Take in the rows of some persons, the first of whom has number `start`."""
+        base = self.kind.base
+        table = (
+            placed.tables[base] if base else PlacedRows(_persons_of(placed, self.before, 0), placed.tables[0].labels)
+        )
+        person = _persons_of(placed, self.before, base)
+        only = self._only_values(table, person, len(placed.forest))
+        kept = self._needed(placed, table, person, only) if base else np.arange(len(placed.forest))
+        self.place = np.full(len(table), -1, np.int32)
+        self.place[kept] = self.rows + np.arange(len(kept), dtype=np.int32)
+        extra = _ExtraRows(placed, self, kept)
+        for one in moved:
+            extra.add(*one)
+        own = np.concatenate([person[kept], np.array(extra.people, np.int32)]).astype(np.int32)
+        if self.kind.is_alone:
+            # A person of whom nothing is published is a person still.
+            own = np.concatenate([own, np.setdiff1d(np.arange(len(placed.forest)), own)]).astype(np.int32)
         columns: dict[int, Ints] = {}
-        for held in self.layout.containers[0].held:
-            column = np.full(len(person), -1, np.int32)
-            if held == self.key:
-                column[:] = order[person] + 1 + self.classes.first[self.key]
-            else:
-                column[: len(kept)] = self.label[table.labels[self.old[held]][kept]]
-                column[len(kept) : len(own)] = extra.values(held)
-                if self.old[held] in only:
-                    column = np.where(column < 0, self.label[only[self.old[held]]][person], column)
-            columns[held] = column.astype(np.int32)
-        tables = [ContainerRows(np.zeros(len(person), np.int32), columns), *self._inner(placed, kept)]
-        return Batch(tuple(tables), tuple(() for _ in self.layout.classes), extra.moved())
+        for new, old in self.old.items():
+            if self.layout.classes[new].container:
+                continue
+            column = np.full(len(own), -1, np.int32)
+            column[: len(kept)] = table.labels[old][kept]
+            column[len(kept) : len(kept) + len(extra.people)] = extra.values(new)
+            column = np.where(column < 0, only[old][own], column) if old in only else column
+            columns[new] = self.code[column]
+        for name, at in self.ties.items():
+            columns[at] = own + start
+            if name == ID_CLASS:
+                columns[at] = np.arange(self.rows, self.rows + len(own), dtype=np.int32)
+            if name == REFERENCE_CLASS:
+                columns[at] = np.full(len(own), -1, np.int32)
+                if around is not None:
+                    columns[at][: len(kept)] = around.place[table.owner[kept]]
+                    columns[at][len(kept) : len(kept) + len(extra.people)] = extra.around(around.place)
+        tables = [ContainerRows(np.zeros(len(own), np.int32), columns), *self._inner(placed, kept, len(table))]
+        self.batches.append(Batch(tuple(tables), tuple(() for _ in self.layout.classes), extra.moved()))
+        self.rows += len(own)
 
-    def _inner(self, placed: Placed, kept: Longs) -> Iterator[ContainerRows]:
+    def _inner(self, placed: Placed, kept: Longs, size: int) -> Iterator[ContainerRows]:
         """Yield the rows of the containers inside rows."""
-        new = np.full(len(placed.tables[_ROW]), -1, np.int32)
+        new = np.full(size, -1, np.int32)
         new[kept] = np.arange(len(kept), dtype=np.int32)
-        for container, table in zip(self.layout.containers[1:], placed.tables[_ROW + 1 :], strict=True):
+        for at, container in zip(self.containers[1:], self.layout.containers[1:], strict=True):
+            table = placed.tables[at]
             owner = new[table.owner] if container.parent == 0 else table.owner
-            codes = {held: self.label[table.labels[self.old[held]]] for held in container.held}
+            codes = {held: self.code[table.labels[self.old[held]]] for held in container.held}
             yield ContainerRows(owner, codes)
 
-    def _only_values(self, placed: Placed) -> dict[int, Ints]:
+    def _only_values(self, table: PlacedRows, person: Ints, persons: int) -> dict[int, Ints]:
         """Return for classes under the root the label of each person's only value; -1: none, or several.
 
         All rows of the person can have it: where a class lies under the root, each says the same.
         """
         found = {}
         for held in self.filled:
-            column, owner = placed.tables[_ROW].labels[held], placed.tables[_ROW].owner
+            column = table.labels[held]
             there = np.flatnonzero(column >= 0)
-            times = np.bincount(owner[there], minlength=len(placed.forest))
-            only = np.full(len(placed.forest), -1, np.int32)
-            only[owner[there]] = column[there]
+            times = np.bincount(person[there], minlength=persons)
+            only = np.full(persons, -1, np.int32)
+            only[person[there]] = column[there]
             found[held] = np.where(times == 1, only, -1).astype(np.int32)
         return found
 
-    def _needed(self, placed: Placed, only: Mapping[int, Ints]) -> Longs:
-        """Return the rows that hold something which no other row of the person says, and one of each other person."""
-        table = placed.tables[_ROW]
+    def _needed(self, placed: Placed, table: PlacedRows, person: Ints, only: Mapping[int, Ints]) -> Longs:
+        """Return the rows that hold what no other row of the person says, and one of each person who has none."""
         own = [
-            np.where(only[held][table.owner] < 0, column, -1) if held in only else column
+            np.where(only[held][person] < 0, column, -1) if held in only else column
             for held, column in table.labels.items()
         ]
         needed = np.zeros(len(table), bool)
         for column in own:
             needed |= column >= 0
-        needed[_repeated(table, own)] = False
+        holds = needed.copy()
+        needed[_repeated(table.owner, own)] = False
         for inner, container in zip(placed.tables, self.before.containers, strict=True):
-            if container.parent == _ROW:
-                needed[inner.owner] = True
-        needed[list(placed.moved[_ROW])] = True
+            if container.parent == self.kind.base and container.index:
+                is_own = container.index in self.containers
+                needed[inner.owner if is_own else inner.owner[holds[inner.owner]]] = True
+        needed[list(placed.moved[self.kind.base])] = True
         have = np.zeros(len(placed.forest), bool)
-        have[table.owner[needed]] = True
-        rest = np.flatnonzero(~have[table.owner])
-        _, first = np.unique(table.owner[rest], return_index=True)
+        have[person[needed]] = True
+        is_rest = ~have[person]
+        if not self.kind.is_alone:
+            is_rest &= np.any([column >= 0 for column in table.labels.values()], axis=0) if table.labels else False
+        rest = np.flatnonzero(is_rest)
+        _, first = np.unique(person[rest], return_index=True)
         needed[rest[first]] = True
         return np.flatnonzero(needed)
 
+    def forest(self, numbers: Mapping[str, Longs]) -> Forest:
+        """Return the forest of the rows, given the number from 0, or -1, that each key stands for."""
+        prefixes = {KEY_CLASS: self.kind.prefix, REFERENCE_CLASS: self.kind.prefix_above}
+        hierarchies: list[Hierarchy] = []
+        for held in self.layout.classes:
+            if held.name in self.ties:
+                prefix = prefixes.get(held.name, "")
+                count = len(numbers[held.name])
+                hierarchies.append(Hierarchy.flat(f"{prefix}{number}" for number in range(1, count + 1)))
+            else:
+                hierarchies.append(self.source.classes.hierarchies[self.old[len(hierarchies)]])
+        names, parents = zip(*((held.name, held.parent) for held in self.layout.classes), strict=True)
+        classes = Classes(names, parents, tuple(hierarchies))
+        labels = []
+        for at, held in enumerate(self.layout.classes):
+            if held.name in self.ties:
+                own = numbers[held.name]
+                codes = np.where(own >= 0, own + 1 + classes.first[at], -1)
+            else:
+                codes = np.arange(len(hierarchies[at])) + classes.first[at]
+            labels.append(np.append(codes, -1).astype(np.int32))
+        planter = Planter(self.layout, sum(batch.cells for batch in self.batches), 1)
+        for batch in self.batches:
+            planter.plant(batch, labels, None)
+        self.batches = []
+        return Forest(self.kind.schema, classes, *planter.finish(), self.source.report)
 
-def _repeated(rows: PlacedRows, columns: Sequence[Ints]) -> Longs:
-    """Return rows whose values another row of the person has too, in columns that lie above one another."""
-    order = np.lexsort([*columns[::-1], rows.owner])
-    inside = rows.owner[order][:-1] == rows.owner[order][1:]
+
+def _persons_of(placed: Placed, layout: Layout, container: int) -> Ints:
+    """Return the person of each row of a container."""
+    found = np.arange(len(placed.forest), dtype=np.int32)
+    way = []
+    while container:
+        way.append(container)
+        container = layout.containers[container].parent
+    for at in reversed(way):
+        found = found[placed.tables[at].owner]
+    return found
+
+
+def _repeated(owner: Ints, columns: Sequence[Ints]) -> Longs:
+    """Return rows whose values another row of the same owner has too, in columns that lie above one another."""
+    order = np.lexsort([*columns[::-1], owner])
+    inside = owner[order][:-1] == owner[order][1:]
     for column in columns:
         here, following = column[order][:-1], column[order][1:]
         inside &= (here < 0) | (here == following)
     found: Longs = order[:-1][inside]
     return found
-
-
-def _of_persons(layout: Layout) -> frozenset[int]:
-    """Return the classes of rows that lie under the root with nothing under them."""
-    above = {held.parent for held in layout.classes}
-    return frozenset(
-        held for held in layout.containers[_ROW].held if layout.classes[held].parent == ROOT and held not in above
-    )
 
 
 @dataclass
@@ -179,36 +320,54 @@ class _ExtraRows:
     """
 
     placed: Placed
-    before: Layout
-    after: Layout
-    new: Sequence[int]
-    label: Ints
+    maker: _RowMaker
     kept: Longs
     people: list[int] = field(default_factory=list)
+    outer: list[int] = field(default_factory=list)
     cells: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
     columns: tuple[list[int], ...] = field(default_factory=lambda: ([], [], [], [], []))
 
-    def add(self, nodes: Sequence[int], person: int | None, at: tuple[int, int] | None, *, flat: bool) -> None:
-        """Add nodes, each with its descendants, that are moved ones of a person, or of a row of a container."""
-        forest = self.placed.forest
-        record = int(np.searchsorted(forest.offsets, nodes[0], side="right")) - 1
+    def add(self, container: int, row: int, top: int) -> None:
+        """Add a node, with its descendants, that hangs on a row of a container."""
+        forest, kind = self.placed.forest, self.maker.kind
+        record = int(np.searchsorted(forest.offsets, top, side="right")) - 1
         first, stop = int(forest.offsets[record]), int(forest.offsets[record + 1])
         parents = forest.parent[first:stop].tolist()
         labels = forest.label[first:stop].tolist()
-        for node in nodes:
-            top = node - first
-            last = top + 1
-            while last < len(parents) and parents[last] >= top:
-                last += 1
-            if flat and labels[top]:
-                self._add_paths(record, parents, labels, range(top, last))
-            elif at is None:
-                self.people.append(record)
-                self._add_moved(parents, labels, range(top, last), -1, len(self.kept) + len(self.people) - 1)
-            else:
-                self._add_below(parents, labels, range(top, last), at)
+        at = last = top - first
+        last += 1
+        while last < len(parents) and parents[last] >= at:
+            last += 1
+        nodes = range(at, last)
+        if kind.schema.input.is_flat and len(self.maker.layout.containers) == 1 and labels[at]:
+            outer = self._outer(container, row)
+            self._add_paths(record, outer, parents, labels, nodes)
+        elif container in self.maker.containers and container:
+            self._add_below(parents, labels, nodes, container, row)
+        elif not kind.base:
+            self._add_moved(parents, labels, nodes, self._under(parents, labels, at), record)
+        else:
+            self._new_row(record, self._outer(container, row))
+            self._add_moved(parents, labels, nodes, -1, len(self.kept) + len(self.people) - 1)
 
-    def _add_paths(self, person: int, parents: list[int], labels: list[int], nodes: range) -> None:
+    def _new_row(self, person: int, outer: int) -> None:
+        self.people.append(person)
+        self.outer.append(outer)
+
+    def _outer(self, container: int, row: int) -> int:
+        """Return the row around the rows of this kind that a row of a container is, or lies in; -1: none."""
+        wanted = self.maker.before.containers[self.maker.kind.base].parent if self.maker.kind.base else 0
+        while container and container != wanted:
+            row = int(self.placed.tables[container].owner[row])
+            container = self.maker.before.containers[container].parent
+        return row if container else -1
+
+    def around(self, place: Ints) -> Ints:
+        """Return the places of the rows around the rows, -1 for none."""
+        outer = np.array(self.outer, np.int64)
+        return np.append(place, -1)[outer].astype(np.int32)
+
+    def _add_paths(self, person: int, outer: int, parents: list[int], labels: list[int], nodes: range) -> None:
         """Add a row for each path to a leaf among these nodes."""
         inner = {parents[node] for node in nodes}
         class_of = self.placed.forest.classes.class_of
@@ -217,34 +376,47 @@ class _ExtraRows:
                 continue
             at = node
             while at >= 0:
-                into = self.cells.setdefault(self.new[int(class_of[labels[at]])], ([], []))
-                into[0].append(len(self.people))
-                into[1].append(int(self.label[labels[at]]))
+                held = self.maker.new.get(int(class_of[labels[at]]))
+                if held is not None:
+                    into = self.cells.setdefault(held, ([], []))
+                    into[0].append(len(self.people))
+                    into[1].append(labels[at])
                 at = parents[at]
-            self.people.append(person)
+            self._new_row(person, outer)
 
-    def _add_below(self, parents: list[int], labels: list[int], nodes: range, at: tuple[int, int]) -> None:
+    def _under(self, parents: list[int], labels: list[int], node: int) -> int:
+        """Return the class of the rows that a moved node lies under; -1: the row itself."""
+        class_of = self.placed.forest.classes.class_of
+        if parents[node] < 0 or not labels[node]:
+            return -1
+        held = self.maker.new.get(int(class_of[labels[node]]), -1)
+        under = self.maker.new.get(int(class_of[labels[parents[node]]]), -1)
+        return under if held >= 0 and under >= 0 and self.maker.layout.is_below(held, under) else -1
+
+    def _add_below(self, parents: list[int], labels: list[int], nodes: range, container: int, row: int) -> None:
         """Add a moved node that hangs on a row of a container."""
-        container, row = at
-        classes = self.placed.forest.classes.class_of
-        held = self.new[int(classes[labels[nodes[0]]])] if labels[nodes[0]] else -1
-        under = self.new[int(classes[labels[parents[nodes[0]]]])]
-        if held < 0 or not self.after.is_below(held, under):
-            under = -1
-            while container > _ROW:
+        base = self.maker.kind.base
+        under = self._under(parents, labels, nodes[0])
+        if under < 0:
+            while container != base:
                 row = int(self.placed.tables[container].owner[row])
-                container = self.before.containers[container].parent
-        if container == _ROW:
+                container = self.maker.before.containers[container].parent
+        if container == base and base:
             row = int(np.searchsorted(self.kept, row))
         self._add_moved(parents, labels, nodes, under, row)
 
     def _add_moved(self, parents: list[int], labels: list[int], nodes: range, under: int, row: int) -> None:
-        class_of = self.placed.forest.classes.class_of
-        start = len(self.columns[0])
+        """Add a moved node with its descendants; those that lie under no class of theirs in a row lie beside it."""
+        class_of, layout = self.placed.forest.classes.class_of, self.maker.layout
+        held = {node: self.maker.new.get(int(class_of[labels[node]]), -1) for node in nodes}
+        places: dict[int, int] = {}
         for node in nodes:
-            held = self.new[int(class_of[labels[node]])]
-            above = start + parents[node] - nodes[0] if node > nodes[0] else -1
-            values = (held, int(self.label[labels[node]]), above, under, row)
+            above = places.get(parents[node], -1)
+            if above >= 0 and not layout.is_below(held[node], held[parents[node]]):
+                above = -1
+            places[node] = len(self.columns[0])
+            own = under if node == nodes[0] else -1
+            values = (held[node], int(self.maker.code[labels[node]]), above, own, row)
             for column, value in zip(self.columns, values, strict=True):
                 column.append(value)
 

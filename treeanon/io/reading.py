@@ -44,7 +44,7 @@ def input_format(source: str | Path, schema: Schema, format: str | None = None) 
 
 def holds_rows(source: str | Path, schema: Schema, format: str | None = None) -> bool:
     """Return whether an input is a table of which each row is one person, and not of persons with rows."""
-    return input_format(source, schema, format).is_rows and schema.input.person is None
+    return input_format(source, schema, format).is_rows and schema.input.person is None and not schema.files
 
 
 def read(
@@ -81,7 +81,12 @@ def read(
     form = input_format(source, schema, format)
     delimiter = given_delimiter(delimiter, form.name)
     schema = schema.for_format(form.name)
-    if not form.is_document:
+    if schema.files and not form.names_classes:
+        from treeanon.io.files import read_files
+
+        options = ReadOptions(on_error, strict, jobs, delimiter, collection=True)
+        forest = read_files(source, schema, form, options, called=called, show_values=show_values)
+    elif not form.is_document:
         options = ReadOptions(on_error, strict, jobs, delimiter)
         forest = _read_relational(
             source, form, schema, options, called=called, show_values=show_values, progress=progress
@@ -103,6 +108,11 @@ def read_back(written: Written, name: str | Path, schema: Schema, format: str, *
 
     form = FORMATS.named(format)
     called = "standard output" if str(name) == "-" else str(name)
+    if schema.files and form is schema.input.form:
+        from treeanon.io.files import read_files
+
+        assert isinstance(written, Path)
+        return read_files(written, schema, form, ReadOptions(jobs=jobs), called=called)
     if not form.is_document:
         # What was written must itself say which keys there are, unless the schema does.
         schema = schema.for_format(form.name)

@@ -38,7 +38,7 @@ def output_format(target: str | Path, schema: Schema, format: str | None = None)
     if found is not None and found.endings == schema.input.form.endings:
         # Several formats may have the same endings.
         return schema.input.form
-    if found is None and schema.input.is_flat and str(target).endswith(("/", ".zip")):
+    if found is None and schema.input.is_flat and not schema.files and str(target).endswith(("/", ".zip")):
         raise UsageError(f"{target}: {schema.input.format} is one file; name it, such as out.csv")
     ending = Path(plain_name(str(target))).suffix
     whole_file = schema.input.record is not None and schema.input.record.whole_file
@@ -98,6 +98,11 @@ def write(
     orders = random_orders(seed)
     if not form.names_classes:
         forest = with_facets(forest)
+    if forest.schema.files and form is forest.schema.input.form:
+        from treeanon.io.files import write_files
+
+        write_files(forest, target, form, orders, force=force, progress=progress, check=check)
+        return
     if forest.schema.for_format(form.name).input.person is not None and not form.names_classes:
         forest = in_rows(forest, orders)
     schema = forest.schema.for_format(form.name)
@@ -115,7 +120,7 @@ def write(
     def chunks() -> Iterator[list[str]]:
         for start in range(0, len(order), _AT_ONCE):
             chosen = order[start : start + _AT_ONCE]
-            yield _lines(texts, document, forest, chosen, start)
+            yield lines_of(texts, document, forest, chosen, start)
             if progress is not None:
                 progress(start + len(chosen), len(order))
 
@@ -133,7 +138,7 @@ def write(
                 stream.write(document.single(lines[0]).encode())
     elif is_file:
         with open_output(target, force=force, check=check) as stream:
-            _write_document(stream.write, document, chunks())
+            write_document(stream.write, document, chunks())
     else:
         _write_parts(target, ending, document, chunks(), force=force, check=check)
 
@@ -145,7 +150,8 @@ def _names_a_file(target: str | Path, form: Format) -> bool:
     return format_of_name(name) is not None or bool(Path(name).suffix) or Path(name).exists()
 
 
-def _lines(texts: RecordTexts, document: Document, forest: Forest, chosen: Longs, start: int) -> list[str]:
+def lines_of(texts: RecordTexts, document: Document, forest: Forest, chosen: Longs, start: int) -> list[str]:
+    """Return the lines of chosen records, the first of which has the number after `start`."""
     found = texts.records(forest.take(chosen))
     longest = max(map(len, found), default=0)
     if longest > MAX_RECORD_BYTES // 4 and max(len(text.encode()) for text in found) > MAX_RECORD_BYTES:
@@ -153,7 +159,8 @@ def _lines(texts: RecordTexts, document: Document, forest: Forest, chosen: Longs
     return [document.line(number, text) for number, text in enumerate(found, start=start + 1)]
 
 
-def _write_document(put: Callable[[bytes], object], document: Document, chunks: Iterator[list[str]]) -> None:
+def write_document(put: Callable[[bytes], object], document: Document, chunks: Iterator[list[str]]) -> None:
+    """Put a document piece by piece, given the lines of its records in chunks."""
     put(document.head.encode())
     first = True
     for lines in chunks:
@@ -205,5 +212,5 @@ def _write_parts(
 
 def _document_bytes(document: Document, held: list[list[str]]) -> bytes:
     parts: list[bytes] = []
-    _write_document(parts.append, document, iter(held))
+    write_document(parts.append, document, iter(held))
     return b"".join(parts)

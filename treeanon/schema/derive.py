@@ -11,6 +11,7 @@ from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Flat
 from treeanon.schema.facets import through_facets
+from treeanon.schema.files import in_one
 from treeanon.schema.model import ClassSpec
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 from treeanon.schema.persons import with_rows
@@ -35,6 +36,11 @@ def derive(schema: Schema, name: str) -> Schema:
 def _derived(schema: Schema, name: str) -> Schema:
     """Return the same for a schema without facets."""
     source, wanted = schema.input.form, FORMATS.named(name)
+    if schema.files:
+        source = FORMATS[NESTED]
+        schema = in_one(replace(schema, input=replace(schema.input, format=NESTED, record=None, delimiter="")))
+        if wanted is source:
+            return schema
     if wanted.is_relational:
         if not source.is_relational:
             raise UsageError(f"only what is read from tables can be written as tables; this schema reads {source.name}")
@@ -74,7 +80,9 @@ def for_trees(schema: Schema, name: str) -> Schema:
     Reading a trees file by its name needs no other schema than the input's.
     """
     is_dotted = not schema.input.slashed and not schema.input.is_relational
-    if is_dotted and schema.input.person is not None:
+    if schema.files:
+        schema = in_one(schema)
+    elif is_dotted and schema.input.person is not None:
         schema = with_rows(schema)
     dotted = schema if is_dotted else derive(schema, NESTED)
     return replace(dotted, input=replace(dotted.input, format=name, record=None, namespaces={}))

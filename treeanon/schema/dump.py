@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 
-from treeanon.schema.model import ClassSpec, InputSpec, Schema
+from treeanon.schema.model import ClassSpec, FileKey, FileSpec, InputSpec, Schema
 from treeanon.schema.paths import FieldPath, RecordPath, Step
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -43,6 +43,8 @@ def dump_schema(schema: Schema) -> str:
     tables = ["version = 1\n", "[input]\n" + _pairs(_input_items(schema.input, slashed=slashed))]
     if schema.input.namespaces:
         tables.append("[input.namespaces]\n" + _pairs(iter(schema.input.namespaces.items())))
+    tables += ["[[file]]\n" + _pairs(_file_items(spec)) for spec in schema.files]
+    tables += ["[[key]]\n" + _pairs(_key_items(key)) for key in schema.file_keys]
     tables += ["[[class]]\n" + _pairs(_class_items(spec, slashed=slashed)) for spec in schema.classes]
     return "\n".join(tables)
 
@@ -80,6 +82,18 @@ def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, objec
         yield "one_per_person", True
     if spec.objects != "merged":
         yield "objects", spec.objects
+
+
+def _file_items(spec: FileSpec) -> Iterator[tuple[str, object]]:
+    yield "name", spec.name
+    yield "person", spec.person.text(slashed=False)
+    if spec.pattern:
+        yield "files", spec.pattern
+
+
+def _key_items(key: FileKey) -> Iterator[tuple[str, object]]:
+    yield "from", FieldPath((Step(key.file), *key.path.steps)).text(slashed=False)
+    yield "to", FieldPath((Step(key.target), *key.target_path.steps)).text(slashed=False)
 
 
 def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:

@@ -12,6 +12,7 @@ from treeanon.errors import FileError, HierarchyError, Problem, SchemaError, Usa
 from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
 from treeanon.schema.facets import facet_path, facet_schema
+from treeanon.schema.files import FILE_FORMATS
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
@@ -21,6 +22,8 @@ from treeanon.schema.model import (
     ROLES,
     TYPES,
     ClassSpec,
+    FileKey,
+    FileSpec,
     InputSpec,
     Objects,
     Schema,
@@ -39,7 +42,9 @@ from treeanon.schema.paths import (
 from treeanon.schema.relational import check_relational
 from treeanon.schema.toml_lines import SchemaProblems, find_places, parse_toml
 
-TOP_KEYS = ("version", "input", "class")
+TOP_KEYS = ("version", "input", "file", "key", "class")
+FILE_KEYS = ("name", "person", "files")
+KEY_KEYS = ("from", "to")
 INPUT_KEYS = ("format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets")
 
@@ -144,15 +149,83 @@ class _Loader:
         self.prefixes: Collection[str] | None = ()
         self.objects: Objects = OBJECTS[0]
         self.unsure: set[int] = set()
-        self.of_persons = False
+        self.of_persons = self.of_files = False
+
+    @property
+    def has_objects(self) -> bool:
+        """Whether rows are objects of their person's record."""
+        return self.of_persons or self.of_files
 
     def read(self) -> Schema:
         self.problems.unknown_keys(self.document, TOP_KEYS, "a schema")
         self.check_version(self.document.get("version"))
+        self.of_files = bool(self.document.get("file"))
         spec = self.read_input(self.document.get("input"))
+        files = tuple(found for number, table in self.listed("file") if (found := self.read_file(number, table)))
+        keys = tuple(key for number, table in self.listed("key") if (key := self.read_file_key(number, table)))
         self.check_classes(self.document.get("class"))
         classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
-        return Schema(spec, classes, self.problems.source)
+        return Schema(spec, classes, self.problems.source, files, keys)
+
+    def listed(self, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the tables of a list by their numbers, and note what is no list of tables."""
+        declared = self.document.get(name, [])
+        if not isinstance(declared, list) or not all(isinstance(table, dict) for table in declared):
+            self.problems.add(f"must be written with two brackets: [[{name}]]", name)
+            return
+        if name == "file" and declared and self.form is not None and self.form.name not in FILE_FORMATS:
+            self.problems.add(f"is for formats {', '.join(FILE_FORMATS)}, not for {self.form.name}", name)
+            return
+        if name == "key" and declared and not self.of_files:
+            self.problems.add("ties files together: there is no [[file]]", name)
+            return
+        yield from enumerate(declared)
+
+    def read_file(self, number: int, table: dict[str, Any]) -> FileSpec | None:
+        """Return one kind of files."""
+        self.problems.unknown_keys(table, FILE_KEYS, "a file", "file", number)
+        name, pattern = table.get("name"), table.get("files", "")
+        if not isinstance(name, str) or not name:
+            self.problems.add('is missing; for example name = "Condition"', "file", number, "name")
+        if not isinstance(pattern, str):
+            self.problems.add('must be a pattern of file names, such as "conditions*.csv"', "file", number, "files")
+        person = self.read_field(table.get("person"), "subject.reference", "file", number, "person")
+        taken = [each.get("name") for each in self.document["file"][:number] if isinstance(each, dict)]
+        if name in taken:
+            self.problems.add("is the name of another file too", "file", number, "name")
+        if person is None or not isinstance(name, str) or not name or not isinstance(pattern, str):
+            return None
+        return FileSpec(name, person, pattern)
+
+    def read_file_key(self, number: int, table: dict[str, Any]) -> FileKey | None:
+        """Return one key between files."""
+        self.problems.unknown_keys(table, KEY_KEYS, "a key", "key", number)
+        own = self.read_field(table.get("from"), "Condition.encounter.reference", "key", number, "from")
+        target = self.read_field(table.get("to"), "Encounter.id", "key", number, "to")
+        for path, side in ((own, "from"), (target, "to")):
+            if path is not None and len(path.steps) < 2:
+                self.problems.add("must begin with the name of a file, such as Encounter.id", "key", number, side)
+                return None
+        if own is None or target is None:
+            return None
+        ends = FieldPath(own.steps[1:]), FieldPath(target.steps[1:])
+        return FileKey(own.steps[0].name or "", ends[0], target.steps[0].name or "", ends[1])
+
+    def read_field(self, text: object, example: str, *where: str | int) -> FieldPath | None:
+        """Return the path of a field that a row has once."""
+        if not isinstance(text, str):
+            wrong = "is missing" if text is None else "must be a string"
+            self.problems.add(f'{wrong}; for example {where[-1]} = "{example}"', *where)
+            return None
+        try:
+            path = parse_path(text, slashed=False)
+        except PathError as error:
+            self.problems.add(str(error), *where)
+            return None
+        if any(step.repeated for step in path.steps):
+            self.problems.add("must be a field that a row has once, without []", *where)
+            return None
+        return path
 
     def check_version(self, version: object) -> None:
         if type(version) is not int or version != 1:
@@ -182,8 +255,11 @@ class _Loader:
     def read_person(self, table: Mapping[str, Any]) -> FieldPath | None:
         """Return the field that says whose a row is, and check what goes with it."""
         self.of_persons = "person" in table
+        if self.of_files and (self.of_persons or "one_per_person" in table):
+            self.problems.add("is not for several files: each [[file]] has its own", "input", "person")
+            return None
         for key in ("null_person", "one_per_person"):
-            if key in table and (key == "null_person") != self.of_persons:
+            if key in table and (key == "null_person") != (self.of_persons or self.of_files):
                 with_it = "only goes with person" if key == "null_person" else "contradicts person"
                 self.problems.add(f"{with_it}, which says whose a row is", "input", key)
         if not isinstance(table.get("one_per_person", False), bool):
@@ -321,7 +397,9 @@ class _Loader:
         under, pseudonym = table.get("under"), table.get("pseudonym", False)
         if under is not None and not (isinstance(under, str) and under):
             self.problems.add('must be the name of a class, or "/" for the root', *where, "under")
-        elif under is not None and self.form is not None and self.form.is_rows and not self.of_persons:
+        elif (
+            under is not None and self.form is not None and self.form.is_rows and not (self.of_persons or self.of_files)
+        ):
             self.problems.add(
                 f"is not for format {self.form.name}: a row is flat, no class lies under another", *where, "under"
             )
@@ -413,7 +491,7 @@ class _Loader:
         if form is None:
             return None
         try:
-            if form.is_rows:
+            if form.is_rows and not self.of_files:
                 return parse_column(text)
             path = parse_path(text, slashed=form.slashed, keyed=form.is_relational)
         except PathError as error:

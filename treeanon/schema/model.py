@@ -147,6 +147,30 @@ class InputSpec:
         return self.form.is_document and self.record is not None and self.record.whole_file
 
 
+@dataclass(frozen=True)
+class FileSpec:
+    """One `[[file]]`: the name that paths begin with, the field that says whose a row is, and a pattern of file names.
+
+    >>> from treeanon.schema.paths import parse_path
+    >>> FileSpec("Condition", parse_path("subject.reference", slashed=False)).pattern
+    ''
+    """
+
+    name: str
+    person: FieldPath
+    pattern: str = ""
+
+
+@dataclass(frozen=True)
+class FileKey:
+    """One `[[key]]`: a field of a file whose values name rows of another by a field of that."""
+
+    file: str
+    path: FieldPath
+    target: str
+    target_path: FieldPath
+
+
 @dataclass(frozen=True, eq=False)
 class Schema:
     """A checked schema. `Schema.load` reads one from a file and reports all of its problems at once.
@@ -169,16 +193,21 @@ class Schema:
     input: InputSpec
     classes: tuple[ClassSpec, ...]
     source: str = "schema"
+    files: tuple[FileSpec, ...] = ()
+    file_keys: tuple[FileKey, ...] = ()
 
     @cached_property
     def layout(self) -> Layout:
         """Where the published classes lie: their containers and the class tree."""
+        from treeanon.schema.files import files_layout
         from treeanon.schema.layout import compile_layout
         from treeanon.schema.persons import person_layout
         from treeanon.schema.relational import resolve
 
         if self.input.is_relational and self.input.relations is None:
             return resolve(self).layout
+        if self.files:
+            return files_layout(self)
         if self.input.person is not None:
             return person_layout(self)
         return compile_layout(self)
@@ -202,6 +231,11 @@ class Schema:
         from treeanon.schema.derive import derive
 
         return derive(self, name)
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether the input is one table of which each row is one person."""
+        return self.input.is_of_rows and not self.files
 
     def spec(self, name: str) -> ClassSpec:
         """Return the class of that name."""

@@ -72,7 +72,7 @@ def as_lines(schema: Schema) -> Schema:
 def refuse_persons(schema: Schema, by: str) -> None:
     """UsageError for rows of persons, and for facets, which whoever is named cannot read."""
     refuse_facets(schema, by)
-    if schema.input.person is not None:
+    if schema.input.person is not None or schema.files:
         raise UsageError(f"person: {by} takes each row for a person; use the local engine, or one record per person")
 
 

@@ -10,10 +10,14 @@ from typing import Literal
 import numpy as np
 
 from treeanon.forest import Forest
+from treeanon.forest.files import identity
+from treeanon.forest.persons import TIES
 from treeanon.formats import Format
 from treeanon.io.beyond.documents import Records, look_at_documents
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.columns.read_table import read_table
+from treeanon.io.files import rows_of_files
+from treeanon.io.options import ReadOptions
 from treeanon.io.persons import as_rows
 from treeanon.io.reading import input_format, read
 from treeanon.io.sources import find_sources
@@ -50,6 +54,11 @@ def look_beyond(
     report = data.report
     if report is not None:
         found.add_report(report)
+    if schema.files and not form.names_classes:
+        for rows in rows_of_files(source, schema, form, ReadOptions(on_error, delimiter=delimiter)):
+            _look_at_references(rows, found)
+        found.counts = +found.counts
+        return found
     if schema.input.person is not None and not form.names_classes:
         again = {"format": format, "delimiter": delimiter, "on_error": on_error, "called": called}
         schema = by_row(schema, "integer")
@@ -88,6 +97,16 @@ def _look_at_persons(rows: Forest, data: Forest | Table, found: Findings) -> Non
     made = as_rows(data, np.array(keys, np.int64) - 1)
     found.add("repeats", max(0, len(rows) - len(made)))
     found.add("form", int(len(rows) <= len(made) and made != rows))
+
+
+def _look_at_references(rows: Forest, found: Findings) -> None:
+    """Count references that are more than numbers, and rows of nobody, in files of one kind."""
+    for at, name in enumerate(rows.classes.names):
+        if name in TIES:
+            labels = rows.label[rows.classes.class_of[rows.label] == at]
+            keys = [identity(text) for text in rows.classes.texts_of(at, labels)]
+            found.add("keys", sum(not (key.isdigit() and key.isascii() and len(key) < 10) for key in keys))
+            found.add("nulls", len(rows) - len(keys) if name == KEY_CLASS else 0)
 
 
 def _look_at_keys(keys: Sequence[str | None], found: Findings) -> bool:

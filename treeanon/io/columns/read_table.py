@@ -114,7 +114,7 @@ class _Persons:
     def __init__(self, schema: Schema, options: ReadOptions) -> None:
         assert schema.input.person is not None
         self.reads = by_row(schema)
-        self.rows = RowBatches(self.reads.layout, schema, skip=options.on_error == "skip")
+        self.rows = RowBatches(self.reads.layout, schema.input, skip=options.on_error == "skip")
         self.header = schema.input.person.steps[-1].name or ""
 
     def taken_out(self, batch: Batch, builder: ForestBuilder) -> Batch:

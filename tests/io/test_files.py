@@ -1,0 +1,313 @@
+"""`[[file]]`: several files of one person, tied by references, are read as one record and written again as such."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treeanon as ta
+from treeanon.errors import DataError, SchemaError, UsageError
+from treeanon.io.memory import forest_of_records
+from treeanon.schema.dump import dump_schema
+
+HEADS = {"ndjson": "", "json": 'record = "[]"\n', "parquet": "", "csv": ""}
+FILES = """
+[[file]]
+name = "Patient"
+person = "id"
+[[file]]
+name = "Encounter"
+person = "subject.reference"
+[[file]]
+name = "Condition"
+person = "subject.reference"
+"""
+KEY = """
+[[key]]
+from = "Condition.encounter.reference"
+to = "Encounter.id"
+"""
+CLASSES = """
+[[class]]
+name = "sex"
+path = "Patient.gender"
+[[class]]
+name = "city"
+path = "Patient.address[].city"
+[[class]]
+name = "kind"
+path = "Encounter.class.code"
+[[class]]
+name = "status"
+path = "Condition.status"
+[[class]]
+name = "code"
+path = "Condition.code.coding[].code"
+"""
+NESTED = CLASSES.replace('path = "', 'path = "').replace("Encounter.", "Encounter[].")
+NESTED = NESTED.replace("Condition.", "Encounter[].Condition[].")
+
+
+def schema_of(form: str = "ndjson", *, key: str = KEY, files: str = FILES, more: str = "") -> ta.Schema:
+    return ta.Schema.loads(f'version = 1\n[input]\nformat = "{form}"\n{HEADS[form]}{more}{files}{key}{CLASSES}')
+
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def put(rows: Rows, folder: Path, form: str = "ndjson") -> Path:
+    """Write rows of each kind as bulk exports have them."""
+    folder.mkdir(exist_ok=True)
+    for name, own in rows.items():
+        if form == "json":
+            (folder / f"{name}.json").write_text(json.dumps(own))
+        elif form == "parquet":
+            pq.write_table(pa.Table.from_pylist(own), folder / f"{name}.parquet")
+        else:
+            for number, some in enumerate((own[: len(own) // 2], own[len(own) // 2 :])):
+                (folder / f"{name}.{number:03}.ndjson").write_text("".join(json.dumps(row) + "\n" for row in some))
+    return folder
+
+
+def bulk(people: int, seed: int = 1) -> Rows:
+    """Return rows of invented patients, with references in the forms that servers write."""
+    rng = np.random.default_rng(seed)
+    patients = [
+        {"id": f"secret{n}", "gender": "mf"[n % 2], "address": [{"city": str(rng.choice(["Ulm", "Bonn"]))}]}
+        for n in range(people)
+    ]
+    encounters, conditions = [], []
+    for number in range(3 * people):
+        person = int(rng.integers(people))
+        own = {"subject": {"reference": f"Patient/secret{person}"}, "class": {"code": str(rng.choice(["IMP", "AMB"]))}}
+        encounters.append({"id": f"e-{number}", **own})
+        for _ in range(int(rng.integers(3))):
+            made: dict[str, Any] = {"subject": {"reference": f"urn:uuid:secret{person}"}, "status": "ab"[number % 2]}
+            made["code"] = {"coding": [{"code": str(code)} for code in rng.choice(list("XYZ"), 2)]}
+            if rng.random() < 0.7:
+                made["encounter"] = {"reference": f"https://host/fhir/Encounter/e-{number}"}
+            conditions.append(made)
+    return {"Patient": patients, "Encounter": encounters, "Condition": conditions}
+
+
+def last(reference: str) -> str:
+    return reference.rpartition("/")[2].rpartition(":")[2]
+
+
+def twin(rows: Rows) -> list[str]:
+    """Return the trees of the same persons as nested documents, put together by dicts."""
+    people: dict[str, dict[str, Any]] = {row["id"]: {"Patient": row, "Encounter": []} for row in rows["Patient"]}
+    encounters = {}
+    for row in rows["Encounter"]:
+        encounters[row["id"]] = {**row, "Condition": []}
+        people[last(row["subject"]["reference"])]["Encounter"].append(encounters[row["id"]])
+    for row in rows["Condition"]:
+        own = people[last(row["subject"]["reference"])]["Encounter"]
+        found = encounters.get(last(row.get("encounter", {"reference": ""})["reference"]))
+        if found is None or not any(found is each for each in own):
+            found = {"Condition": []}
+            own.append(found)
+        found["Condition"].append(row)
+    schema = ta.Schema.loads(f'version = 1\n[input]\nformat = "ndjson"\n{NESTED}')
+    return trees(forest_of_records(list(people.values()), schema))
+
+
+def trees(forest: ta.Forest) -> list[str]:
+    return sorted(map(json.dumps, forest.records()))
+
+
+@pytest.mark.parametrize("form", ["ndjson", "json", "parquet"])
+def test_rows_find_their_persons_and_objects(tmp_path: Path, form: str) -> None:
+    rows, schema = bulk(30), schema_of(form)
+    forest = ta.read(put(rows, tmp_path / "in", form), schema)
+    assert len(forest) == 30 and trees(forest) == twin(rows)
+    ta.write(forest, tmp_path / "out/")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.{form}" for name in rows}
+    assert trees(ta.read(tmp_path / "out", schema)) == trees(forest)
+    ta.write(forest, tmp_path / "out.zip")
+    assert trees(ta.read(tmp_path / "out.zip", schema)) == trees(forest)
+    ta.write(forest, tmp_path / "out.trees.jsonl")
+    assert trees(ta.read(tmp_path / "out.trees.jsonl", schema)) == trees(forest)
+
+
+CODES = st.lists(st.sampled_from("XY"), max_size=2)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["IMP", None])), max_size=4),
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(-1, 4), st.sampled_from("ab"), CODES),
+        max_size=6,
+    ),
+)
+def test_any_rows_are_read_and_written(
+    tmp_path_factory: pytest.TempPathFactory, encounters: list[Any], conditions: list[Any]
+) -> None:
+    """Kinds are missing, references dangle or name what is another person's, objects have no values."""
+    rows: Rows = {
+        "Patient": [{"id": str(n), "gender": "f"} for n in range(3)],
+        "Encounter": [
+            {
+                "id": f"e{n}",
+                "subject": {"reference": f"Patient/{person}"},
+                **({"class": {"code": kind}} if kind else {}),
+            }
+            for n, (person, kind) in enumerate(encounters)
+        ],
+        "Condition": [
+            {"subject": {"reference": str(person)}, "status": status, "code": {"coding": [{"code": c} for c in codes]}}
+            | ({"encounter": {"reference": f"Encounter/e{at}"}} if at >= 0 else {})
+            for person, at, status, codes in conditions
+        ],
+    }
+    folder, schema = tmp_path_factory.mktemp("files"), schema_of()
+    forest = ta.read(put(rows, folder / "in"), schema)
+    assert trees(forest) == twin(rows)
+    ta.write(forest, folder / "out/")
+    assert trees(ta.read(folder / "out", schema)) == trees(forest)
+
+
+def test_a_release_counts_persons_and_has_fresh_references(tmp_path: Path) -> None:
+    """Groups are counted here by code of their own, straight from the files."""
+    rows, schema = bulk(60), schema_of()
+    release = ta.anonymize(put(rows, tmp_path / "in"), schema=schema, k=4, m=2, n=0)
+    release.write(tmp_path / "out/")
+    found = {
+        name: [json.loads(line) for line in (tmp_path / "out" / f"{name}.ndjson").read_text().splitlines()]
+        for name in rows
+    }
+    text = json.dumps(found)
+    assert "secret" not in text and "e-" not in text and "host" not in text
+    assert sorted(row["id"] for row in found["Patient"]) == list(range(1, 61))
+    encounters = {str(row["id"]): row for row in found["Encounter"] if "id" in row}
+    held: dict[str, set[Any]] = {str(row["id"]): {("sex", row.get("gender"))} for row in found["Patient"]}
+    for row in found["Patient"]:
+        held[str(row["id"])] |= {("city", each["city"]) for each in row.get("address", [])}
+    for row in found["Encounter"]:
+        held[last(row["subject"]["reference"])].add(("kind", row.get("class", {}).get("code")))
+    for row in found["Condition"]:
+        own = last(row["subject"]["reference"])
+        held[own].add(("status", row.get("status")))
+        held[own] |= {("code", each["code"]) for each in row.get("code", {}).get("coding", [])}
+        if "encounter" in row:
+            # What an encounter holds is its own person's.
+            assert last(encounters[last(row["encounter"]["reference"])]["subject"]["reference"]) == own
+    for size in (1, 2):
+        counts: dict[Any, int] = defaultdict(int)
+        for labels in held.values():
+            for known in combinations(sorted(each for each in labels if each[1] is not None), size):
+                counts[known] += 1
+        assert min(counts.values()) >= 4
+    assert ta.verify(tmp_path / "out", schema=schema, k=4, m=2, n=0).holds
+    assert not ta.verify(tmp_path / "in", schema=schema, k=1).holds  # its references are more than numbers
+
+
+def test_files_of_rows(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "people.csv").write_text("Id,sex\na,f\nb,m\n")
+    (folder / "visits.csv").write_text("PATIENT,ward\na,W1\nb,W2\na,W3\n")
+    schema = ta.Schema.loads(
+        'version = 1\n[input]\nformat = "csv"\n[[file]]\nname = "person"\nperson = "Id"\nfiles = "people*.csv"\n'
+        '[[file]]\nname = "visits"\nperson = "PATIENT"\n'
+        '[[class]]\nname = "sex"\npath = "person.sex"\n[[class]]\nname = "ward"\npath = "visits.ward"\n'
+    )
+    forest = ta.read(folder, schema)
+    assert list(forest.records()) == [
+        [["sex", "f", []], ["ward", "W1", []], ["ward", "W3", []]],
+        [["sex", "m", []], ["ward", "W2", []]],
+    ]
+    ta.write(forest, tmp_path / "out/", seed=1)
+    assert {row["Id"] for row in csv.DictReader((tmp_path / "out/people.csv").open())} == {"1", "2"}
+    assert trees(ta.read(tmp_path / "out", schema)) == trees(forest)
+
+
+def test_a_schema_is_written_as_it_was_read() -> None:
+    schema = schema_of()
+    again = ta.Schema.loads(dump_schema(schema))
+    assert again.files == schema.files and again.file_keys == schema.file_keys
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: rows["Condition"][3].pop("subject"), r"Condition.*record 4|record 4.*Condition"),
+        (lambda rows: [row.pop("subject") for row in rows["Encounter"]], "record 1"),
+        (lambda rows: [row.pop("subject") for row in rows["Condition"][::2]], "record 1"),
+        (lambda rows: rows["Patient"].append(dict(rows["Patient"][0])), "same person as a row before it"),
+        (lambda rows: rows["Patient"].pop(), "refers to no row of Patient"),
+        (lambda rows: rows["Encounter"].append(dict(rows["Encounter"][0])), "named like a row before it"),
+        (lambda rows: rows.pop("Encounter"), "holds no ndjson file of Encounter"),
+    ],
+)
+def test_broken_data(tmp_path: Path, change: Any, words: str) -> None:
+    rows = bulk(20)
+    change(rows)
+    with pytest.raises(DataError, match=words) as wrong:
+        ta.read(put(rows, tmp_path / "in"), schema_of())
+    assert "secret" not in str(wrong.value)
+
+
+def test_what_is_broken_can_be_left_out(tmp_path: Path) -> None:
+    rows = bulk(20)
+    gone = rows["Patient"].pop()["id"]
+    rows["Condition"][0].pop("subject")
+    forest = ta.read(put(rows, tmp_path / "in"), schema_of(), on_error="skip")
+    lost = sum(last(row.get("subject", {"reference": "x"})["reference"]) == gone for name in rows for row in rows[name])
+    assert len(forest) == 19 and forest.report is not None and forest.report.skipped == lost + 1
+
+
+def test_references_that_lead_nowhere_are_counted(tmp_path: Path) -> None:
+    rows = bulk(20)
+    wrong = sum("encounter" in row for row in rows["Condition"][:10])
+    for row in rows["Condition"][:10]:
+        if "encounter" in row:
+            row["encounter"]["reference"] = "Encounter/nowhere"
+    forest = ta.read(put(rows, tmp_path / "in"), schema_of())
+    assert forest.report is not None and dict(forest.report.dangling) == {"Condition.encounter.reference": wrong}
+
+
+CIRCLE = KEY + '[[key]]\nfrom = "Encounter.reason.reference"\nto = "Condition.id"\n'
+
+
+@pytest.mark.parametrize(
+    ("given_schema", "words"),
+    [
+        (lambda: schema_of(key=CIRCLE), "round in a circle"),
+        (lambda: schema_of(key=KEY.replace("Encounter.id", "Visit.id")), "unknown file 'Visit'"),
+        (lambda: schema_of(key=KEY + KEY), "give it one key"),
+        (lambda: schema_of(key=KEY.replace("Condition.enc", "Patient.enc")), "lie in no other file"),
+        (lambda: schema_of(files=FILES.replace('person = "id"\n', "")), "person: is missing"),
+        (lambda: schema_of(files=FILES.replace('"Condition"', '"Problem"')), "must begin with the name of a"),
+        (lambda: schema_of(files=FILES + '[[file]]\nname = "Patient"\nperson = "id"\n'), "is the name of another file"),
+        (lambda: schema_of(more='person = "id"\n'), "is not for several files"),
+        (lambda: ta.Schema.loads(dump_schema(schema_of()).replace('"ndjson"', '"xml"\nrecord = "a/b"')), "not for xml"),
+        (lambda: schema_of(files=""), "there is no \\[\\[file\\]\\]"),
+    ],
+)
+def test_schemas_that_contradict_themselves(given_schema: Any, words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
+        given_schema()
+
+
+def test_a_reference_is_not_published() -> None:
+    with pytest.raises(SchemaError, match="references are made anew"):
+        schema_of(key=KEY + '[[class]]\nname = "id"\npath = "Encounter.id"\n')
+
+
+def test_files_are_not_written_to_one(tmp_path: Path) -> None:
+    forest = ta.read(put(bulk(5), tmp_path / "in"), schema_of())
+    with pytest.raises(UsageError, match="go to a folder"):
+        ta.write(forest, tmp_path / "out.ndjson")

@@ -1,0 +1,197 @@
+"""Several files of one person, read and written: a folder, glob or zip of NDJSON, JSON, CSV or nested Parquet files."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from treeanon.arrays import Longs
+from treeanon.errors import DataError, UsageError
+from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
+from treeanon.forest.files import FilesBuilder
+from treeanon.formats import NESTED, Format
+from treeanon.io.interface import format_of_name, reader_of, writer_of
+from treeanon.io.options import ReadOptions
+from treeanon.io.output import Check, open_folder
+from treeanon.io.persons import as_files
+from treeanon.io.sources import Source, Sources, find_sources, plain_name
+from treeanon.progress import Progress
+from treeanon.schema import Schema
+from treeanon.schema.files import parts_of
+from treeanon.schema.model import FileSpec
+
+_AT_ONCE = 20_000
+_AROUND = re.compile(r"^[\W\d_]+|[\W\d_]+$")
+
+
+def read_files(
+    source: str | Path,
+    schema: Schema,
+    form: Format,
+    options: ReadOptions,
+    *,
+    called: str | None = None,
+    show_values: bool = False,
+) -> Forest:
+    """Return the forest of persons of whom several files hold rows."""
+    found = find_sources(source, form.endings, called=called)
+    builder = FilesBuilder(schema, skip=options.on_error == "skip")
+    kinds = [_files_of(found, part.spec, form) for part in builder.parts]
+    for part, items in zip(builder.parts, kinds, strict=True):
+        if not items:
+            raise DataError(f"holds no {form.name} file of {part.spec.name}", source=called or str(source))
+    builder.report.files = sum(map(len, kinds))
+    builder.report.ignored_files = found.ignored + len(found.items) - builder.report.files
+    for at, items in enumerate(kinds):
+        for batch in _batches(items, builder.reads_of[at], form, options, builder.report):
+            builder.add_rows(at, batch)
+    if not builder.records:
+        raise DataError("holds no record", source=called or str(source))
+    return builder.finish(show_values=show_values, jobs=options.jobs)
+
+
+def rows_of_files(source: str | Path, schema: Schema, form: Format, options: ReadOptions) -> Iterator[Forest]:
+    """Yield the rows of each kind of files as records of their own, with their keys as classes."""
+    found = find_sources(source, form.endings)
+    for part in parts_of(schema, "integer"):
+        if part.container >= 0:
+            builder = ForestBuilder(part.schema)
+            for batch in _batches(_files_of(found, part.spec, form), part.schema, form, options, builder.report):
+                builder.add(batch)
+            yield builder.finish()
+
+
+def _files_of(found: Sources, spec: FileSpec, form: Format) -> list[Source]:
+    """Return the files of a kind: those that its pattern, or its name with numbers around it, matches."""
+    return [item for item in found.items if _matches(item.name, spec, form)]
+
+
+def _matches(path: str, spec: FileSpec, form: Format) -> bool:
+    name = re.split(r"[/\\:]", path)[-1]
+    if spec.pattern:
+        return fnmatch.fnmatch(name.lower(), spec.pattern.lower())
+    stem = plain_name(name)
+    for ending in form.endings:
+        stem = stem.removesuffix(ending)
+    return _AROUND.sub("", stem) == _AROUND.sub("", spec.name.lower())
+
+
+def _written_name(spec: FileSpec, form: Format) -> str:
+    """Return the name of the file of a kind, which the schema finds again."""
+    names = (f"{spec.name}{form.endings[0]}", spec.pattern.replace("*", "").replace("?", "1"))
+    found = next((name for name in names if name and _matches(name, spec, form) and name.endswith(form.endings)), None)
+    if found is None:
+        raise UsageError(f"file {spec.name!r}: no name for it follows from the pattern {spec.pattern!r}; simplify it")
+    return found
+
+
+def _batches(
+    items: Sequence[Source], schema: Schema, form: Format, options: ReadOptions, report: ReadReport
+) -> Iterator[Batch]:
+    """Yield the rows of files of one kind."""
+    if form.is_document:
+        yield from reader_of(form.name)(items, schema, options, report)
+        return
+    for item in items:
+        if form.delimited:
+            yield _delimited(item, schema, form, options, report)
+        else:
+            for part in _nested(item):
+                yield from reader_of(NESTED)([part], _as_lines(schema), options, report)
+
+
+def _delimited(item: Source, schema: Schema, form: Format, options: ReadOptions, report: ReadReport) -> Batch:
+    from treeanon.io.columns.row_files import OneFile
+    from treeanon.io.columns.rows import read_rows
+    from treeanon.io.relational.file_store import Copies
+
+    copies = Copies()
+    try:
+        path = Path(item.name) if Path(item.name).is_file() else copies.of(item)
+        with closing(OneFile(path, form, options.advance, called=item.name, delimiter=options.delimiter)) as file:
+            return read_rows(file, schema, options, report)
+    finally:
+        copies.close()
+
+
+def _as_lines(schema: Schema) -> Schema:
+    return replace(schema, input=replace(schema.input, format=NESTED, record=None, delimiter=""))
+
+
+def _nested(item: Source) -> Iterator[Source]:
+    """Yield the rows of a Parquet file as sources of lines, some at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from treeanon.io.memory import json_line, without_nulls
+
+    with item.open() as stream:
+        data = cast(BinaryIO, BytesIO(stream.read())) if not Path(item.name).is_file() else item.name
+    number = 0
+    try:
+        with pq.ParquetFile(data) as file:
+            for batch in file.iter_batches(_AT_ONCE):
+                rows = enumerate(batch.to_pylist(), start=number + 1)
+                lines = b"\n".join(json_line(without_nulls(row), item.name, at) for at, row in rows)
+                number += batch.num_rows
+                yield Source(item.name, len(lines), partial(_opened, lines))
+    except (pa.ArrowException, OSError):
+        raise DataError("is damaged, ends too early, or is not a Parquet file", source=item.name) from None
+
+
+def _opened(lines: bytes) -> BinaryIO:
+    return cast(BinaryIO, BytesIO(lines))
+
+
+def write_files(
+    forest: Forest,
+    target: str | Path,
+    form: Format,
+    orders: Callable[[int], Longs],
+    *,
+    force: bool,
+    progress: Progress | None,
+    check: Check | None,
+) -> None:
+    """Write the rows of persons as the same kinds of files, each in random order, with fresh references."""
+    if str(target) == "-" or format_of_name(target) is not None:
+        raise UsageError(f"{target}: several files go to a folder or a .zip; name it, with / at the end")
+    with open_folder(target, force=force, check=check) as folder:
+        for spec, rows in as_files(forest, orders):
+            with folder.open(_written_name(spec, form)) as stream:
+                _write(rows, form, orders, stream)
+            if progress is not None:
+                progress(len(rows), None)
+
+
+def _write(rows: Forest, form: Format, orders: Callable[[int], Longs], stream: BinaryIO) -> None:
+    from treeanon.io.columns.rows import make_rows
+    from treeanon.io.columns.write_rows import write_rows
+    from treeanon.io.memory import nested_of_forest
+    from treeanon.io.writing import lines_of, write_document
+
+    if form.delimited:
+        write_rows(make_rows(rows, rows.schema, orders), form.name, rows.schema.input.delimiter or ",", stream)
+        return
+    order = orders(len(rows))
+    if not form.is_document:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        lines = rows.take(order)
+        schema = _as_lines(rows.schema)
+        nested = replace(lines, schema=schema)
+        pq.write_table(nested_of_forest(nested, pa.table({}), shuffle=False), stream)
+        return
+    writer = writer_of(form.name)
+    texts, document = writer.texts(rows, rows.schema), writer.document(rows.schema)
+    parts = range(0, len(order), _AT_ONCE)
+    chunks = (lines_of(texts, document, rows, order[start : start + _AT_ONCE], start) for start in parts)
+    write_document(stream.write, document, chunks)
