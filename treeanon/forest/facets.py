@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Ints, Longs
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.classes import Classes
@@ -15,7 +15,8 @@ from treeanon.forest.facet_texts import FacetTexts, node_text
 from treeanon.forest.forest import Forest
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.tree.forest import canonical, group_by_record
+from treeanon.kernels.tree.forest import group_by_record
+from treeanon.kernels.tree.objects import canonical_trees
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_class, facet_schema, facets_of
 
@@ -129,34 +130,71 @@ class _Grower:
             tuple(held.name for held in self.layout.classes),
             tuple(held.parent for held in self.layout.classes),
             tuple(
-                Hierarchy.flat(texts[held.name].values())
+                Hierarchy.flat(sorted(set(filter(None, texts[held.name].values()))))
                 if held.name in texts
-                else old.hierarchies[old.index(held.name)]
+                else old.hierarchies[before.schema.layout.class_index(held.name)]
                 for held in self.layout.classes
             ),
+            self.layout.types,
         )
         label = np.zeros(len(old), np.int32)
-        for index, name in enumerate(old.names):
+        for index, held in enumerate(before.schema.layout.classes):
             first, stop = old.first[index : index + 2]
-            label[first:stop] = np.arange(stop - first) + classes.root(name)
-        records, parents, labels = [self.record], [self.parent.copy()], [label[before.label]]
-        count = before.nodes
+            label[first:stop] = np.arange(stop - first) + classes.first[self.layout.class_index(held.name)]
+        place = self._beside if before.classes.types else self._above
+        trees = group_by_record(*place(classes, texts, label), len(before))
+        rank = np.arange(len(classes), dtype=np.int32)
+        return Forest(self.schema, classes, *canonical_trees(*trees, rank, classes.types), before.report)
+
+    def _above(self, classes: Classes, texts: Mapping[str, Mapping[int, str]], label: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return record, parent and label of all nodes, those of facets above their values, in merged trees."""
+        records, parents, labels = [self.record], [self.parent.copy()], [label[self.before.label]]
+        count = self.before.nodes
         # Parents of a class come before it: what stands around is put nearest to what the class lies under.
         for name in (held.name for held in self.layout.classes if held.name in texts):
             nodes = self._nodes(self.told[name][0])
-            of_value = np.zeros(len(old), np.int32)
-            for value, text in texts[name].items():
-                of_value[value] = classes.label(name, text)
             records.append(self.record[nodes])
             parents.append(parents[0][nodes])
-            labels.append(of_value[before.label[nodes]])
+            labels.append(self._labels(classes, name, texts[name])[self.before.label[nodes]])
             parents[0][nodes] = np.arange(count, count + len(nodes))
             count += len(nodes)
-        trees = group_by_record(
-            np.concatenate(records), np.concatenate(parents).astype(np.int32), np.concatenate(labels), len(before)
-        )
-        rank = np.arange(len(classes), dtype=np.int32)
-        return Forest(self.schema, classes, *canonical(*trees, rank), before.report)
+        return np.concatenate(records), np.concatenate(parents).astype(np.int32), np.concatenate(labels)
+
+    def _beside(self, classes: Classes, texts: Mapping[str, Mapping[int, str]], label: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the same where objects stay whole: a facet is a value of its object, if all values below agree."""
+        records, parents, labels = [self.record], [self.parent], [label[self.before.label]]
+        for held in self.layout.classes:
+            if held.name not in texts:
+                continue
+            nodes = self._nodes(self.told[held.name][0])
+            objects = self._objects(nodes, held.parent)
+            said = self._labels(classes, held.name, texts[held.name])
+            said = _agreeing(self.before.label[nodes], self.record[nodes].astype(np.int64), objects, said)
+            told = said[self.before.label[nodes]]
+            _, first = np.unique(np.stack([self.record[nodes], objects]), axis=1, return_index=True)
+            first = first[told[first] > 0]
+            records.append(self.record[nodes][first])
+            parents.append(objects[first])
+            labels.append(told[first])
+        return np.concatenate(records), np.concatenate(parents).astype(np.int32), np.concatenate(labels)
+
+    def _objects(self, nodes: Longs, kind: int) -> Longs:
+        """Return the object of a type that holds each node; -1: the record."""
+        at = self.parent[nodes]
+        if kind < 0:
+            return np.full(len(nodes), -1, np.int64)
+        own = self.before.classes.class_of[self.before.label]
+        while np.any(strange := own[at] != kind):
+            at = np.where(strange, self.parent[at], at)
+        return at
+
+    def _labels(self, classes: Classes, name: str, texts: Mapping[int, str]) -> Ints:
+        """Return the label of a facet for each label of its class; 0 for those that have none."""
+        found = np.zeros(len(self.before.classes), np.int32)
+        for value, text in texts.items():
+            if text:
+                found[value] = classes.label(name, text)
+        return found
 
     def _in_place(self) -> np.ndarray:
         """Return which nodes lie, and hang on nodes that lie, where documents have their class.
@@ -186,7 +224,7 @@ class _Grower:
     def _texts(self, name: str, facet: str) -> dict[int, str]:
         """Return the text of a facet's node for each label of its class that occurs in place.
 
-        Each label has one of its own, so that values of one facet do not come into one object.
+        In merged trees each label has one of its own, so that values of one facet do not come into one object.
         """
         old = self.before.classes
         agreed = self.agreed.get((name, facet), {})
@@ -197,4 +235,25 @@ class _Grower:
                 # Two spellings of one value that say different things say nothing.
                 said[first + code] = text if said.get(first + code, text) == text else ""
         used = np.unique(self.before.label[self._nodes(name)]).tolist()
+        if old.types:
+            return {label: said.get(label, "") for label in used}
         return {label: node_text(said.get(label, ""), old.decode(label)[1]) for label in used}
+
+
+def _agreeing(values: Ints, records: Longs, objects: Longs, said: Ints) -> Ints:
+    """Return the labels of a facet without those of values that share an object with one that says something else.
+
+    Elsewhere such a value would have the facet, and there not: so it has none.
+    """
+    _, group = np.unique(np.stack([records, objects]), axis=1, return_inverse=True)
+    group = group.ravel()
+    while True:
+        told = said[values]
+        least, most = np.full(group.max(initial=-1) + 1, np.iinfo(np.int32).max), np.zeros(group.max(initial=-1) + 1)
+        np.minimum.at(least, group, told)
+        np.maximum.at(most, group, told)
+        lost = values[(least != most)[group] & (told > 0)]
+        if not len(lost):
+            return said
+        said = said.copy()
+        said[lost] = 0

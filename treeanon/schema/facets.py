@@ -92,7 +92,7 @@ def facet_schema(schema: Schema) -> Schema:
     """
     if not has_facets(schema):
         return schema
-    layout = schema.layout
+    layout, whole = schema.layout, schema.input.keeps_objects
     problems: list[Problem] = []
     classes: list[ClassSpec] = []
     for spec in schema.classes:
@@ -105,12 +105,12 @@ def facet_schema(schema: Schema) -> Schema:
         if schema.input.is_relational and not _in_one_row(spec):
             what = "must be columns of the table that has the class's own"
             problems.append(Problem(f"{schema.source}, class {spec.name!r}: facets", what))
-        elif outer:
+        elif outer and not whole:
             _check_around(spec, parent, outer[0][1], layout, schema, problems)
         for name, path in (*outer, *inner):
-            classes.append(ClassSpec(name, path, under=under, role="keep"))
+            classes.append(ClassSpec(name, path, under=None if whole else under, role="keep"))
             under = name
-        classes.append(replace(spec, facets={}, under=under))
+        classes.append(replace(spec, facets={}, under=None if whole else under))
     if problems:
         raise SchemaError(problems)
     return replace(schema, classes=tuple(classes))
