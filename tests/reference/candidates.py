@@ -64,15 +64,83 @@ def facts(tree: Tree) -> tuple[set[Label], set[Pair]]:
     return labels, pairs
 
 
-def known(tree: Tree, m: int, n: int) -> Iterator[tuple[frozenset[Label], frozenset[Pair]]]:
-    """Everything that an attacker may know of a person: 1 to m labels, and up to n relations between them."""
-    labels, pairs = facts(tree)
-    for size in range(1, m + 1):
-        for chosen in combinations(sorted(labels), size):
-            inside = sorted(pair for pair in pairs if pair[0] in chosen and pair[1] in chosen)
-            for count in range(min(n, len(inside)) + 1):
-                for related in combinations(inside, count):
-                    yield frozenset(chosen), frozenset(related)
+@dataclass(frozen=True)
+class Attacker:
+    """What may be known of a person: 1 to m labels and up to n relations between them, and more.
+
+    With `joint`, also that the relations speak of the same nodes, each label of one. Of classes in `negative` also
+    labels that a person lacks ("-" before the class), and, of a label of them, that it is not below another: a relation
+    to such an absence. That may be known of labels in `exact` alone, if given. `labels` are all that anybody may have;
+    nothing is known of `hidden` classes.
+    """
+
+    m: int
+    n: int
+    joint: bool = False
+    negative: tuple[str, ...] = ()
+    labels: tuple[Label, ...] = ()
+    hidden: tuple[str, ...] = ()
+    exact: frozenset[Label] | None = None
+
+    def sees(self, tree: Tree) -> Tree:
+        """The part of a tree that something may be known of."""
+        return frozenset((label, self.sees(below)) for label, below in tree if label[0] not in self.hidden)
+
+    def knows(self, schema: Schema, tree: Tree) -> Iterator[tuple[bool, frozenset[Label], frozenset[Pair]]]:
+        """Everything that may be known of a person; the first says whether the same nodes are meant."""
+        placed = _placed(tree, ())
+        held = {path[-1] for path in placed}
+        absent = {("-" + name, value) for name, value in self.labels if name in self.negative} - {
+            ("-" + name, value) for name, value in held
+        }
+        for size in range(1, self.m + 1):
+            for chosen in combinations(sorted(held | absent), size):
+                here = [label for label in chosen if label in held]
+                pairs = [(a, b) for a in here for b in here if a[0] in schema.above(b[0])]
+                below = {pair for pair in pairs if any(_is_below(pair[0], path, pair[1]) for path in placed)}
+                facts = [pair if pair in below else _denied(pair) for pair in pairs if pair in below or self._may(pair)]
+                yield from ((False, frozenset(chosen), related) for related in _some(facts, self.n))
+                if self.joint:
+                    yield from ((True, frozenset(chosen), related) for related in self._jointly(here, pairs, placed))
+
+    def _may(self, pair: Pair) -> bool:
+        return pair[1][0] in self.negative and (self.exact is None or pair[1] in self.exact)
+
+    def _jointly(self, here: list[Label], pairs: list[Pair], placed: list[Path]) -> set[frozenset[Pair]]:
+        """Relations that hold when every label stands for one node."""
+        found: set[frozenset[Pair]] = set()
+        for nodes in product(*([path for path in placed if path[-1] == label] for label in here)):
+            at = dict(zip(here, nodes, strict=True))
+            facts = [(a, b) for a, b in pairs if at[b][: len(at[a])] == at[a]]
+            lacking = [(a, b) for a, b in pairs if not any(p[: len(at[a])] == at[a] and p[-1] == b for p in placed)]
+            facts += [_denied(pair) for pair in lacking if self._may(pair)]
+            found.update(_some(facts, self.n))
+        return found
+
+
+Path = tuple[Label, ...]
+"""A node, by the labels from the root down to it: siblings have different labels."""
+
+
+def _placed(tree: Tree, above: Path) -> list[Path]:
+    out = []
+    for label, children in tree:
+        out += [(*above, label), *_placed(children, (*above, label))]
+    return out
+
+
+def _is_below(upper: Label, path: Path, lower: Label) -> bool:
+    return path[-1] == lower and upper in path[:-1]
+
+
+def _denied(pair: Pair) -> Pair:
+    return pair[0], ("-" + pair[1][0], pair[1][1])
+
+
+def _some(facts: Iterable[Pair], n: int) -> Iterator[frozenset[Pair]]:
+    listed = sorted(facts)
+    for count in range(min(n, len(listed)) + 1):
+        yield from map(frozenset, combinations(listed, count))
 
 
 @dataclass(frozen=True)
@@ -136,14 +204,43 @@ class Recipe:
         return frozenset(out)
 
 
-def least_candidates(persons: list[Tree], recipe: Recipe, world: list[Tree], m: int, n: int) -> int:
-    """The least number of released records that a person may be, over all that can be known of any person."""
-    origins: dict[Tree, list[Tree]] = {}
-    for tree in world:
-        origins.setdefault(recipe.publish(tree), []).append(tree)
-    released = [recipe.publish(tree) for tree in persons]
-    may_be = {}
-    for record in set(released):
-        may_be[record] = set().union(*(set(known(tree, m, n)) for tree in origins[record]))
-    wanted = set().union(*(set(known(tree, m, n)) for tree in persons))
-    return min((sum(knowledge in may_be[record] for record in released) for knowledge in wanted), default=len(persons))
+@dataclass(frozen=True)
+class Candidates:
+    """The released records that each person may be, for whoever knows something of a person and the recipe."""
+
+    released: list[Tree]
+    groups: list[list[int]]
+
+    @classmethod
+    def of(cls, persons: list[Tree], recipe: Recipe, world: list[Tree], attacker: Attacker) -> Candidates:
+        """The groups of candidates for everything that can be known of any of these persons.
+
+        `world` has all trees without hidden classes: these are published as they are.
+        """
+        origins: dict[Tree, list[Tree]] = {}
+        for tree in world:
+            origins.setdefault(recipe.publish(tree), []).append(tree)
+        released = [recipe.publish(tree) for tree in persons]
+        visible = [attacker.sees(record) for record in released]
+        may_be = {
+            record: set().union(*(attacker.knows(recipe.schema, tree) for tree in origins[record]))
+            for record in set(visible)
+        }
+        wanted = set().union(*(attacker.knows(recipe.schema, attacker.sees(tree)) for tree in set(persons)))
+        return cls(released, [[i for i, seen in enumerate(visible) if known in may_be[seen]] for known in wanted])
+
+    @property
+    def least(self) -> int:
+        """The fewest candidates that there are for anything; all, where nothing can be known."""
+        return min(map(len, self.groups), default=len(self.released))
+
+    def are_diverse(self, name: str, l: int, diversity: str) -> bool:  # noqa: E741 - its name in the literature
+        """Whether a sensitive class is l-diverse in every group of candidates."""
+        held = [{label for label in facts(tree)[0] if label[0] == name} for tree in self.released]
+        for group in self.groups:
+            for value in set().union(*(held[i] for i in group)):
+                holders = [i for i in group if value in held[i]]
+                left = set().union(*(held[i] for i in group if i not in holders))
+                if len(left) < l if diversity == "distinct" else len(holders) * l > len(group):
+                    return False
+        return True

@@ -5,10 +5,15 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import treeanon as ta
-from tests.reference.candidates import Pair, Recipe, Schema, Tree, facts
+from tests.reference.candidates import Attacker, Pair, Recipe, Schema, Tree, facts
 from treeanon.algorithms.tree.solution import Solution
+from treeanon.privacy import Guarantee
+from treeanon.privacy.guarantee import Diversity
+
+DIVERSITIES: tuple[Diversity, ...] = ("frequency", "distinct")
 
 SHAPES = (
     ({"A": "", "B": "A"}, {"A": ("a1", "a2", "a3"), "B": ("b1", "b2")}),
@@ -17,12 +22,23 @@ SHAPES = (
 )
 
 
+SENSITIVE = {"S": ("s1", "s2", "s3")}
+"""The sensitive class of worlds that have one: a person may have any of these."""
+
+
 @cache
-def trees_of(shape: int) -> tuple[Schema, list[Tree]]:
-    """The schema of a shape, and all trees over its values."""
+def trees_of(shape: int, sensitive: bool = False) -> tuple[Schema, list[Tree]]:
+    """The schema of a shape, and all trees over its values; with a sensitive class, of which these hold nothing."""
     under, values = SHAPES[shape]
-    schema = Schema(under)
-    return schema, schema.trees(values)
+    trees = Schema(under).trees(values)
+    return Schema({**under, "S": ""} if sensitive else under), trees
+
+
+def with_sensitive(tree: Tree, draw: random.Random) -> Tree:
+    """A tree with other sensitive values: mostly one."""
+    rest = [node for node in tree if node[0][0] not in SENSITIVE]
+    chosen = draw.sample(SENSITIVE["S"], draw.choice([0, 1, 1, 1, 1, 2]))
+    return frozenset([*rest, *((("S", value), frozenset()) for value in chosen)])
 
 
 @dataclass(frozen=True)
@@ -36,17 +52,34 @@ class World:
     k: int
     m: int
     n: int
+    attacker: Attacker
+    l: int = 1  # noqa: E741 - its name in the literature
+    diversity: Diversity = "frequency"
 
     @classmethod
-    def draw(cls, seed: int) -> World:
-        """The world of a number."""
+    def draw(cls, seed: int, *extensions: str) -> World:
+        """The world of a number; `extensions` are joint, negative or l, which is with a sensitive class."""
         draw = random.Random(seed)
-        schema, trees = trees_of(draw.randrange(len(SHAPES)))
+        schema, trees = trees_of(draw.randrange(len(SHAPES)), "l" in extensions)
         usual = draw.sample(trees, draw.choice([2, 3, 4]))
         size = draw.choice([8, 12, 16, 24])
         persons = [draw.choice(usual) if draw.random() < 0.85 else draw.choice(trees) for _ in range(size)]
+        if "l" in extensions:
+            persons = [with_sensitive(tree, draw) for tree in persons]
         m, n = draw.choice([(2, 1), (3, 1), (3, 2)])
-        return cls(schema, trees, persons, forest_of(schema, persons), draw.choice([2, 3]), m, n)
+        k = draw.choice([2, 3])
+        labels = tuple(sorted({label for tree in trees for label in facts(tree)[0]}))
+        negative = tuple(draw.sample(["A", "B"], draw.choice([1, 2]))) if "negative" in extensions else ()
+        attacker = Attacker(m, n, "joint" in extensions, negative, labels, ("S",))
+        l, diversity = (2, draw.choice(DIVERSITIES)) if "l" in extensions else (1, DIVERSITIES[0])  # noqa: E741
+        return cls(schema, trees, persons, forest_of(schema, persons), k, m, n, attacker, l, diversity)
+
+    def guarantee(self, *, as_published: bool = False) -> Guarantee:
+        """What is asked of the release."""
+        kind: Literal["joint", "independent"] = "joint" if self.attacker.joint else "independent"
+        return Guarantee(
+            self.k, self.m, self.n, kind, self.l, self.diversity, self.attacker.negative, as_published=as_published
+        )
 
     def recipe(self, solution: Solution) -> Recipe:
         """A solution as the brute force reads it; the hierarchies of these worlds are flat."""
@@ -70,6 +103,7 @@ def forest_of(schema: Schema, persons: list[Tree]) -> ta.Forest:
     lines = ["version = 1", "[input]", 'format = "trees"']
     for name, under in schema.under.items():
         lines += ["[[class]]", f'name = "{name}"', *([f'under = "{under}"'] if under else [])]
+        lines += ['role = "sensitive"'] if name in SENSITIVE else []
     return ta.Forest.from_records(ta.Schema.loads("\n".join(lines)), [nested(tree) for tree in persons])
 
 

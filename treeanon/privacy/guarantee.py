@@ -76,11 +76,9 @@ class Guarantee:
         if self.n and self.m > 1:
             same = ", also of the same nodes," if self.attacker == "joint" else ""
             relations = f" and up to {self.n} relation{'s' if self.n > 1 else ''} between them{same}"
-        lacks = (
-            f", or that it has none of a kind ({', '.join(self.negative)}), at all or below another,"
-            if self.negative
-            else ""
-        )
+        # What is missing below a value is counted in published values: docs/limits.md.
+        below = "at all or below another" if self.as_published else "at all or (of published values) below another"
+        lacks = f", or that it has none of a kind ({', '.join(self.negative)}), {below}," if self.negative else ""
         diverse = ""
         if self.l > 1:
             diverse = f" Of those, at most 1/{self.l} share a value of a sensitive class."

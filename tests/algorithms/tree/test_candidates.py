@@ -9,9 +9,9 @@ from itertools import islice
 import pytest
 
 import treeanon as ta
-from tests.reference.candidates import Label, Recipe, Schema, Tree, facts, least_candidates, merged
+from tests.reference.candidates import Attacker, Candidates, Label, Recipe, Schema, Tree, facts, merged
 from tests.reference.trees import paths
-from tests.support.candidate_worlds import World, rare_relation, unnested
+from tests.support.candidate_worlds import World, forest_of, rare_relation, unnested
 from tests.support.paths import ROOT
 from tests.support.strategies import parents_of_classes
 from treeanon.algorithms.tree.default import maximal
@@ -20,12 +20,13 @@ from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest.classes import STAR
-from treeanon.privacy import Guarantee
+from treeanon.release.tree import refuse_uniform
 
 
 def released(world: World, name: str) -> tuple[int, bool]:
     """The least number of candidates in what a search releases of a world, and whether relations were ended."""
-    guarantee = Guarantee(world.k, world.m, world.n, as_published=False)
+    guarantee = world.guarantee()
+    refuse_uniform(world.forest, guarantee)
     if name in ("leave-out", "move", "none"):
         found = maximal.search(world.forest, guarantee, taking_apart=name, effort=0.3)
     else:
@@ -35,16 +36,22 @@ def released(world: World, name: str) -> tuple[int, bool]:
         return sum(map(bool, found.forest.records())) or world.k, False
     recipe = world.recipe(found.solution)
     assert [unnested(record) for record in found.forest.records()] == [recipe.publish(tree) for tree in world.persons]
-    assert ta.verify(found.forest, k=world.k, m=world.m, n=world.n, as_published=False).holds
+    assert ta.verify(found.forest, guarantee).holds
     ended = bool(found.solution.disassociated or found.solution.left_out)
-    return least_candidates(world.persons, recipe, world.trees, world.m, world.n), ended
+    # Of what is published more generally, no more than this can be said: docs/limits.md.
+    as_they_are = frozenset(label for label, other in recipe.published_as.items() if label == other)
+    attacker = replace(world.attacker, exact=as_they_are)
+    candidates = Candidates.of(world.persons, recipe, world.trees, attacker)
+    if world.l > 1 and not candidates.are_diverse("S", world.l, world.diversity):
+        return -1, ended
+    return candidates.least, ended
 
 
-def sweep(name: str, seeds: range) -> int:
+def sweep(name: str, seeds: range, *extensions: str) -> int:
     """How many releases had relations ended; every release must have k candidates for everything."""
     ended = 0
     for seed in seeds:
-        world = World.draw(seed)
+        world = World.draw(seed, *extensions)
         try:
             least, apart = released(world, name)
         except GuaranteeError:
@@ -63,6 +70,41 @@ def test_everything_known_of_the_original_has_k_candidates(name: str) -> None:
 @pytest.mark.parametrize("name", ["leave-out", "move", "none", "acs", "gcs", "ocs"])
 def test_everything_known_of_the_original_has_k_candidates_thorough(name: str) -> None:
     sweep(name, range(1_000, 3_000))
+
+
+EXTENSIONS = [("joint",), ("l",), ("negative",), ("joint", "l"), ("joint", "l", "negative")]
+
+
+@pytest.mark.parametrize("extensions", EXTENSIONS, ids="-".join)
+@pytest.mark.parametrize("name", ["leave-out", "gcs"])
+def test_stronger_attackers_are_left_with_as_many(name: str, extensions: tuple[str, ...]) -> None:
+    sweep(name, range(4), *extensions)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extensions", EXTENSIONS, ids="-".join)
+@pytest.mark.parametrize("name", ["leave-out", "move", "none", "acs", "gcs", "ocs"])
+def test_stronger_attackers_are_left_with_as_many_thorough(name: str, extensions: tuple[str, ...]) -> None:
+    sweep(name, range(1_000, 1_300), *extensions)
+
+
+def test_what_is_denied_of_a_general_value_is_counted_as_published() -> None:
+    """The limit that docs/limits.md names: of the general b, all but one person have none outside of h."""
+    schema = Schema({"A": "", "B": "A"})
+
+    def person(**visits: str) -> Tree:
+        return frozenset((("A", a), frozenset((("B", b), frozenset()) for b in bs.split())) for a, bs in visits.items())
+
+    persons = [person(h="b2", g="b1"), person(h="b1", g=""), person(h="b2", g="")]
+    persons += [*[person(h="b1")] * 2, person(h="b2"), *[person(g="b1")] * 2, person(g="b2")]
+    recipe = Recipe(schema, {("B", "b1"): ("B", "*"), ("B", "b2"): ("B", "*")})
+    forest = forest_of(schema, [recipe.publish(one) for one in persons])
+    assert ta.verify(forest, k=2, m=2, n=1, negative="B").holds
+    world = schema.trees({"A": ("g", "h"), "B": ("b1", "b2")})
+    labels = (("A", "g"), ("A", "h"), ("B", "b1"), ("B", "b2"))
+    attacker = Attacker(2, 1, False, ("B",), labels)
+    assert Candidates.of(persons, recipe, world, attacker).least == 1
+    assert Candidates.of(persons, recipe, world, replace(attacker, exact=frozenset(labels[:2]))).least >= 2
 
 
 def hospital_persons() -> ta.Forest:
