@@ -130,3 +130,27 @@ def test_fields_that_the_schema_does_not_name(place: Path, monkeypatch: pytest.M
     assert "so the release as a whole is not verified" in told.err and "ssn" in told.err and "Secret" not in told.err
     assert verify("more.ndjson -s s.toml -k 5 --ignore-unnamed --json", monkeypatch) == 0
     assert json.loads(capsys.readouterr().out)["not_looked_at"] == {"ssn": 5}
+
+
+def test_diversity_counts_persons(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """All thirty persons of the hospital have HIV and two other illnesses: that is not 3-diverse in any form."""
+    others = [["Flu", "Gout"], ["Acne", "Flu"], ["Acne", "Gout"], ["Cold", "Gout"]]
+    persons = [{"visits": [{"hospital": "H1", "dx": sorted(["HIV", *others[i % 4]])}]} for i in range(30)]
+    (place / "ill.ndjson").write_text("".join(json.dumps(one) + "\n" for one in persons))
+    for form in ("", " --diversity frequency", " --diversity distinct"):
+        assert verify(f"ill.ndjson -s s.toml -k 30 --l 3 --ignore-unnamed{form}", monkeypatch) == 1
+        said = capsys.readouterr().out
+        assert "3-diversity of dx does not hold: the largest l is 1." in said and "HIV" not in said
+    assert verify("ill.ndjson -s s.toml -k 30 --l 1 --ignore-unnamed", monkeypatch) == 0
+
+
+def test_what_is_not_below_a_value_can_be_known(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    """At H1, and never flu there: one of four."""
+    (place / "n.toml").write_text(SCHEMA.replace('role = "sensitive"\n', ""))
+    odd = [{"dx": ["Gastritis"], "hospital": "H1"}, {"dx": ["Flu"], "hospital": "H2"}]
+    usual = [{"dx": ["Flu", "Gastritis"], "hospital": "H1"}, {"dx": ["Flu"], "hospital": "H2"}]
+    (place / "flu.ndjson").write_text("".join(json.dumps({"visits": one}) + "\n" for one in [odd, *[usual] * 3]))
+    line = "flu.ndjson -s n.toml -k 3 --as-published --ignore-unnamed"
+    assert verify(f"{line} -n 0 --negative dx", monkeypatch) == 0
+    assert verify(f"{line} --negative dx", monkeypatch) == 1
+    assert "no such dx below hospital: 1 combination held by as few as 1 person" in capsys.readouterr().out
