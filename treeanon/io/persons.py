@@ -18,6 +18,7 @@ from treeanon.forest.planting import Planter
 from treeanon.forest.tables import MovedNodes
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.documents.row_texts import Placed, PlacedRows, place
+from treeanon.io.row_places import Moved, moved_by_kind, persons_of, repeated_rows
 from treeanon.schema import Layout, Schema
 from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
 from treeanon.schema.layout import ROOT
@@ -87,7 +88,7 @@ def _made(forest: Forest, kinds: Sequence[_Kind], order: Longs, orders: Callable
     writable = np.ones(len(forest.classes), bool)
     for start in range(0, len(forest), _AT_ONCE):
         placed = place(forest[start : start + _AT_ONCE], layout, writable)
-        moved = _moved_by_kind(placed, layout, home, len(kinds))
+        moved = moved_by_kind(placed, layout, home, len(kinds))
         for maker, kind, nodes in zip(makers, kinds, moved, strict=True):
             maker.add(placed, start, nodes, makers[kind.above] if kind.above >= 0 else None)
     numbers = [orders(maker.rows) for maker in makers]
@@ -114,22 +115,6 @@ def _homes(layout: Layout, kinds: Sequence[_Kind]) -> list[int]:
         if homes[container.index] == -2:
             homes[container.index] = homes[container.parent]
     return homes
-
-
-_Moved = tuple[int, int, int]
-"""A moved node: the container and row that it hangs on, and itself."""
-
-
-def _moved_by_kind(placed: Placed, layout: Layout, home: Sequence[int], kinds: int) -> list[list[_Moved]]:
-    found: list[list[_Moved]] = [[] for _ in range(kinds)]
-    class_of = placed.forest.classes.class_of
-    for container, rows in enumerate(placed.moved):
-        for row, nodes in rows.items():
-            for node in nodes:
-                held = int(class_of[placed.forest.label[node]])
-                kind = home[layout.classes[held].container] if held >= 0 else 0
-                found[max(kind, 0)].append((container, row, node))
-    return found
 
 
 class _RowMaker:
@@ -170,13 +155,11 @@ class _RowMaker:
         held_here = self.before.containers[self.kind.base].held
         return frozenset(held for held in held_here if self.before.classes[held].parent == ROOT and held not in above)
 
-    def add(self, placed: Placed, start: int, moved: Sequence[_Moved], around: _RowMaker | None) -> None:
+    def add(self, placed: Placed, start: int, moved: Sequence[Moved], around: _RowMaker | None) -> None:
         """Take in the rows of some persons, the first of whom has number `start`."""
         base = self.kind.base
-        table = (
-            placed.tables[base] if base else PlacedRows(_persons_of(placed, self.before, 0), placed.tables[0].labels)
-        )
-        person = _persons_of(placed, self.before, base)
+        table = placed.tables[base] if base else PlacedRows(persons_of(placed, self.before, 0), placed.tables[0].labels)
+        person = persons_of(placed, self.before, base)
         only = self._only_values(table, person, len(placed.forest))
         kept = self._needed(placed, table, person, only) if base else np.arange(len(placed.forest))
         self.place = np.full(len(table), -1, np.int32)
@@ -245,7 +228,7 @@ class _RowMaker:
         for column in own:
             needed |= column >= 0
         holds = needed.copy()
-        needed[_repeated(table.owner, own)] = False
+        needed[repeated_rows(table.owner, own)] = False
         for inner, container in zip(placed.tables, self.before.containers, strict=True):
             if container.parent == self.kind.base and container.index:
                 is_own = container.index in self.containers
@@ -287,29 +270,6 @@ class _RowMaker:
             planter.plant(batch, labels, None)
         self.batches = []
         return Forest(self.kind.schema, classes, *planter.finish(), self.source.report)
-
-
-def _persons_of(placed: Placed, layout: Layout, container: int) -> Ints:
-    """Return the person of each row of a container."""
-    found = np.arange(len(placed.forest), dtype=np.int32)
-    way = []
-    while container:
-        way.append(container)
-        container = layout.containers[container].parent
-    for at in reversed(way):
-        found = found[placed.tables[at].owner]
-    return found
-
-
-def _repeated(owner: Ints, columns: Sequence[Ints]) -> Longs:
-    """Return rows whose values another row of the same owner has too, in columns that lie above one another."""
-    order = np.lexsort([*columns[::-1], owner])
-    inside = owner[order][:-1] == owner[order][1:]
-    for column in columns:
-        here, following = column[order][:-1], column[order][1:]
-        inside &= (here < 0) | (here == following)
-    found: Longs = order[:-1][inside]
-    return found
 
 
 @dataclass
