@@ -11,6 +11,7 @@ from treeanon.metrics.measure import (
     relations_kept,
 )
 from treeanon.metrics.mining import MiningLevel, MiningLoss, dtree, ml2
+from treeanon.metrics.objects import ObjectsKept, objects_kept
 from treeanon.metrics.path_distance import rpd, rpd_of_records
 from treeanon.metrics.values import (
     ValueLoss,
@@ -27,6 +28,7 @@ __all__ = [
     "Losses",
     "MiningLevel",
     "MiningLoss",
+    "ObjectsKept",
     "RelationsKept",
     "ValueLoss",
     "counts",
@@ -37,6 +39,7 @@ __all__ = [
     "measure",
     "measure_unmatched",
     "ml2",
+    "objects_kept",
     "relation_counts",
     "relations_kept",
     "rpd",

@@ -11,7 +11,7 @@ value loss needs to know what a record held only where the input has general val
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.tree.losses import count_records_with, count_relations
 from treeanon.kernels.tree.object_relations import count_object_relations
+from treeanon.metrics.objects import ObjectsKept, objects_counted, objects_kept
 from treeanon.metrics.path_distance import rpd
 from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, released_as, value_loss
 
@@ -111,6 +112,7 @@ class Losses:
 
     `value_loss` is 0 for what is published as it was and 1 for class roots, `relations_kept` the share of the input's
     ancestor-descendant pairs that can still be seen, `rpd` the relative path distance of the release (lower is better).
+    Where objects stay whole, `objects` says of each type how many are still whole.
     """
 
     value_loss: float
@@ -120,10 +122,12 @@ class Losses:
     rpd: float
     before: Counts
     after: Counts
+    objects: Mapping[str, ObjectsKept] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data, as solutions and `--json` have it."""
-        return asdict(self)
+        plain = asdict(self)
+        return plain if self.objects else {name: value for name, value in plain.items() if name != "objects"}
 
 
 def counts(forest: Forest) -> Counts:
@@ -166,6 +170,7 @@ def measure(
         rpd(after, scope),
         counts(before),
         counts(after),
+        objects_kept(before, after, kept),
     )
 
 
@@ -211,4 +216,5 @@ def measure_unmatched(
         rpd(after, scope),
         counts(before),
         counts(after),
+        objects_counted(before, after),
     )

@@ -190,6 +190,9 @@ def guarantee_sentences(preview: Preview) -> list[str]:
         sentences = [release.solution.guarantee.sentence, f"Verified by counting: {release.verdict.sentence}"]
         loss = release.loss
         sentences.append(f"Value loss {loss.value_loss:.3f}, relations kept {100 * loss.relations_kept:.1f} %.")
+        shares = [f"{name} {100 * of.whole:.1f} %" for name, of in loss.objects.items() if of.whole is not None]
+        if shares:
+            sentences.append(f"Objects kept whole: {', '.join(shares)}.")
     else:
         requested = f"Requested: {', '.join(model.name for model in release.models)}."
         sentences = [requested if isinstance(release, PermutedRelease) else release.sentence]

@@ -43,7 +43,7 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bo
     sex > age                             75.0 %
     """
     mined = () if mining is None else _mined(mining, matched=matched)
-    return "\n".join((*_totals(losses), *mined, *_classes(losses), *_pairs(losses)))
+    return "\n".join((*_totals(losses), *mined, *_objects(losses), *_classes(losses), *_pairs(losses)))
 
 
 def _totals(losses: Losses) -> Iterator[str]:
@@ -65,6 +65,16 @@ def _mined(mining: MiningLoss, *, matched: bool) -> Iterator[str]:
         yield f"{'dML2':{_NAME}}{mining.dml2:>14.3f}"
 
 
+def _objects(losses: Losses) -> Iterator[str]:
+    if not losses.objects:
+        return
+    yield ""
+    yield f"{'objects of type':{_NAME}}{'input':>14}{'release':>14}{'kept whole':>14}"
+    for name, found in losses.objects.items():
+        whole = "unknown" if found.whole is None else _percent(found.whole)
+        yield f"{_cell(name, _NAME - 1):{_NAME}}{found.before:>14,}{found.after:>14,}{whole:>14}"
+
+
 def _classes(losses: Losses) -> Iterator[str]:
     if not losses.value_loss_by_class:
         return
@@ -83,7 +93,8 @@ def _pairs(losses: Losses) -> Iterator[str]:
     yield ""
     yield f"{'relations between':{_NAME}}{'kept':>14}"
     for kept, pair in lost[:_MOST_PAIRS]:
-        text, number = _cell(pair.replace(">", " > "), 79), _percent(kept)
+        words = pair.replace("+", " + ") if losses.objects else pair.replace(">", " > ")
+        text, number = _cell(words, 79), _percent(kept)
         if len(text) < _NAME + 14 - len(number):
             yield f"{text:{_NAME}}{number:>{14 - max(len(text) - _NAME, 0)}}"
         else:  # A separate line keeps the numbers aligned.

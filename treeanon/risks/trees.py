@@ -52,9 +52,10 @@ def risk_of_trees(
     """Return the share of persons that up to m labels and n relations single out from fewer than k.
 
     The attacker is the guarantee's own (independent); the labels are those of classes with role quasi, and traces of
-    moved nodes count as relations. All persons are decided if that fits into `seconds` (None: however long it takes),
-    else a uniform sample whose size a pilot has found, at least a hundred, or `sample` if given. Everyone looked at is
-    compared with *all* records. `seed` repeats a sample.
+    moved nodes count as relations. Where objects stay whole, relations of the outermost objects alone are counted: what
+    is known of objects in objects can single out more persons. All persons are decided if that fits into `seconds`
+    (None: however long it takes), else a uniform sample whose size a pilot has found, at least a hundred, or `sample`
+    if given. Everyone looked at is compared with *all* records. `seed` repeats a sample.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
@@ -65,14 +66,9 @@ def risk_of_trees(
     """
     _refuse(k, m, n, seconds, sample)
     begun = time.perf_counter()
-    if forest.classes.kinds > 1:
-        raise UsageError(
-            "risks are not yet counted where objects that stay whole lie in objects that hold more than one value: use"
-            ' objects = "merged" in [input]'
-        )
     forest = with_traces(forest)
     asked = Guarantee(k, m, n)
-    decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)
+    decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False, kinds=1), k, m, n)
     persons = len(forest)
     drawn = _chosen(decider, persons, seconds, sample, seed, jobs or os.cpu_count() or 1)
     rows = np.arange(len(decider.rows), dtype=np.int64) if drawn is None else np.unique(drawn)

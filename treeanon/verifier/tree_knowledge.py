@@ -56,7 +56,7 @@ class Rows:
         return len(self.group)
 
 
-def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) -> Rows:
+def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool, kinds: int | None = None) -> Rows:
     """Return the rows of a forest; with `apart`, persons with a label at several nodes are not merged with others."""
     code, order = _numbered(forest, roles.known)
     group = forest.classes.class_of + 1
@@ -65,7 +65,7 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool) 
     missing = _missing(forest, code, len(order), absent)
     start = starts_of(sizes.astype(np.int64) + missing)
     item = kernels.distinct_items(forest.offsets, forest.label, code, len(order), start, absent)
-    kinds = forest.classes.kinds
+    kinds = forest.classes.kinds if kinds is None else kinds
     rel_start = starts_of(kinds * sizes * ((sizes.astype(np.int64) + 63) // 64))
     trees = forest.offsets, forest.parent, forest.label, code, len(order), start, item, sizes, rel_start, group
     above = above_of(forest)

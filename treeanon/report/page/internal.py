@@ -303,6 +303,10 @@ def losses(found: Losses) -> Section:
         ["nodes", found.before.nodes, found.after.nodes],
         ["distinct trees", found.before.trees, found.after.trees],
     ]
+    whole: list[Sequence[Cell]] = [
+        [name, of.before, of.after, "unknown" if of.whole is None else percent(of.whole)]
+        for name, of in found.objects.items()
+    ]
     return Section(
         "losses",
         "Losses",
@@ -313,6 +317,7 @@ def losses(found: Losses) -> Section:
                 f" kept {percent(found.relations_kept)}; relative path distance {found.rpd:.5f} (lower is better).",
             ),
             table("Value loss by class", heads, rows),
+            table("Objects kept whole", ["Type of object", "Input", "Release", "Kept whole"], whole) if whole else None,
             table("Sizes", ["", "Input", "Release"], totals),
         ],
     )

@@ -237,6 +237,11 @@ def _facts(release: AnyRelease) -> list[tuple[str, str]]:
             ("values published", f"{counts['published_nodes']:,} of {counts['nodes']:,}"),
             ("value loss", f"{release.loss.value_loss:.3f}"),
             ("relations kept", percent(release.loss.relations_kept)),
+            *(
+                (f"{name} kept whole", percent(of.whole))
+                for name, of in release.loss.objects.items()
+                if of.whole is not None
+            ),
         ]
     rows_published = ("rows published", f"{counts['published_rows']:,} of {counts['rows']:,}")
     if isinstance(release, PermutedRelease):
