@@ -311,3 +311,27 @@ def test_files_are_not_written_to_one(tmp_path: Path) -> None:
     forest = ta.read(put(bulk(5), tmp_path / "in"), schema_of())
     with pytest.raises(UsageError, match="go to a folder"):
         ta.write(forest, tmp_path / "out.ndjson")
+
+
+def test_facets_of_files(tmp_path: Path) -> None:
+    """What else a file says where it says a value is written again with it."""
+    rows = bulk(20)
+    for row in rows["Condition"]:
+        for each in row["code"]["coding"]:
+            each["display"] = f"Name of {each['code']}"
+    text = dump_schema(schema_of()).replace(
+        'path = "Condition.code.coding[].code"',
+        'path = "Condition.code.coding[].code"\nfacets = { display = "…coding[].display" }',
+    )
+    schema = ta.Schema.loads(text)
+    forest = ta.read(put(rows, tmp_path / "in"), schema)
+    assert trees(forest) == twin(rows)
+    ta.write(forest, tmp_path / "out/")
+    written = [json.loads(line) for line in (tmp_path / "out/Condition.ndjson").read_text().splitlines()]
+    told = [each for row in written for each in row.get("code", {}).get("coding", [])]
+    assert told and all(each.get("display") in (None, f"Name of {each['code']}") for each in told)
+    assert any("display" in each for each in told)
+    assert trees(ta.read(tmp_path / "out", schema)) == trees(forest)
+    release = ta.anonymize(forest, k=2, m=1, n=0)
+    release.write(tmp_path / "release/")
+    assert ta.verify(tmp_path / "release", schema=schema, k=2, m=1, n=0).holds

@@ -24,6 +24,7 @@ from treeanon.io.persons import as_files
 from treeanon.io.sources import Source, Sources, find_sources, plain_name
 from treeanon.progress import Progress
 from treeanon.schema import Schema
+from treeanon.schema.facets import facet_schema
 from treeanon.schema.files import parts_of
 from treeanon.schema.model import FileSpec
 
@@ -62,8 +63,8 @@ def rows_of_files(source: str | Path, schema: Schema, form: Format, options: Rea
     found = find_sources(source, form.endings)
     for part in parts_of(schema, "integer"):
         if part.container >= 0:
-            builder = ForestBuilder(part.schema)
-            for batch in _batches(_files_of(found, part.spec, form), part.schema, form, options, builder.report):
+            builder = ForestBuilder(facet_schema(part.schema))
+            for batch in _batches(_files_of(found, part.spec, form), builder.reads, form, options, builder.report):
                 builder.add(batch)
             yield builder.finish()
 
@@ -152,6 +153,7 @@ def _opened(lines: bytes) -> BinaryIO:
 
 def write_files(
     forest: Forest,
+    schema: Schema,
     target: str | Path,
     form: Format,
     orders: Callable[[int], Longs],
@@ -160,11 +162,14 @@ def write_files(
     progress: Progress | None,
     check: Check | None,
 ) -> None:
-    """Write the rows of persons as the same kinds of files, each in random order, with fresh references."""
+    """Write the rows of persons as the same kinds of files, each in random order, with fresh references.
+
+    `schema` is that of the forest before its facets became nodes.
+    """
     if str(target) == "-" or format_of_name(target) is not None:
         raise UsageError(f"{target}: several files go to a folder or a .zip; name it, with / at the end")
     with open_folder(target, force=force, check=check) as folder:
-        for spec, rows in as_files(forest, orders):
+        for spec, rows in as_files(forest, orders, schema):
             with folder.open(_written_name(spec, form)) as stream:
                 _write(rows, form, orders, stream)
             if progress is not None:

@@ -20,6 +20,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.io.documents.row_texts import Placed, PlacedRows, place
 from treeanon.io.row_places import Moved, moved_by_kind, persons_of, repeated_rows
 from treeanon.schema import Layout, Schema
+from treeanon.schema.facets import facet_schema
 from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
 from treeanon.schema.layout import ROOT
 from treeanon.schema.model import FileSpec
@@ -59,9 +60,12 @@ def as_rows(forest: Forest, order: Longs) -> Forest:
     return made
 
 
-def as_files(forest: Forest, orders: Callable[[int], Longs]) -> list[tuple[FileSpec, Forest]]:
-    """Return the forests of the rows of every kind of files, with fresh numbers of persons and of what keys lead to."""
-    parts = [part for part in parts_of(forest.schema, "integer") if part.container >= 0]
+def as_files(forest: Forest, orders: Callable[[int], Longs], schema: Schema) -> list[tuple[FileSpec, Forest]]:
+    """Return the forests of the rows of every kind of files, with fresh numbers of persons and of what keys lead to.
+
+    `schema` is that of the forest before its facets became nodes.
+    """
+    parts = [part for part in parts_of(schema, "integer", forest.schema.layout) if part.container >= 0]
     names = [part.spec.name for part in parts]
     kinds = []
     for part in parts:
@@ -69,7 +73,7 @@ def as_files(forest: Forest, orders: Callable[[int], Longs]) -> list[tuple[FileS
         person, own = names[0], part.spec.person.steps[-1].name
         kinds.append(
             _Kind(
-                part.schema,
+                facet_schema(part.schema),
                 part.container,
                 above if above > 0 else -1,
                 prefix=f"{person}/" if own == "reference" else "",

@@ -52,9 +52,12 @@ class Part:
         return self.container == 0
 
 
-def parts_of(schema: Schema, kind: ValueType = "text") -> tuple[Part, ...]:
-    """Return the kinds of files of a schema, each after the one that its key leads to."""
-    layout = schema.layout
+def parts_of(schema: Schema, kind: ValueType = "text", layout: Layout | None = None) -> tuple[Part, ...]:
+    """Return the kinds of files of a schema, each after the one that its key leads to.
+
+    `layout` is that of the records whose containers are meant, if it is not the schema's own.
+    """
+    layout = layout or schema.layout
     keys = {key.file: key for key in schema.file_keys}
     named = {key.target for key in schema.file_keys}
     order = sorted(schema.files, key=lambda spec: len(_way(schema, spec.name)))
