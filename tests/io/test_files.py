@@ -293,6 +293,7 @@ CIRCLE = KEY + '[[key]]\nfrom = "Encounter.reason.reference"\nto = "Condition.id
         (lambda: schema_of(files=FILES.replace('"Condition"', '"Problem"')), "must begin with the name of a"),
         (lambda: schema_of(files=FILES + '[[file]]\nname = "Patient"\nperson = "id"\n'), "is the name of another file"),
         (lambda: schema_of(more='person = "id"\n'), "is not for several files"),
+        (lambda: schema_of(more='objects = "whole"\n'), "must be merged"),
         (lambda: ta.Schema.loads(dump_schema(schema_of()).replace('"ndjson"', '"xml"\nrecord = "a/b"')), "not for xml"),
         (lambda: schema_of(files=""), "there is no \\[\\[file\\]\\]"),
     ],

@@ -289,7 +289,7 @@ class _Loader:
             )
             return OBJECTS[0]
         chosen = self.one_of(table, OBJECTS, *where) or OBJECTS[0]
-        if chosen == "whole" and "person" in table:
+        if chosen == "whole" and ("person" in table or self.of_files):
             self.problems.add(
                 "must be merged where person says whose a row is: whole rows are not yet supported", *where
             )
