@@ -34,7 +34,7 @@ def test_specs_make_builders(spec, value_type, builder):
         ({"flat": False}, "text", ["flat"]),
         ({"dates": ["month", "year"]}, "text", ["dates"]),
         ({"dates": ["year", "month"]}, "text", ["dates", "dates"]),
-        ({"dates": ["week"]}, "date", ["dates"]),
+        ({"dates": ["fortnight"]}, "date", ["dates"]),
         ({"dates": [[]]}, "date", ["dates"]),
         ({"dates": "year"}, "date", ["dates"]),
         ({"prefix": []}, "text", ["prefix"]),
@@ -67,7 +67,7 @@ def test_all_problems_of_a_spec_are_told(spec, value_type, keys):
     [
         lambda: Intervals(()),
         lambda: Intervals((5,), min=3, max=1),
-        lambda: Dates(("week",)),
+        lambda: Dates(("fortnight",)),
         lambda: Prefix((1, 2)),
         lambda: Groups(1),
     ],

@@ -144,6 +144,15 @@ odd_dates = st.sampled_from(
         "2000-2199",
         "2019-Q2",
         "2019-Q5",
+        "2019-W01",
+        "2018-W52",
+        "2020-W53",
+        "2019-W53",
+        "2019-W00",
+        "0000-W01",
+        "2018-12-31",
+        "2019-12-31",
+        "2016-01-03",
         "2019-03-07T10Z",
         "2019-03-07 10:15:00,5 +01:00",
         "2019-03-07T",
@@ -162,7 +171,7 @@ day_runs = st.builds(
     st.integers(1, 13),
     st.sampled_from(["{:04d}-{:02d}-{:02d}", "{:04d}{:02d}{:02d}", "{:04d}-{:02d}-{:02d}T{:02d}:00Z", "{:04d}"]),
 )
-names = ("day", "month", "quarter", "year", "decade", "century")
+names = ("day", "week", "month", "quarter", "year", "decade", "century")
 date_builders = st.lists(st.sampled_from(names), min_size=1, unique=True).map(
     lambda levels: Dates(tuple(sorted(levels, key=names.index)))
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -14,17 +15,17 @@ from tests.reference.intervals import ordered_tree, shortest, slow_intervals
 from treeanon.hierarchy import ROOT, Dates, Flat, Groups, Hierarchy, Intervals, Prefix
 from treeanon.hierarchy.numbers import DECIMAL
 
-LEVELS = ("day", "month", "quarter", "year", "decade", "century")
+LEVELS = ("day", "week", "month", "quarter", "year", "decade", "century")
 _ZONE = r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?"
 _TIME = r"[0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2}(?:[.,][0-9]{1,12})?)?)?" + _ZONE
 _DAY = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_TIME})?")
 _COMPACT = re.compile(rf"([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})(?:T?{_TIME})?")
 _PERIODS = {
-    1: re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})"),
-    2: re.compile(r"(?P<year>[0-9]{4})-Q(?P<quarter>[1-4])"),
-    3: re.compile(r"(?P<year>[0-9]{4})"),
-    4: re.compile(r"(?P<year>[0-9]{3}0)s"),
-    5: re.compile(r"(?P<year>[0-9]{2}00)-[0-9]{2}99"),
+    2: re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})"),
+    3: re.compile(r"(?P<year>[0-9]{4})-Q(?P<quarter>[1-4])"),
+    4: re.compile(r"(?P<year>[0-9]{4})"),
+    5: re.compile(r"(?P<year>[0-9]{3}0)s"),
+    6: re.compile(r"(?P<year>[0-9]{2}00)-[0-9]{2}99"),
 }
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")
 
@@ -62,8 +63,13 @@ def _dates(builder, values):
             text, period = label, upper
         if text not in parent:
             parent[text], periods[text] = ROOT, period
-    order = sorted(periods, key=lambda text: (periods[text].start, -periods[text].rank, text))
-    return Hierarchy(*ordered_tree(parent, order))
+
+    def key(text):
+        period = periods[text]
+        place = period.thursday().start if 1 in ranks and period.rank <= 0 else period.start
+        return place, max(period.rank, 0) * -1, period.start, -period.rank, text
+
+    return Hierarchy(*ordered_tree(parent, sorted(periods, key=key)))
 
 
 @dataclass(frozen=True)
@@ -71,13 +77,22 @@ class _Period:
     start: tuple[int, int, int]
     rank: int
 
-    def above(self, ranks: Iterable[int]) -> Iterator[_Period]:
-        return (self.widen(rank) for rank in ranks if rank > self.rank)
+    def above(self, ranks: Sequence[int]) -> Iterator[_Period]:
+        by_week = 1 in ranks and self.rank <= 0
+        for rank in ranks:
+            if rank > self.rank:
+                yield (self.thursday() if by_week and rank > 1 else self).widen(rank)
+
+    def thursday(self) -> _Period:
+        year, week, _ = datetime.date(*self.start).isocalendar()
+        day = datetime.date.fromisocalendar(year, week, 4)
+        return _Period((day.year, day.month, day.day), 1)
 
     def widen(self, rank: int) -> _Period:
         year, month, day = self.start
         starts = (
             (year, month, day),
+            year and self.thursday().start,
             (year, month, 1),
             (year, (month - 1) // 3 * 3 + 1, 1),
             (year, 1, 1),
@@ -90,6 +105,7 @@ class _Period:
         year, month, day = self.start
         labels = (
             f"{year:04d}-{month:02d}-{day:02d}",
+            year and "{:04d}-W{:02d}".format(*datetime.date(year, month, day).isocalendar()[:2]),
             f"{year:04d}-{month:02d}",
             f"{year:04d}-Q{(month + 2) // 3}",
             f"{year:04d}",
@@ -108,13 +124,27 @@ def _read(text: str) -> _Period | None:
             return None
         whole = _Period((year, month, day), 0)
         return whole if whole.label() == text else _Period(whole.start, -1)
+    if re.fullmatch(r"[0-9]{4}-W[0-9]{2}", text):
+        year = int(text[:4])
+        days = (
+            (
+                datetime.date(year, 1, 1) + datetime.timedelta(at)
+                for at in range(366 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 365)
+            )
+            if year
+            else ()
+        )
+        for thursday in (day for day in days if day.isoweekday() == 4):
+            if thursday.isocalendar()[:2] == (year, int(text[6:])):
+                return _Period((year, thursday.month, thursday.day), 1)
+        return None
     for rank, pattern in _PERIODS.items():
         if match := pattern.fullmatch(text):
             parts = {name: int(part) for name, part in match.groupdict().items()}
             month = parts.get("month", 3 * parts.get("quarter", 1) - 2)
             period = _Period((parts["year"], month, 1), rank)
             # there is no month 13, no year 0 and no century of 200 years
-            real = 1 <= month <= 12 and (parts["year"] or rank > 3) and period.label() == text
+            real = 1 <= month <= 12 and (parts["year"] or rank > 4) and period.label() == text
             return period if real else None
     return None
 

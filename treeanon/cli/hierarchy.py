@@ -109,7 +109,7 @@ def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as
 @click.option("--intervals", metavar="W,W,…", help="Widths of nested intervals, for example 5,10,20.")
 @click.option("--min", "low", metavar="N", help="Minimum of the numbers.")
 @click.option("--max", "high", metavar="N", help="Maximum of the numbers.")
-@click.option("--dates", metavar="LEVEL,…", help="Periods: day, month, quarter, year, decade, century.")
+@click.option("--dates", metavar="LEVEL,…", help="Periods: day, week, month, quarter, year, decade, century.")
 @click.option("--prefix", metavar="N,N,…", help="Lengths of the prefixes of each level, for example 3,2,1.")
 @click.option("--groups", type=int, metavar="N", help="Number of consecutive values in a group.")
 @click.option("--flat", is_flag=True, help="One level: the value or the root.")

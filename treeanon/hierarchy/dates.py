@@ -1,7 +1,8 @@
 """Hierarchies of calendar periods.
 
 A text that is a period is read as its first day, the number yyyymmdd, and a rank: the level whose label the text
-is, or -1 for a day that is written otherwise.
+is, or -1 for a day that is written otherwise. A week stands for its Thursday, as in ISO 8601: it lies in the
+month, quarter and year that have its Thursday, since weeks nest in none of them.
 """
 
 from __future__ import annotations
@@ -21,20 +22,23 @@ from treeanon.hierarchy.model import Hierarchy
 from treeanon.hierarchy.numbers import RARE, by_shape, digits
 
 Days = NDArray[np.int64]
-LEVELS = ("day", "month", "quarter", "year", "decade", "century")
+LEVELS = ("day", "week", "month", "quarter", "year", "decade", "century")
 _ZONE = r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?"
 _TIME = r"[0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2}(?:[.,][0-9]{1,12})?)?)?" + _ZONE
 _DAY = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_TIME})?")
 _COMPACT = re.compile(rf"([0-9]{{4}})([0-9]{{2}})([0-9]{{2}})(?:T?{_TIME})?")
+WEEK = LEVELS.index("week")
+_WEEK = re.compile(r"([0-9]{4})-W([0-9]{2})")
 _PERIODS = {
-    1: re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})"),
-    2: re.compile(r"(?P<year>[0-9]{4})-Q(?P<quarter>[1-4])"),
-    3: re.compile(r"(?P<year>[0-9]{4})"),
-    4: re.compile(r"(?P<year>[0-9]{3}0)s"),
-    5: re.compile(r"(?P<year>[0-9]{2}00)-[0-9]{2}99"),
+    2: re.compile(r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})"),
+    3: re.compile(r"(?P<year>[0-9]{4})-Q(?P<quarter>[1-4])"),
+    4: re.compile(r"(?P<year>[0-9]{4})"),
+    5: re.compile(r"(?P<year>[0-9]{3}0)s"),
+    6: re.compile(r"(?P<year>[0-9]{2}00)-[0-9]{2}99"),
 }
 _LABELS: tuple[Callable[[int, int, int], str], ...] = (
     lambda year, month, day: f"{year:04d}-{month:02d}-{day:02d}",
+    lambda year, month, day: "{:04d}-W{:02d}".format(*datetime.date(year, month, day).isocalendar()[:2]),
     lambda year, month, day: f"{year:04d}-{month:02d}",
     lambda year, month, day: f"{year:04d}-Q{(month + 2) // 3}",
     lambda year, month, day: f"{year:04d}",
@@ -45,10 +49,10 @@ _MONTH_DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 
 
 def label(start: int, rank: int) -> str:
-    """Return the text of the period that starts on this day.
+    """Return the text of the period that starts on this day, or of the week that has it.
 
-    >>> label(20190401, 2)
-    '2019-Q2'
+    >>> label(20190401, 3), label(20190103, 1)
+    ('2019-Q2', '2019-W01')
     """
     return _LABELS[rank](start // 10_000, start // 100 % 100, start % 100)
 
@@ -56,24 +60,51 @@ def label(start: int, rank: int) -> str:
 def widened(starts: Days, rank: int) -> Days:
     """Return the starts of the periods of this rank around the days.
 
-    >>> widened(np.array([20190504]), 2).tolist()
+    >>> widened(np.array([20190504]), 3).tolist()
     [20190401]
     """
     if rank == 0:
         return starts
-    if rank == 1:
-        return starts // 100 * 100 + 1
+    if rank == WEEK:
+        return thursdays(starts)
     if rank == 2:
+        return starts // 100 * 100 + 1
+    if rank == 3:
         return starts // 10_000 * 10_000 + (starts // 100 % 100 - 1) // 3 * 300 + 101
-    years = (1, 10, 100)[rank - 3]
+    years = (1, 10, 100)[rank - 4]
     return starts // (10_000 * years) * (10_000 * years) + 101
+
+
+def thursdays(starts: Days) -> Days:
+    """Return the Thursdays of the weeks that have the days.
+
+    >>> thursdays(np.array([20181231, 20190106, 20190107])).tolist()
+    [20190103, 20190103, 20190110]
+    """
+    days = serial(starts)
+    # day 0, the first of 1970, was a Thursday
+    found = (days - (days + 3) % 7 + 3).astype("datetime64[D]")
+    month = found.astype("datetime64[M]")
+    number = month.astype(np.int64)
+    in_month = (found - month.astype("datetime64[D]")).astype(np.int64) + 1
+    return (number // 12 + 1970) * 10_000 + (number % 12 + 1) * 100 + in_month
+
+
+def serial(starts: Days) -> Days:
+    """Return the days since the first of 1970, which is 0.
+
+    >>> serial(np.array([19700102, 19691231])).tolist()
+    [1, -1]
+    """
+    months = (starts // 10_000 - 1970) * 12 + starts // 100 % 100 - 1
+    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + starts % 100 - 1
 
 
 def read_periods(texts: Sequence[str]) -> tuple[list[str], Days, NDArray[np.int64]]:
     """Return the texts that are days or periods, in their order, with their starts and ranks.
 
     >>> read_periods(["2019-13", "2019-12", "20190230", "20190228T10"])
-    (['2019-12', '20190228T10'], array([20191201, 20190228]), array([ 1, -1]))
+    (['2019-12', '20190228T10'], array([20191201, 20190228]), array([ 2, -1]))
     """
     starts = np.full(len(texts), -1, dtype=np.int64)
     ranks = np.full(len(texts), -1, dtype=np.int64)
@@ -109,13 +140,19 @@ def _read(text: str) -> tuple[int, int] | None:
             return None
         start = year * 10_000 + month * 100 + day
         return start, 0 if label(start, 0) == text else -1
+    if match := _WEEK.fullmatch(text):
+        try:
+            thursday = datetime.date.fromisocalendar(int(match[1]), int(match[2]), 4)
+        except ValueError:
+            return None
+        return thursday.year * 10_000 + thursday.month * 100 + thursday.day, WEEK
     for rank, pattern in _PERIODS.items():
         if match := pattern.fullmatch(text):
             parts = {name: int(part) for name, part in match.groupdict().items()}
             month = parts.get("month", 3 * parts.get("quarter", 1) - 2)
             start = parts["year"] * 10_000 + month * 100 + 1
             # refuses month 13, year 0 and a century of 200 years
-            real = 1 <= month <= 12 and (parts["year"] or rank > 3) and label(start, rank) == text
+            real = 1 <= month <= 12 and (parts["year"] or rank > 4) and label(start, rank) == text
             return (start, rank) if real else None
     return None
 
@@ -125,10 +162,12 @@ Problems = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Dates:
-    """Builder: a date lies in its day, month, quarter, year, decade, century, as far as they are requested.
+    """Builder: a date lies in its day, week, month, quarter, year, decade, century, as far as they are requested.
 
     >>> Dates(("month", "year")).build(["2019-03-07", "20190412", "2020"]).texts
     ('*', '2019', '2019-03', '2019-03-07', '2019-04', '20190412', '2020')
+    >>> Dates(("week", "year")).build(["2018-12-31"]).texts
+    ('*', '2019', '2019-W01', '2018-12-31')
     """
 
     levels: tuple[str, ...]
@@ -149,19 +188,32 @@ class Dates:
         chosen = [LEVELS.index(level) for level in self.levels]
         nodes = Nodes()
         up = np.zeros(len(starts), dtype=np.intp)
+        in_weeks = WEEK in chosen
         for rank in reversed(chosen):
             within = np.flatnonzero(ranks <= rank)
-            cells, first, which = np.unique(widened(starts[within], rank), return_index=True, return_inverse=True)
+            places = _anchors(starts[within], ranks[within]) if in_weeks and rank > WEEK else starts[within]
+            cells, first, which = np.unique(widened(places, rank), return_index=True, return_inverse=True)
             labels = [label(start, rank) for start in cells.tolist()]
-            up[within] = nodes.add(labels, _keys(cells, rank), up[within][first])[which]
+            up[within] = nodes.add(labels, _keys(cells, rank, in_weeks=in_weeks), up[within][first])[which]
         is_leaf = np.isin(ranks, chosen, invert=True)
-        nodes.add(list(compress(leaves, is_leaf)), _keys(starts, ranks)[is_leaf], up[is_leaf])
+        keys = _keys(starts, ranks, in_weeks=in_weeks)[is_leaf]
+        nodes.add(list(compress(leaves, is_leaf)), keys, up[is_leaf])
         return Hierarchy(*nodes.tree())
 
 
-def _keys(starts: Days, ranks: int | NDArray[np.int64]) -> Days:
-    """Return sort keys: by the first day, and longer periods before shorter ones."""
-    return starts * len(LEVELS) * 2 - ranks
+def _anchors(starts: Days, ranks: NDArray[np.int64]) -> Days:
+    """Return the days by which periods lie in those above, where weeks are a level: of days the Thursdays."""
+    return np.where(ranks <= 0, thursdays(starts), starts)
+
+
+def _keys(starts: Days, ranks: int | NDArray[np.int64], *, in_weeks: bool) -> Days:
+    """Return sort keys: by the first day (or the Thursday), longer periods before shorter ones, days in their order."""
+    ranks = np.broadcast_to(ranks, starts.shape)
+    if not in_weeks:
+        return starts * 32 - ranks
+    anchors = _anchors(starts, ranks)
+    in_week = np.where(ranks <= 0, serial(starts) - serial(anchors) + 3, 0)
+    return anchors * 32 + 2 * in_week - ranks
 
 
 def parse_dates(spec: Mapping[str, object], value_type: str) -> tuple[Dates | None, Problems]:
