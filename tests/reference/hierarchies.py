@@ -126,14 +126,8 @@ def _read(text: str) -> _Period | None:
         return whole if whole.label() == text else _Period(whole.start, -1)
     if re.fullmatch(r"[0-9]{4}-W[0-9]{2}", text):
         year = int(text[:4])
-        days = (
-            (
-                datetime.date(year, 1, 1) + datetime.timedelta(at)
-                for at in range(366 if year % 4 == 0 and (year % 100 or year % 400 == 0) else 365)
-            )
-            if year
-            else ()
-        )
+        length = 365 + calendar.isleap(year) if year else 0
+        days = (datetime.date(year, 1, 1) + datetime.timedelta(at) for at in range(length))
         for thursday in (day for day in days if day.isoweekday() == 4):
             if thursday.isocalendar()[:2] == (year, int(text[6:])):
                 return _Period((year, thursday.month, thursday.day), 1)

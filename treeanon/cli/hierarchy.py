@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,8 @@ def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as
 @click.option("--prefix", metavar="N,N,…", help="Lengths of the prefixes of each level, for example 3,2,1.")
 @click.option("--groups", type=int, metavar="N", help="Number of consecutive values in a group.")
 @click.option("--flat", is_flag=True, help="One level: the value or the root.")
+@click.option("--icd10", metavar="VERSION", help="Codes of ICD-10: who, or cm for the Clinical Modification.")
+@click.option("--atc", is_flag=True, help="Codes of drugs by the levels of ATC.")
 @output_option
 @_TO
 @force_option
@@ -129,6 +132,8 @@ def build(
     prefix: str | None,
     groups: int | None,
     flat: bool,
+    icd10: str | None,
+    atc: bool,
     output: str,
     to: str | None,
     force: bool,
@@ -150,7 +155,19 @@ def build(
     from treeanon.hierarchy import Hierarchy
     from treeanon.infer.stats import class_values, listed_values
 
-    table = _builder_table(intervals, low, high, dates, prefix, groups, flat=flat)
+    table = _builder_table(
+        {
+            "intervals": _numbers_of(intervals, "--intervals"),
+            "min": None if low is None else _number(low, "--min"),
+            "max": None if high is None else _number(high, "--max"),
+            "dates": None if dates is None else [part.strip() for part in dates.split(",")],
+            "prefix": _numbers_of(prefix, "--prefix"),
+            "groups": groups,
+            "flat": flat or None,
+            "icd10": icd10,
+            "atc": atc or None,
+        }
+    )
     if _asks_for_data(source, schema, class_name):
         if values is not None:
             raise click.UsageError("choose one of --values and INPUT")
@@ -167,27 +184,13 @@ def build(
     _write(made, output, to, force=force, quiet=quiet, as_json=as_json)
 
 
-def _builder_table(
-    intervals: str | None,
-    low: str | None,
-    high: str | None,
-    dates: str | None,
-    prefix: str | None,
-    groups: int | None,
-    *,
-    flat: bool,
-) -> dict[str, object]:
+def _builder_table(given: Mapping[str, object | None]) -> dict[str, object]:
     """Return the builder of the options as a table of a schema; empty if no option names one."""
-    given: dict[str, object | None] = {
-        "intervals": None if intervals is None else [_number(part, "--intervals") for part in intervals.split(",")],
-        "min": None if low is None else _number(low, "--min"),
-        "max": None if high is None else _number(high, "--max"),
-        "dates": None if dates is None else [part.strip() for part in dates.split(",")],
-        "prefix": None if prefix is None else [_number(part, "--prefix") for part in prefix.split(",")],
-        "groups": groups,
-        "flat": flat or None,
-    }
     return {key: value for key, value in given.items() if value is not None}
+
+
+def _numbers_of(text: str | None, option: str) -> list[int | float] | None:
+    return None if text is None else [_number(part, option) for part in text.split(",")]
 
 
 def _number(text: str, option: str) -> int | float:

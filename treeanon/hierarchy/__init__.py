@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from treeanon.hierarchy.builders import BUILDERS, Builder, Flat, Groups, Prefix, parse_builder
+from treeanon.hierarchy.codes import Atc, Icd10
 from treeanon.hierarchy.dates import Dates
 from treeanon.hierarchy.files import (
     dump_csv,
@@ -21,12 +22,14 @@ from treeanon.hierarchy.show import render
 __all__ = [
     "BUILDERS",
     "ROOT",
+    "Atc",
     "Builder",
     "Codes",
     "Dates",
     "Flat",
     "Groups",
     "Hierarchy",
+    "Icd10",
     "Intervals",
     "Prefix",
     "dump_csv",

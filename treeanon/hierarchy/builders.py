@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from treeanon.errors import HierarchyError
+from treeanon.hierarchy.codes import parse_atc, parse_icd10
 from treeanon.hierarchy.dates import parse_dates
 from treeanon.hierarchy.intervals import parse_intervals
 from treeanon.hierarchy.links import ROOT, Ids, Nodes
@@ -338,6 +339,8 @@ BUILDERS: Mapping[str, _Kind] = {
     "prefix": _Kind(parse_prefix),
     "groups": _Kind(parse_groups),
     "flat": _Kind(parse_flat),
+    "icd10": _Kind(parse_icd10),
+    "atc": _Kind(parse_atc),
 }
 
 

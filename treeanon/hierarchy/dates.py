@@ -87,7 +87,8 @@ def thursdays(starts: Days) -> Days:
     month = found.astype("datetime64[M]")
     number = month.astype(np.int64)
     in_month = (found - month.astype("datetime64[D]")).astype(np.int64) + 1
-    return (number // 12 + 1970) * 10_000 + (number % 12 + 1) * 100 + in_month
+    made: Days = (number // 12 + 1970) * 10_000 + (number % 12 + 1) * 100 + in_month
+    return made
 
 
 def serial(starts: Days) -> Days:
@@ -97,7 +98,8 @@ def serial(starts: Days) -> Days:
     [1, -1]
     """
     months = (starts // 10_000 - 1970) * 12 + starts // 100 % 100 - 1
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + starts % 100 - 1
+    first: Days = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    return first + starts % 100 - 1
 
 
 def read_periods(texts: Sequence[str]) -> tuple[list[str], Days, NDArray[np.int64]]:
@@ -213,7 +215,8 @@ def _keys(starts: Days, ranks: int | NDArray[np.int64], *, in_weeks: bool) -> Da
         return starts * 32 - ranks
     anchors = _anchors(starts, ranks)
     in_week = np.where(ranks <= 0, serial(starts) - serial(anchors) + 3, 0)
-    return anchors * 32 + 2 * in_week - ranks
+    keys: Days = anchors * 32 + 2 * in_week - ranks
+    return keys
 
 
 def parse_dates(spec: Mapping[str, object], value_type: str) -> tuple[Dates | None, Problems]:

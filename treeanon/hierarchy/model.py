@@ -82,7 +82,7 @@ def depth_and_end(parents: NDArray[np.integer]) -> tuple[Codes, Codes]:
         raise _stray(parents.tolist())
     up = parents.astype(np.intp)
     up[0] = 0
-    depth = _depths(up)
+    depth = depths(up)
     if not _in_preorder(up, depth):
         raise _stray(parents.tolist())
     return depth.astype(np.int32), _ends(up, codes).astype(np.int32)
@@ -105,8 +105,12 @@ def _in_preorder(up: NDArray[np.intp], depth: NDArray[np.intp]) -> bool:
     return True
 
 
-def _depths(up: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the steps to the root, where each round doubles how far the nodes have jumped."""
+def depths(up: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the steps to the root, which is its own parent; each round doubles how far the nodes have jumped.
+
+    >>> depths(np.array([0, 0, 1])).tolist()
+    [0, 1, 2]
+    """
     depth = np.ones(len(up), dtype=np.intp)
     depth[0] = 0
     while up.any():

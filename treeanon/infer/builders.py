@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from treeanon.hierarchy import Atc, Builder, Icd10
+from treeanon.hierarchy.codes import VERSIONS
 from treeanon.hierarchy.dates import read_periods
 from treeanon.hierarchy.numbers import parse_number
 from treeanon.infer.identify import ENOUGH
@@ -19,7 +21,8 @@ _INTEGER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
 _YEAR = re.compile(r"[0-9]{4}")
 _CLOCK = re.compile(r"[T ][0-9]{2}|[0-9]{8}[0-9]{2}")
-_ICD = re.compile(r"[A-Z][0-9]{2}(?:\.?[0-9A-Z]{1,4})?")
+_SHOWN = 0.95
+"""The share of the values that must be codes of a system for its builder to be proposed."""
 _CODE = re.compile(r"[0-9A-Za-z-]{3,12}")
 _CODE_WORDS = frozenset(
     {
@@ -40,6 +43,10 @@ _CODE_WORDS = frozenset(
 _AGE_WORDS = frozenset({"age", "alter", "edad"})
 _BIRTH_WORDS = frozenset(
     {"birth", "birthdate", "birthday", "birthtime", "dateofbirth", "dob", "born", "geburtsdatum", "geboren"}
+)
+GROUPED = (
+    "many values: neighbors in the alphabet make groups, whose labels mean nothing; "
+    "better is a hierarchy file or a terminology"
 )
 _SERIES = {1: (1, 5, 10, 50), 2: (2, 10, 20, 100), 5: (5, 10, 50, 100)}
 """Widths by the first digit of the smallest: each a multiple of the one before."""
@@ -101,10 +108,35 @@ def builder_for(values: Values, name: str, value_type: ValueType) -> Built:
         return _intervals(values, name, integer=value_type == "integer")
     if values.distinct <= _FEW:
         return Built({"flat": True}, "few values: each is published, or none")
+    system = _code_system([text.strip() for text in values.counts])
+    if system is not None:
+        return system
     keep = _prefix(values.counts.keys(), name)
     if keep:
         return Built({"prefix": keep}, "codes: their first characters are the coarser code")
-    return Built({"groups": 5}, "many values: neighbors in the alphabet make groups; a hierarchy file can do better")
+    return Built({"groups": 5}, GROUPED)
+
+
+def _code_system(texts: list[str]) -> Built | None:
+    """Return the builder of a code system that nearly all values belong to; codes of one letter alone say nothing."""
+    if not all(len(text) > 2 and text.isascii() for text in texts):
+        return None
+    atc = sum(len(text) > 3 for text in _known(Atc(), texts))
+    if atc >= _SHOWN * len(texts):
+        return Built({"atc": True}, "codes of ATC: the groups of drugs that they lie in")
+    known = {version: len(_known(Icd10(version), texts)) for version in VERSIONS}
+    # what only the Clinical Modification has: letters in the category, and codes of more than five characters
+    if known["cm"] >= _SHOWN * len(texts) and (
+        known["cm"] > known["who"] or any(len(text.replace(".", "")) > 5 for text in texts)
+    ):
+        return Built({"icd10": "cm"}, "codes of ICD-10-CM: the categories, blocks and chapters that they lie in")
+    if known["who"] >= _SHOWN * len(texts):
+        return Built({"icd10": True}, "codes of ICD-10: the categories, blocks and chapters that they lie in")
+    return None
+
+
+def _known(builder: Builder, texts: list[str]) -> list[str]:
+    return [text for text, code in zip(texts, builder.build(texts).encode(texts).tolist(), strict=True) if code >= 0]
 
 
 def is_birth(name: str) -> bool:
@@ -166,8 +198,6 @@ def _prefix(texts: Iterable[str], name: str) -> list[int]:
     """Return how many characters each level keeps, if the texts are codes."""
     found = list(texts)
     lengths = {len(text) for text in found}
-    if all(map(_ICD.fullmatch, found)):
-        return [3, 2, 1] if max(lengths) > 3 else [2, 1]
     with_digit = all(any(char.isdigit() for char in text) for text in found)
     named = bool(_CODE_WORDS & set(words(name)))
     if not all(map(_CODE.fullmatch, found)) or not with_digit or (len(lengths) > 1 and not named):

@@ -97,7 +97,10 @@ def _questions(findings: Findings) -> Iterator[str]:
         yield f"texts of many values to be published, which may say who somebody is: {names}"
     grouped = [found.name for found in public if found.decision == "groups"]
     if grouped:
-        yield f"classes that are grouped by the alphabet for want of a hierarchy: {_listed(grouped, _MOST_NAMES)}"
+        yield (
+            "classes that are grouped by the alphabet, with labels that mean nothing, for want of a hierarchy file or a"
+            f" terminology: {_listed(grouped, _MOST_NAMES)}"
+        )
     dates = [found.name for found in public if found.type == "date"]
     if dates:
         yield f"days, which neighbors know well: {_listed(dates, _MOST_NAMES)}"
