@@ -408,3 +408,24 @@ def test_a_zip_of_parts(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "more.zip", "a") as archive:
         archive.writestr("part-00003.ndjson", document("ndjson", [JSON["nulls"]]))
     assert beyond(tmp_path / "more.zip", schema_for("ndjson")) == {"nulls": 1}
+
+
+DEEP = "[" * 900 + "]" * 900
+LONG = "7" * 200
+
+
+@pytest.mark.parametrize("odd", [DEEP, LONG, f'{{"a":{DEEP}}}', f"[{LONG}]"], ids=["deep", "long", "inner", "item"])
+def test_hostile_content_that_is_not_named(odd: str, tmp_path: Path) -> None:
+    mixed = schema_for("json").replace("visits[]", "visits[kind=x]")
+    people = PLAIN.replace('"ward"', '"kind":"x","ward"')
+    for format, schema, texts in (
+        ("json", schema_for("json"), [PLAIN, PLAIN.replace("{", f'{{"odd":{odd},', 1)]),
+        ("json", mixed, [people, people.replace('"kind"', f'"odd":{odd},"kind"')]),
+        ("trees", schema_for("trees"), [TREE, TREE.replace("{", f'{{"odd":{odd},', 1)]),
+    ):
+        path = tmp_path / ("out.trees.jsonl" if format == "trees" else f"out.{format}")
+        path.write_text(document(format, texts))
+        assert "fields" in {one.kind for one in ta.verify(path, schema=schema, k=1).beyond}
+    path = tmp_path / "out.json"
+    path.write_text(document("json", [PLAIN] * 2).replace("{", f'{{"odd":{odd},', 1))
+    assert "fields" in {one.kind for one in ta.verify(path, schema=schema_for("json"), k=1).beyond}

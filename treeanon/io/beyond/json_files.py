@@ -73,7 +73,10 @@ def array_spans(sources: Sequence[Source], record: RecordPath, found: Findings) 
         with broken_files(SKIPPING, ReadReport()):
             document = JsonDocument(document_bytes(source, SKIPPING), source.name)
             span = document.array(record)
-            _look_around(document.around(span, record), record.names, found)
+            try:
+                _look_around(document.around(span, record), record.names, found)
+            except RecursionError:
+                found.add("form")
             if not record.keyed:
                 yield from items_of(document, span[0] + 1)
                 continue
@@ -103,7 +106,10 @@ def look_at_trees(sources: Sequence[Source], records: Records, found: Findings) 
     for (source, place), text, canonical in paired(lines_of(sources, SKIPPING, ReadReport()), records):
         before, file = (before if source == file else before + line), source
         line = int(place.removeprefix("line "))
-        _look_at_tree(text, canonical, (str(line), str(before + line)), found)
+        try:
+            _look_at_tree(text, canonical, (str(line), str(before + line)), found)
+        except RecursionError:
+            found.add("form")
 
 
 def _look_at_tree(text: str, canonical: str, numbers: tuple[str, str], found: Findings) -> None:

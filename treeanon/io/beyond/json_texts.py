@@ -17,6 +17,8 @@ from treeanon.schema.layout import MOVED
 
 _TOKEN = re.compile(r'[ \t\n\r]*+("(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^ \t\n\r{}\[\],:"]++)')
 
+_LONGEST = 4000
+
 
 class Pairs(list[tuple[str, Any]]):
     """The members of an object: the texts of keys, and values."""
@@ -211,4 +213,5 @@ def _python(value: Any) -> Any:
         return {json.loads(token): _python(inner) for token, inner in value}
     if isinstance(value, Items):
         return [_python(inner) for inner in value]
-    return json.loads(value)
+    # No constant is as long as numbers that Python would not read.
+    return json.loads(value) if value[0] == '"' or len(value) < _LONGEST else value

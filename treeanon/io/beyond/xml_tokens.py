@@ -44,7 +44,10 @@ def _texts(stream: BinaryIO) -> Iterator[str]:
     declared = _DECLARED.match(block.lstrip(b"\xef\xbb\xbf"))
     named = declared[1].decode() if declared else "utf-8"
     encoding = next((name for mark, name in _MARKS if block.startswith(mark)), named)
-    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)("replace")
+    except LookupError:  # a name that only the parser knows
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
     ends_in_return = False
     while block:
         text = ("\r" if ends_in_return else "") + decoder.decode(block)
