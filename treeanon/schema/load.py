@@ -293,6 +293,7 @@ class _Loader:
             self.problems.add(
                 "must be merged where person says whose a row is: whole rows are not yet supported", *where
             )
+            return OBJECTS[0]
         return chosen
 
     def read_format(self, name: object) -> Format | None:
