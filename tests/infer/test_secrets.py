@@ -10,10 +10,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support import shop_data
+import treeanon as ta
+from tests.support import health_data, shop_data
 from treeanon.cli.main import exit_code, main
 from treeanon.errors import UsageError
-from treeanon.infer import propose
+from treeanon.infer import propose, render_schema
 from treeanon.infer.model import Spread, spread
 from treeanon.infer.secrets import secret_name, secret_shape, words
 
@@ -152,3 +153,20 @@ def test_spread_of_a_stream(count: int, most: int) -> None:
     if count > most:
         assert kept[:first] == known[:first] == list(range(first))
         assert kept[len(kept) - last :] == list(range(count - last, count))
+
+
+def test_bulk_export_becomes_files_of_persons(tmp_path: Path) -> None:
+    source = next(make for name, make in health_data.generators() if name == "bulk export")(tmp_path)[0]
+    found = propose(source)
+    persons = {each.name: each.person.text(slashed=False) for each in found.files}
+    assert next(iter(persons)) == "Patient" and persons["Patient"] == "id"
+    assert persons["Condition"] == "subject.reference" and persons["Claim"] == "patient.reference"
+    assert not {"Practitioner", "Organization"} & persons.keys()
+    keys = {(key.file, key.target, key.path.text(slashed=False)) for key in found.file_keys}
+    assert ("Condition", "Encounter", "encounter.reference") in keys
+    facets = {each.name: set(each.facets) for each in found.classes if each.facets}
+    assert facets["Condition_code"] == {"display", "text"}
+    schema = ta.Schema.loads(render_schema(found))
+    assert len(ta.read(source, schema)) == 60
+    left = {each.path: each.why for each in found.left_out}
+    assert left["Practitioner"] == "no field of these files says whose a row is"

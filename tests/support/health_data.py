@@ -278,6 +278,7 @@ def _contact(p: Planted) -> Iterator[str]:
 def generators() -> Iterator[tuple[str, Any]]:
     """Yield each form of input by name, with what writes it into a folder and returns its path and its secrets."""
     yield "bundles", lambda folder: _of_people(bundles, folder)
+    yield "bulk export", lambda folder: _of_people(bulk_export, folder)
     yield "documents", lambda folder: clinical_documents(folder / "documents", 80)
     yield "register", lambda folder: extract(folder / "register.csv", 150, contacts=False)
     yield "contacts", lambda folder: extract(folder / "contacts.csv", 150, contacts=True)

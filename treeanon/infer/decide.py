@@ -111,13 +111,15 @@ def decide(
     publish: Sequence[str] = (),
     parents: Sequence[int] | None = None,
     around: bool = True,
+    of_files: bool = False,
 ) -> tuple[Finding, ...]:
     """Return the classes in the order of the schema: holders in document order, their heads first.
 
     In `rows` numbers are not taken for references: persons are numbered from 1, so any small number is some id. The
     classes that `publish` names, by name or path, are published whatever they look like. With
     `parents`, the objects that hold each object of the sample, fields that say each other become facets of one class:
-    of one object or, if wanted, of one `around`.
+    of one object or, if wanted, of one `around`; `of_files`, of one
+    file.
     """
     names = class_names([leaf.labels for leaf in leaves], [leaf.holder.parent is None for leaf in leaves])
     wanted = _wanted(publish, names, [leaf.path.text(slashed=slashed) for leaf in leaves])
@@ -142,15 +144,17 @@ def decide(
         if refers_to(leaf.values, able):
             why = "its values are ids that another class withholds"
             made[leaf] = replace(found, type="text", role="identifier", under=None, hierarchy=None, why=why)
-    return tuple(_in_order(_with_facets(made, parents, around=around)))
+    return tuple(_in_order(_with_facets(made, parents, around=around, of_files=of_files)))
 
 
-def _with_facets(made: dict[Leaf, Finding], parents: Sequence[int] | None, *, around: bool) -> dict[Leaf, Finding]:
+def _with_facets(
+    made: dict[Leaf, Finding], parents: Sequence[int] | None, *, around: bool, of_files: bool
+) -> dict[Leaf, Finding]:
     """Return the findings without those that are facets of others; without parents there are none."""
     if parents is None:
         return made
     able = [leaf for leaf, found in made.items() if found.published and found.type == "text" and not found.asked]
-    facets = find_facets(able, parents, around=around)
+    facets = find_facets(able, parents, around=around, of_files=of_files)
     told = {other for same in facets.values() for other in same}
     rest = {leaf: found for leaf, found in made.items() if leaf not in told}
     for leaf, same in facets.items():

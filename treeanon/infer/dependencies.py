@@ -36,10 +36,12 @@ class _Column:
     distinct: int
 
 
-def find_facets(leaves: Sequence[Leaf], parents: Sequence[int], *, around: bool) -> dict[Leaf, tuple[Leaf, ...]]:
+def find_facets(
+    leaves: Sequence[Leaf], parents: Sequence[int], *, around: bool, of_files: bool = False
+) -> dict[Leaf, tuple[Leaf, ...]]:
     """Return for fields that may be classes the fields that say the same: in the same object or one `around`.
 
-    Without `around`, in the same row of a table.
+    Without `around`, in the same row of a table; `of_files`: in the same file, which the first step names.
 
     `parents` has for each object of the sample the one that holds it, -1 for records.
     """
@@ -56,6 +58,8 @@ def find_facets(leaves: Sequence[Leaf], parents: Sequence[int], *, around: bool)
             if column.leaf in taken:
                 continue
             others = [c for outer in _chain(holder, around=around) for c in by_holder.get(outer, ())]
+            if of_files:
+                others = [c for c in others if c.leaf.path.steps[0] == column.leaf.path.steps[0]]
             if not around:
                 others = [c for c in others if c.leaf.path.steps[:-1] == column.leaf.path.steps[:-1]]
             same = [c.leaf for c in others if c is not column and c.leaf not in taken and _is_same(column, c, above)]

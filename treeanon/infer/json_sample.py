@@ -103,6 +103,13 @@ def _checked(record: Any, source: str, place: str) -> Any:
     return record
 
 
+def parsed_lines(item: Source) -> Iterator[Any]:
+    """Yield the objects of all lines of a file."""
+    with item.open() as stream:
+        for number, line in enumerate(_lines(item.name, stream), start=1):
+            yield _parsed(line, item.name, f"line {number}")
+
+
 def one_json_record(item: Source) -> Any:
     """Return the one record of a file."""
     with item.open() as stream:

@@ -19,7 +19,7 @@ from treeanon.io.sources import Source
 from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.layout import MOVED_NAMESPACE
-from treeanon.schema.model import Role, ValueType
+from treeanon.schema.model import FileKey, FileSpec, Role, ValueType
 
 T = TypeVar("T")
 
@@ -316,7 +316,7 @@ class Findings:
 
     `parents` says what each published class lies under, None for the record; `warnings` what the user must know;
     `objects` how many objects of each kind the sample holds, by path; `person` the field that says whose a record is,
-    where records of the sample share its values.
+    where records of the sample share its values; `files` the kinds of files that a record comes from, with their keys.
     """
 
     sample: Sample
@@ -327,6 +327,8 @@ class Findings:
     warnings: tuple[str, ...] = ()
     objects: Mapping[str, int] = field(default_factory=dict)
     person: Repeat | None = None
+    files: tuple[FileSpec, ...] = ()
+    file_keys: tuple[FileKey, ...] = ()
 
     @property
     def form(self) -> Format:
@@ -380,6 +382,8 @@ class Findings:
         }
         if self.person is not None:
             made["person"] = {"path": self.person.text, "why": self.person.why}
+        if self.files:
+            made["files"] = [{"name": one.name, "person": one.person.text(slashed=False)} for one in self.files]
         if self.sample.keys is not None:
             made["keys"] = self._keys(self.sample.keys)
         if self.sample.keys is not None or self.is_flat:

@@ -338,6 +338,12 @@ def propose(
         return propose_rows(
             source, format=rows, delimiter=delimiter, record=record, sample=sample, home=Path(home), publish=publish
         )
+    from treeanon.infer.files import kinds_of, propose_files
+
+    kinds = {} if record is not None else kinds_of(source, format)
+    found = propose_files(kinds, sample=sample, publish=publish) if kinds else None
+    if found is not None:
+        return _checked(found)
     taken = take_sample(source, format=format, record=record, most=sample)
     try:
         named = FORMATS[taken.format].names_classes
@@ -346,6 +352,11 @@ def propose(
         raise DataError(problem.message, source=str(source), place=problem.place) from None
     if not findings.classes:
         raise DataError("no field in the sample could become a class", source=str(source))
+    return _checked(findings)
+
+
+def _checked(findings: Findings) -> Findings:
+    """Return the findings with what each class lies under, after loading their schema."""
     # loading yields the parents, and proves that the schema is valid
     layout = Schema.loads(render_schema(findings)).layout
     names = [published.name for published in layout.classes]

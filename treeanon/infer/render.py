@@ -62,6 +62,11 @@ hierarchy: how values become coarser: a builder as below, or a file of your own 
 Read on and correct it: a proposal knows the form of the data, not what it means."""
 
 
+_FILES = """\
+Each file is a kind of object of a person. The first has the persons; `person` says in every file whose a row is.
+A [[key]] ties the rows of one file to those of another: check both."""
+
+
 def render_schema(findings: Findings) -> str:
     """Return the commented TOML text of a schema that declares the findings."""
     keys = tuple(key for key, _ in findings.sample.keys.found) if findings.sample.keys else ()
@@ -74,11 +79,13 @@ def render_schema(findings: Findings) -> str:
             person=findings.person.path if findings.person else None,
         ),
         tuple(_spec(found) for found in findings.classes),
+        files=findings.files,
+        file_keys=findings.file_keys,
     )
     head, *classes = dump_schema(schema).split(_CLASS)
     comment = f"Written by treeanon init, from {findings.extent}.\n{warning_lines(findings)}"
     opening = _comment(f"{comment}\n{_language(findings)}\n")
-    parts = [opening, "\n", _head(head, findings)]
+    parts = [opening, "\n", _head(head, findings).replace("\n[[file]]", "\n" + _comment(_FILES) + "[[file]]", 1)]
     place = ""
     for found, body in zip(findings.classes, classes, strict=True):
         if found.place != place:

@@ -30,8 +30,13 @@ def _persons(findings: Findings) -> Iterator[str]:
         yield f"Persons: {key.distinct:,} in {key.records:,} {unit}s of the sample, by {key.text} ({key.why})."
         yield f"Of {count:,} {unit}s, all with one value of it are taken for one person's."
         return
-    where = "" if sample.record is None else f" at {findings.record_text!r}"
-    yield f"Persons: {count:,}, if each {unit}{where} is one" + ("." if sample.whole else f"; read: {findings.extent}.")
+    read = "" if sample.whole else f"; read: {findings.extent}"
+    if findings.files:
+        first, *others = [one.name for one in findings.files]
+        yield f"Persons: {count:,}, the rows of {first}, to which belong rows of {_listed(others, _MOST_KINDS)}{read}."
+    else:
+        where = "" if sample.record is None else f" at {findings.record_text!r}"
+        yield f"Persons: {count:,}, if each {unit}{where} is one{read}."
     if findings.objects:
         kinds = [f"{_kind(path)} {number:,}" for path, number in findings.objects.items()]
         lead = "Objects" if sample.whole else "Objects in the sample"
