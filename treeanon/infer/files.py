@@ -13,10 +13,11 @@ from treeanon.formats import FORMATS, NESTED
 from treeanon.infer.decide import decide, objects_of
 from treeanon.infer.json_sample import parsed_lines, walk_json
 from treeanon.infer.leaves import Leaves, dotted_name
-from treeanon.infer.model import Findings, LeftOut, Sample, spread
+from treeanon.infer.model import Findings, LeftOut, Sample
 from treeanon.infer.person_fields import NOT_PUBLISHED
 from treeanon.infer.roots import PEOPLE
 from treeanon.infer.secrets import words
+from treeanon.infer.spread import spread
 from treeanon.io.interface import format_of_name
 from treeanon.io.sources import STDIN, Source, find_sources, plain_name
 from treeanon.schema import FieldPath, Step

@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 from treeanon.errors import DataError
 from treeanon.hierarchy.numbers import number_text
 from treeanon.infer.leaves import Kinds, dotted_name, find_kinds
-from treeanon.infer.model import Sample, SampleRequest, Spread, spread
+from treeanon.infer.model import Sample, SampleRequest
+from treeanon.infer.spread import Spread, spread
 from treeanon.infer.stats import Place
 from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
 from treeanon.io.documents.json_records import parse

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
-from operator import itemgetter
-from random import Random
-from typing import Any, BinaryIO, Generic, TypeVar
+from typing import Any, BinaryIO
 
 from lxml import etree
 
 from treeanon.formats import FORMATS, Format
+from treeanon.infer.spread import spread
 from treeanon.io.sources import Source
 from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.layout import MOVED_NAMESPACE
 from treeanon.schema.model import FileKey, FileSpec, Role, ValueType
-
-T = TypeVar("T")
 
 _XML = "http://www.w3.org/XML/1998/namespace"
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
@@ -181,64 +177,6 @@ class SampleRequest:
 def _share(most: int, documents: int, have: int) -> int:
     """Return how many records the next of some documents should give, if there are some already."""
     return max(1, -(-(most - have) // documents))
-
-
-def spread(count: int, most: int) -> list[int]:
-    """Return the numbers of at most so many of a count of things, from their beginning, middle and end.
-
-    >>> spread(3, 9), spread(100, 6)
-    ([0, 1, 2], [0, 1, 49, 50, 98, 99])
-    """
-    if count <= most:
-        return list(range(count))
-    third = -(-most // 3)
-    last = min(third, most - third)
-    middle = most - third - last
-    start = (count - middle) // 2
-    return [*range(third), *range(start, start + middle), *range(count - last, count)]
-
-
-class Spread(Generic[T]):
-    """A collector of at most so many of a stream of things, whose number is known only at its end.
-
-    The first third are kept as they come, the last as well; of those between them, a part drawn evenly.
-
-    >>> spread = Spread(6)
-    >>> for number in range(1000): spread.add(number)
-    >>> found = spread.all()
-    >>> found[:2], found[-2:], len(found), spread.count
-    ([0, 1], [998, 999], 6, 1000)
-    """
-
-    def __init__(self, most: int) -> None:
-        self.first: list[T] = []
-        self.last: deque[T] = deque()
-        self.between: list[tuple[int, T]] = []
-        self.count = 0
-        self.sizes = (-(-most // 3), most - -(-most // 3) - (most // 3), most // 3)
-        # which records are looked at protects nobody: the same input should give the same schema
-        self.chance = Random(0)
-
-    def add(self, thing: T) -> None:
-        """Take the next thing."""
-        self.count += 1
-        of_first, of_between, of_last = self.sizes
-        if len(self.first) < of_first:
-            self.first.append(thing)
-            return
-        self.last.append(thing)
-        if len(self.last) <= of_last:
-            return
-        number = self.count - of_last
-        passed = number, self.last.popleft()
-        if len(self.between) < of_between:
-            self.between.append(passed)
-        elif of_between and (at := self.chance.randrange(number - of_first)) < of_between:
-            self.between[at] = passed
-
-    def all(self) -> list[T]:
-        """Return what was kept, in order."""
-        return [*self.first, *(thing for _, thing in sorted(self.between, key=itemgetter(0))), *self.last]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treeanon.errors import DataError
-from treeanon.infer.model import spread
+from treeanon.infer.spread import spread
 from treeanon.infer.table_paths import Notes, TablePath
 from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.relational.join import KeyClash, RepeatedKey, find_targets

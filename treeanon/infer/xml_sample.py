@@ -12,7 +12,8 @@ from lxml import etree
 
 from treeanon.errors import DataError
 from treeanon.infer.leaves import Kind, Kinds, find_kinds
-from treeanon.infer.model import Prefixes, Sample, SampleRequest, Spread, all_elements
+from treeanon.infer.model import Prefixes, Sample, SampleRequest, all_elements
+from treeanon.infer.spread import Spread
 from treeanon.infer.stats import Place
 from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
 from treeanon.io.documents.xml_document import refuse_declarations, safe_parser, xml_error
