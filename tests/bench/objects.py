@@ -1,0 +1,75 @@
+"""Whole objects beside merged trees: reading, writing and the default search of the sample (see RESULTS.md).
+
+python tests/bench/objects.py [--times 30]
+
+The sample is read as often as `--times` says, for more records; times are of the processor, the best of three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import treeanon as ta
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "samples/patients.ndjson"
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=30)
+    times = parser.parse_args().times
+    print("| objects | records | nodes | reading, s | writing, s |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.ndjson", Path(folder) / "out.ndjson"
+        source.write_text(SAMPLE.read_text() * times)
+        for objects in ("merged", "whole"):
+            schema = schema_of(objects)
+            forest, reading = best(partial(ta.read, source, schema))
+            _, writing = best(partial(ta.write, forest, target, force=True))
+            print(f"| {objects} | {len(forest):,} | {forest.nodes:,} | {reading:.2f} | {writing:.2f} |")
+    print(
+        "\n| k, m, n | objects | value loss | relations kept | least whole | CPU time, s |\n|---|---|---|---|---|---|"
+    )
+    for k, m, n in ((5, 2, 1), (10, 2, 1), (20, 2, 1), (10, 3, 2)):
+        for objects in ("merged", "whole"):
+            forest = ta.read(SAMPLE, schema_of(objects))
+            release, seconds = best(partial(ta.anonymize, forest, k=k, m=m, n=n, l=1, seed=1), 1)
+            loss = release.loss
+            least = min((of.whole for of in loss.objects.values()), default=None)
+            whole = "" if least is None else f"{least:.1%}"
+            print(
+                f"| {k}, {m}, {n} | {objects} | {loss.value_loss:.3f} | {loss.relations_kept:.1%} | {whole} |"
+                f" {seconds:.1f} |"
+            )
+
+
+def schema_of(objects: str) -> ta.Schema:
+    """Return the sample's schema, with its objects merged or whole."""
+    text = (ROOT / "schemas/hospital-json.toml").read_text()
+    if objects == "whole":
+        text = re.sub(r"^under.*\n", "", text, flags=re.MULTILINE)
+        text = text.replace("[input]\n", '[input]\nobjects = "whole"\n', 1)
+    return ta.Schema.loads(text, folder=ROOT / "schemas")
+
+
+def best(work: Callable[[], Any], runs: int = 3) -> tuple[Any, float]:
+    """Return what work gives, and the least time of the processor that it took."""
+    found, least = None, float("inf")
+    for _ in range(runs):
+        begun = time.process_time()
+        found = work()
+        least = min(least, time.process_time() - begun)
+    return found, least
+
+
+if __name__ == "__main__":
+    main()
