@@ -108,7 +108,7 @@ def test_what_is_not_offered_is_refused(asked: tuple, few: tuple[Path, Path], tm
         ('format = "ndjson"\nobjects = "whole"\nperson = "id"', "must be merged where person says"),
         (
             'format = "ndjson"\nobjects = "whole"\n[[file]]\nname = "A"\nperson = "p"',
-            "must be merged where a person has",
+            "must be merged where person says",
         ),
     ],
 )

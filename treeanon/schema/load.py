@@ -294,11 +294,6 @@ class _Loader:
                 "must be merged where person says whose a row is: whole rows are not yet supported", *where
             )
             return OBJECTS[0]
-        if chosen == "whole" and ("file" in self.document or "key" in self.document):
-            self.problems.add(
-                "must be merged where a person has several files: whole rows are not yet supported", *where
-            )
-            return OBJECTS[0]
         return chosen
 
     def read_format(self, name: object) -> Format | None:
