@@ -32,13 +32,16 @@ def test_the_largest_k_is_that_of_the_definition(seed, persons, m, n, joint):
     assert verdict.largest_k == least_support(records, m, n, joint=joint)
 
 
-def test_one_object_or_two_is_told_apart_by_the_joint_attacker_alone():
-    def visits(*pairs):
-        return frozenset(), frozenset((0, frozenset({("H", h), ("Y", y)}), frozenset()) for h, y in pairs)
+def test_one_object_or_several_are_told_apart_by_the_joint_attacker_alone():
+    def visit(*labels):
+        inner = frozenset((1, frozenset({label}), frozenset()) for label in labels if label[0] == "D")
+        return 0, frozenset(label for label in labels if label[0] != "D"), inner
 
-    usual = [visits(("h1", "y1"), ("h2", "y2"))] * 2
-    forest = forest_of([*usual, visits(("h1", "y1"), ("h2", "y2"))])
-    assert verify(forest, k=3, m=4, n=2).holds
+    h, y, d = ("H", "h1"), ("Y", "y1"), ("D", "d1")
+    apart = {visit(h, y), visit(h, d), visit(y, d)}
+    forest = forest_of([(frozenset(), frozenset(apart)), (frozenset(), frozenset(apart | {visit(h, y, d)}))])
+    found = {attacker: verify(forest, Guarantee(2, 3, 2, attacker)).largest_k for attacker in ("independent", "joint")}
+    assert found == {"independent": 2, "joint": 1}
 
 
 def test_the_pattern_of_a_failure_names_the_type_of_the_objects():
