@@ -196,3 +196,47 @@ def test_show_escapes_what_could_steer_a_terminal(tmp_path):
     file = tmp_path / "h.json"
     write_hierarchy(Hierarchy.flat(["\x1b[2J"]), file)
     assert "\x1b" not in run("show", file).stdout
+
+
+def test_codes_ages_and_areas_are_built_from_options(tmp_path):
+    values, concepts, zips = tmp_path / "v.txt", tmp_path / "c.csv", tmp_path / "z.csv"
+    concepts.write_text("code,parent,name\na,,Top\nb,a,Lung\nc,b,\nd,a,\n")
+    zips.write_text("zip,population\n12101,20001\n03601,20000\n")
+    asked = [
+        ("J18.9", ["--icd10", "cm"], "J00-J99 Diseases of the respiratory system"),
+        ("A10BA02", ["--atc"], "A10 Diabetes"),
+        ("c", ["--terminology", concepts], "b Lung"),
+        ("1987-07-01", ["--ages", "5,10", "--on", "2024-06-30"], "36 years"),
+        ("12101", ["--prefix", "3", "--population", zips], "121*"),
+        ("03601", ["--prefix", "3", "--population", zips], "000"),
+    ]
+    for value, options, above in asked:
+        values.write_text(value)
+        made = run("build", "--values", values, *options, "-o", "-", "--to", "csv")
+        assert made.exit_code == 0 and above in made.stdout.strip().split(";")
+    assert (
+        run("build", "--values", values, "--terminology", tmp_path / "none.csv", "-o", "-", "--to", "csv").exit_code
+        == 2
+    )
+    assert run("build", "--values", values, "--icd10", "icd9", "-o", "-", "--to", "csv").exit_code == 2
+
+
+def test_a_release_with_a_terminology_reads_back_and_unknown_codes_are_counted(tmp_path):
+    (tmp_path / "t.csv").write_text("code,parent,name\ntop,,All\nl,top,Lung\na,l,\nb,l,\ns,top,Skin\nc,s,\nd,s,\n")
+    codes = ["a", "b", "c", "d", "strange"]
+    lines = [json.dumps({"codes": [codes[at % 5], codes[at * at % 4]]}) for at in range(60)]
+    (tmp_path / "in.ndjson").write_text("\n".join(lines))
+    schema = (
+        'version = 1\n[input]\nformat = "ndjson"\n[[class]]\nname = "code"\npath = "codes[]"\n'
+        'hierarchy = { terminology = "t.csv" }\n'
+    )
+    (tmp_path / "s.toml").write_text(schema)
+    common = ["-s", str(tmp_path / "s.toml"), "-k", "20", "-m", "2"]
+    given = ["anonymize", str(tmp_path / "in.ndjson"), *common, "-o", str(tmp_path / "out.ndjson")]
+    refused = CliRunner().invoke(main, given)
+    assert isinstance(refused.exception, TreeanonError) and exit_code(refused.exception) == 2
+    assert "1 distinct values" in str(refused.exception) and "strange" not in str(refused.exception)
+    (tmp_path / "s.toml").write_text(schema + 'on_unknown = "suppress"\n')
+    assert CliRunner().invoke(main, given).exit_code == 0
+    assert CliRunner().invoke(main, ["verify", str(tmp_path / "out.ndjson"), *common]).exit_code == 0
+    assert "l Lung" in (tmp_path / "out.ndjson").read_text()

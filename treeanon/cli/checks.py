@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -34,9 +34,18 @@ def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> N
 
 def refuse_hierarchies(schema: Schema, *targets: str | None) -> None:
     """Refuse to overwrite the schema's hierarchies."""
+    from treeanon.hierarchy import with_files
+
     home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
-    files = [spec.hierarchy_source for spec in schema.classes if isinstance(spec.hierarchy_source, str)]
-    refuse_own_input([os.path.join(home, name) for name in files], targets)  # noqa: PTH118
+    files: list[str] = []
+
+    def noted(name: str) -> str:
+        files.append(os.path.join(home, name))  # noqa: PTH118
+        return name
+
+    for spec in schema.classes:
+        with_files(spec.hierarchy_source, noted)
+    refuse_own_input(files, targets)
 
 
 def _lies_in(target: str, folder: str) -> bool:
@@ -133,15 +142,15 @@ def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
 
 def write_schema(schema: Schema, source: str, target: str, *, force: bool) -> None:
     """Write a schema, with the paths of its hierarchy files relative to its new place."""
+    from treeanon.hierarchy import with_files
     from treeanon.io.output import open_output
     from treeanon.schema.dump import dump_schema
 
     home, goal = Path(source).resolve().parent, Path(target).resolve().parent
 
     def moved(spec: ClassSpec) -> ClassSpec:
-        if not isinstance(spec.hierarchy_source, str):
-            return spec
-        return replace(spec, hierarchy_source=os.path.relpath(home / spec.hierarchy_source, goal))
+        found = with_files(spec.hierarchy_source, lambda name: os.path.relpath(home / name, goal))
+        return replace(spec, hierarchy_source=cast("str | Mapping[str, object] | None", found))
 
     text = dump_schema(replace(schema, classes=tuple(moved(spec) for spec in schema.classes)))
     with open_output(target, force=force) as stream:

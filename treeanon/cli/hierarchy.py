@@ -116,6 +116,16 @@ def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as
 @click.option("--flat", is_flag=True, help="One level: the value or the root.")
 @click.option("--icd10", metavar="VERSION", help="Codes of ICD-10: who, or cm for the Clinical Modification.")
 @click.option("--atc", is_flag=True, help="Codes of drugs by the levels of ATC.")
+@click.option(
+    "--terminology", multiple=True, metavar="FILE", help="CSV, FHIR (.json) or RF2 files of codes and parents."
+)
+@click.option("--system", metavar="URL", help="The one code system of a ValueSet that is used.")
+@click.option("--ages", metavar="W,W,…", help="Widths of ranges of ages in years, for dates of birth.")
+@click.option("--on", metavar="DAY", help="Day on which the ages are meant.")
+@click.option("--top", type=int, metavar="N", help="Age from which on all are one.")
+@click.option(
+    "--population", metavar="FILE", help="CSV of codes and population: prefixes of 20,000 or fewer become zeros."
+)
 @output_option
 @_TO
 @force_option
@@ -134,6 +144,12 @@ def build(
     flat: bool,
     icd10: str | None,
     atc: bool,
+    terminology: tuple[str, ...],
+    system: str | None,
+    ages: str | None,
+    on: str | None,
+    top: int | None,
+    population: str | None,
     output: str,
     to: str | None,
     force: bool,
@@ -151,7 +167,7 @@ def build(
     treeanon hierarchy build --intervals 5,10,20 --min 0 --max 120 -o age.csv
     """
     refuse_two_on_stdout(output, as_json=as_json)
-    refuse_own_input([given for given in (source, schema, values) if given], [output])
+    refuse_own_input([given for given in (source, schema, values, population, *terminology) if given], [output])
     from treeanon.hierarchy import Hierarchy
     from treeanon.infer.stats import class_values, listed_values
 
@@ -166,6 +182,12 @@ def build(
             "flat": flat or None,
             "icd10": icd10,
             "atc": atc or None,
+            "terminology": list(terminology) or None,
+            "system": system,
+            "ages": _numbers_of(ages, "--ages"),
+            "on": on,
+            "top": top,
+            "population": population,
         }
     )
     if _asks_for_data(source, schema, class_name):
@@ -209,7 +231,9 @@ def _builder_of(table: dict[str, object], value_type: str | None) -> Builder:
     from treeanon.hierarchy import parse_builder
 
     if value_type is None:
-        value_type = "date" if "dates" in table else _number_type(table) if "intervals" in table else "text"
+        value_type = (
+            "date" if "dates" in table or "ages" in table else _number_type(table) if "intervals" in table else "text"
+        )
     builder, problems = parse_builder(table, value_type)
     if builder is None:
         reasons = "; ".join(f"--{key}: {message}" if key in table else message for key, message in problems)

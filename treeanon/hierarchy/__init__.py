@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from treeanon.hierarchy.builders import BUILDERS, Builder, Flat, Groups, Prefix, parse_builder
+from treeanon.hierarchy.ages import Ages
+from treeanon.hierarchy.builders import BUILDERS, Builder, Flat, Groups, parse_builder, with_files
 from treeanon.hierarchy.codes import Atc, Icd10
+from treeanon.hierarchy.concepts import Terminology
 from treeanon.hierarchy.dates import Dates
 from treeanon.hierarchy.files import (
     dump_csv,
@@ -17,11 +19,14 @@ from treeanon.hierarchy.files import (
 from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.model import Codes, Hierarchy
+from treeanon.hierarchy.prefixes import Prefix
 from treeanon.hierarchy.show import render
+from treeanon.hierarchy.terminology import read_terminology
 
 __all__ = [
     "BUILDERS",
     "ROOT",
+    "Ages",
     "Atc",
     "Builder",
     "Codes",
@@ -32,6 +37,7 @@ __all__ = [
     "Icd10",
     "Intervals",
     "Prefix",
+    "Terminology",
     "dump_csv",
     "dump_hierarchy",
     "dump_json",
@@ -39,6 +45,8 @@ __all__ = [
     "load_json",
     "parse_builder",
     "read_hierarchy",
+    "read_terminology",
     "render",
+    "with_files",
     "write_hierarchy",
 ]

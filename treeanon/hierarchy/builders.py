@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache
-from itertools import compress, pairwise
-from operator import ne
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from treeanon.errors import HierarchyError
+from treeanon.hierarchy.ages import parse_ages
 from treeanon.hierarchy.codes import parse_atc, parse_icd10
 from treeanon.hierarchy.dates import parse_dates
 from treeanon.hierarchy.intervals import parse_intervals
 from treeanon.hierarchy.links import ROOT, Ids, Nodes
 from treeanon.hierarchy.model import Hierarchy
 from treeanon.hierarchy.numbers import DECIMAL
+from treeanon.hierarchy.prefixes import parse_prefix
+from treeanon.hierarchy.terminology import parse_terminology
 
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")
 
+Problems = list[tuple[str, str]]
 Labeler = Callable[[int, int], str]
 """The label of the leaves from a first to a last, both by their place in the order."""
 
@@ -237,75 +241,6 @@ def parse_flat(spec: Mapping[str, object], value_type: str) -> tuple[Flat | None
     return (Flat(), []) if spec["flat"] is True else (None, [("flat", "must be true")])
 
 
-Problems = list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class Prefix:
-    """Builder: a value lies under its first characters and a star, as many as each level keeps.
-
-    >>> Prefix((3, 1)).build(["12103", "12199"]).texts
-    ('*', '1*', '121*', '12103', '12199')
-    """
-
-    keep: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "keep", tuple(self.keep))
-        problem = _keep_problem(self.keep)
-        if problem:
-            raise HierarchyError(f"prefix: {problem}")
-
-    def build(self, values: Iterable[str]) -> Hierarchy:
-        """Return the hierarchy of the values; one that is a level's label is that level's node.
-
-        >>> Prefix((3, 2)).build(["12103", "12*", "9"]).texts
-        ('*', '12*', '121*', '12103', '9')
-        """
-        texts = sorted(set(values) - {"", ROOT})
-        lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-        nodes = Nodes()
-        up = np.zeros(len(texts), dtype=np.intp)
-        for kept in reversed(self.keep):
-            within = np.flatnonzero(lengths > kept)
-            starts = [texts[at][:kept] for at in within.tolist()]
-            is_first = np.array([True, *map(ne, starts[1:], starts)][: len(starts)], dtype=np.bool_)
-            first = within[is_first]
-            # the first text beyond a prefix takes its label's place, and is added after it
-            own = nodes.add([f"{start}*" for start in compress(starts, is_first)], first, up[first])
-            up[within] = own[np.cumsum(is_first) - 1]
-        is_leaf = np.fromiter(map(self._is_leaf, texts), dtype=np.bool_, count=len(texts))
-        nodes.add(list(compress(texts, is_leaf)), np.flatnonzero(is_leaf), up[is_leaf])
-        return Hierarchy(*nodes.tree())
-
-    def _is_leaf(self, text: str) -> bool:
-        """Return whether the text is no label; a label, as a text among the others, makes its own node."""
-        return text[-1] != "*" or len(text) - 1 not in self.keep
-
-
-def parse_prefix(spec: Mapping[str, object], value_type: str) -> tuple[Prefix | None, Problems]:
-    """Return the builder of `{prefix = [3, 2, 1]}`, and its problems.
-
-    >>> parse_prefix({"prefix": [1, 2]}, "text")
-    (None, [('prefix', 'numbers of characters must descend')])
-    """
-    keep = spec["prefix"]
-    message = _keep_problem(keep)
-    if message or not isinstance(keep, (list, tuple)):
-        return None, [("prefix", message or "")]
-    return Prefix(tuple(keep)), []
-
-
-def _keep_problem(keep: object) -> str | None:
-    if not isinstance(keep, (list, tuple)) or not keep:
-        return "must be a list of numbers of characters such as [3, 2, 1]"
-    if not all(isinstance(kept, int) and not isinstance(kept, bool) and kept > 0 for kept in keep):
-        return "every number of characters must be a positive whole number"
-    if any(lower <= upper for lower, upper in pairwise(keep)):
-        return "numbers of characters must descend"
-    return None
-
-
 class Builder(Protocol):
     """What makes a hierarchy out of the distinct values of a class.
 
@@ -327,25 +262,52 @@ class Builder(Protocol):
 
 @dataclass(frozen=True)
 class _Kind:
-    """One builder of the registry: its parser, and the keys it takes beside its own name."""
+    """One builder of the registry: its parser, the keys it takes beside its own name, and those that name files."""
 
     parse: Callable[[Mapping[str, object], str], tuple[Builder | None, Problems]]
     options: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 BUILDERS: Mapping[str, _Kind] = {
     "intervals": _Kind(parse_intervals, ("min", "max")),
     "dates": _Kind(parse_dates),
-    "prefix": _Kind(parse_prefix),
+    "prefix": _Kind(parse_prefix, ("population",), files=("population",)),
     "groups": _Kind(parse_groups),
     "flat": _Kind(parse_flat),
     "icd10": _Kind(parse_icd10),
     "atc": _Kind(parse_atc),
+    "terminology": _Kind(parse_terminology, ("system",), files=("terminology",)),
+    "ages": _Kind(parse_ages, ("on", "top")),
 }
 
 
-def parse_builder(spec: Mapping[str, object], value_type: str) -> tuple[Builder | None, Problems]:
+def with_files(source: object, change: Callable[[str], str]) -> object:
+    """Return the hierarchy of a schema, a file or a table of a builder, with the names of its files changed.
+
+    >>> with_files({"terminology": ["a.csv"]}, lambda name: "there/" + name)
+    {'terminology': ['there/a.csv']}
+    """
+    if isinstance(source, str):
+        return change(source)
+    if not isinstance(source, Mapping):
+        return source
+    keys = {key for name, kind in BUILDERS.items() if name in source for key in kind.files}
+    return {key: _changed(value, change) if key in keys else value for key, value in source.items()}
+
+
+def _changed(value: object, change: Callable[[str], str]) -> object:
+    if isinstance(value, list | tuple):
+        return [_changed(each, change) for each in value]
+    return change(value) if isinstance(value, str) and "\0" not in value else value
+
+
+def parse_builder(
+    spec: Mapping[str, object], value_type: str, folder: Path | None = None
+) -> tuple[Builder | None, Problems]:
     """Return the builder that an inline table of a schema describes, and all problems as (key, message).
+
+    Files that it names are found from the folder.
 
     >>> parse_builder({"groups": 5}, "text")
     (Groups(fanout=5, numeric=False), [])
@@ -359,6 +321,7 @@ def parse_builder(spec: Mapping[str, object], value_type: str) -> tuple[Builder 
         problems.append((", ".join(names), f"must be exactly one of {', '.join(BUILDERS)}"))
     builder = None
     for name in names:
-        builder, found = BUILDERS[name].parse(spec, value_type)
+        placed = with_files(spec, lambda file: os.path.join(folder or "", file))  # noqa: PTH118
+        builder, found = BUILDERS[name].parse(placed if isinstance(placed, Mapping) else spec, value_type)
         problems += found
     return (None, problems) if problems else (builder, [])

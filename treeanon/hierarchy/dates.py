@@ -83,7 +83,16 @@ def thursdays(starts: Days) -> Days:
     """
     days = serial(starts)
     # day 0, the first of 1970, was a Thursday
-    found = (days - (days + 3) % 7 + 3).astype("datetime64[D]")
+    return from_serial(days - (days + 3) % 7 + 3)
+
+
+def from_serial(days: Days) -> Days:
+    """Return days since the first of 1970 as numbers yyyymmdd.
+
+    >>> from_serial(np.array([1, -1])).tolist()
+    [19700102, 19691231]
+    """
+    found = days.astype("datetime64[D]")
     month = found.astype("datetime64[M]")
     number = month.astype(np.int64)
     in_month = (found - month.astype("datetime64[D]")).astype(np.int64) + 1

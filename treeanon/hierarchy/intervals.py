@@ -330,11 +330,16 @@ def _interval_problems(widths: object, low: object, high: object, integer: bool)
     ]
     if not problems and low is not None and high is not None and low > high:  # type: ignore[operator]
         problems.append(("max", "must not be less than min"))
-    message = _width_problem(widths, integer)
+    message = width_problem(widths, integer)
     return [("intervals", message), *problems] if message else problems
 
 
-def _width_problem(widths: object, integer: bool) -> str | None:
+def width_problem(widths: object, integer: bool) -> str | None:
+    """Return what is wrong with a list of widths, None where they nest.
+
+    >>> width_problem([5, 12], integer=True)
+    'each width must be a multiple of the one before'
+    """
     if not isinstance(widths, (list, tuple)) or not widths:
         return "must be a list of widths such as [5, 10]"
     if not all(_is_number(width, integer) and width > 0 for width in widths):

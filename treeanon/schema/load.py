@@ -515,7 +515,7 @@ class _Loader:
         if not isinstance(source, dict):
             return Flat()
         # With an invalid type, only the builder's problems that hold for every type are reported.
-        made = [parse_builder(source, each) for each in ([kind] if kind else TYPES)]
+        made = [parse_builder(source, each, self.folder) for each in ([kind] if kind else TYPES)]
         for key, message in made[0][1]:
             if all((key, message) in wrong for _, wrong in made):
                 self.problems.add(message, *where, *([key] if key else []))

@@ -1,0 +1,218 @@
+"""Terminologies in files: CSV of code, parent and name; FHIR's CodeSystem and ValueSet; the RF2 files of SNOMED CT."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from treeanon.errors import FileError, HierarchyError
+from treeanon.hierarchy.codes import text_problems
+from treeanon.hierarchy.concepts import Concepts, Terminology
+from treeanon.hierarchy.files import DELIMITERS
+from treeanon.hierarchy.rf2 import is_rf2, read_rf2, rf2_files
+
+Problems = list[tuple[str, str]]
+
+
+@dataclass
+class Collected:
+    """Concepts while they are read; parents are codes until all are known."""
+
+    unit: str
+    index: dict[str, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    links: list[tuple[int, str, int]] = field(default_factory=list)
+
+    def concept(self, code: str, name: str) -> int:
+        """Return the number of a concept; the first name that it has stays."""
+        at = self.index.setdefault(code, len(self.names))
+        if at == len(self.names):
+            self.names.append("")
+        if name and not self.names[at]:
+            self.names[at] = " ".join(name.split())
+        return at
+
+    def finished(self) -> Concepts:
+        """Return the concepts; an error where a parent is none of them."""
+        if not self.index:
+            raise HierarchyError("there are no concepts")
+        missing = next((place for _, above, place in self.links if above not in self.index), None)
+        if missing is not None:
+            raise HierarchyError(f"{self.unit} {missing}: its parent is not among the concepts")
+        child = np.array([child for child, _, _ in self.links], dtype=np.intp)
+        above = np.array([self.index[above] for _, above, _ in self.links], dtype=np.intp)
+        place = np.array([place for _, _, place in self.links], dtype=np.int64)
+        return Concepts(list(self.index), self.names, child, above, place, self.unit)
+
+
+def concepts_of_csv(text: str) -> Concepts:
+    """Return the concepts of rows under a header with code, parent and, if it is there, name.
+
+    A concept with several parents has several rows; one without a parent is a top.
+
+    >>> concepts_of_csv("code;parent;name\\n1;;Lung\\n2;1;Flu\\n").names
+    ['Lung', 'Flu']
+    """
+    lines = io.StringIO(text.removeprefix("\ufeff"), newline="")
+    header = lines.readline()
+    for delimiter in DELIMITERS:
+        cells = [cell.strip().strip('"').lower() for cell in header.split(delimiter)]
+        if "code" in cells and "parent" in cells:
+            break
+    else:
+        raise HierarchyError("line 1: a header with the columns code, parent and name is expected")
+    found = Collected("line")
+    columns = [cells.index(name) if name in cells else len(cells) for name in ("code", "parent", "name")]
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            code, above, name = ([*row, *[""] * (len(cells) + 1 - len(row))][at] for at in columns)
+            if any(row):
+                _add_row(found, code, above, name, reader.line_num + 1)
+    except csv.Error:
+        raise HierarchyError(f"line {reader.line_num + 1}: is not CSV: check quotes and the length of cells") from None
+    return found.finished()
+
+
+def _add_row(found: Collected, code: str, above: str, name: str, line: int) -> None:
+    if not code:
+        raise HierarchyError(f"line {line}: a code is missing")
+    number = found.concept(code, name)
+    if above:
+        found.links.append((number, above, line))
+
+
+def concepts_of_fhir(data: bytes, system: str | None = None) -> Concepts:
+    """Return the concepts of a CodeSystem, or of the expansion or definition of a ValueSet, of one system if named.
+
+    >>> text = b'{"resourceType": "CodeSystem", "concept": [{"code": "a", "concept": [{"code": "b"}]}]}'
+    >>> concepts_of_fhir(text).codes
+    ['a', 'b']
+    """
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise HierarchyError(f"line {error.lineno}: is not JSON, or nested too deep") from None
+    found, systems = Collected("concept"), dict[str, object]()
+    for number, (concept, above, own) in enumerate(_walk(_tops(document)), start=1):
+        if system is not None and own != system:
+            continue
+        code = concept["code"]
+        if systems.setdefault(code, own) != own:
+            raise HierarchyError(
+                f'concept {number}: its code is in two code systems: choose one by system = "…", its address'
+            )
+        display = concept.get("display")
+        at = found.concept(code, display if isinstance(display, str) else "")
+        if above is not None:
+            found.links.append((at, above, number))
+        _add_properties(found, at, concept, number)
+    return found.finished()
+
+
+def _tops(document: Any) -> list[tuple[Any, str | None, object]]:
+    """Return the concepts that lie in no other, each with the parent that it has not, and its system."""
+    kind = document.get("resourceType") if isinstance(document, dict) else None
+    if kind == "CodeSystem":
+        return [(each, None, document.get("url")) for each in _listed(document, "concept")]
+    if kind == "ValueSet":
+        expansion, compose = document.get("expansion"), document.get("compose")
+        if isinstance(expansion, dict):
+            return [(each, None, None) for each in _listed(expansion, "contains")]
+        included = _listed(compose, "include") if isinstance(compose, dict) else []
+        return [
+            (each, None, part.get("system"))
+            for part in included
+            if isinstance(part, dict)
+            for each in _listed(part, "concept")
+        ]
+    raise HierarchyError("a CodeSystem or ValueSet of FHIR is expected, with resourceType")
+
+
+def _listed(holder: dict[str, Any], key: str) -> list[Any]:
+    found = holder.get(key, [])
+    if not isinstance(found, list):
+        raise HierarchyError(f"{key} must be an array")
+    return found
+
+
+def _walk(tops: list[tuple[Any, str | None, object]]) -> Iterator[tuple[dict[str, Any], str | None, object]]:
+    """Yield each concept that has a code, with the code of the one around it and its system, in their order."""
+    stack, number = list(reversed(tops)), 0
+    while stack:
+        concept, above, system = stack.pop()
+        number += 1
+        if not isinstance(concept, dict):
+            raise HierarchyError(f"concept {number}: an object with a code is expected")
+        code, own = concept.get("code"), concept.get("system", system)
+        if code is not None and not (isinstance(code, str) and code):
+            raise HierarchyError(f"concept {number}: its code must be a string")
+        if code is not None:
+            yield concept, above, own
+        # What has no code only groups others, which lie where it does.
+        inner = [*_listed(concept, "concept"), *_listed(concept, "contains")]
+        stack += [(each, code or above, own) for each in reversed(inner)]
+
+
+def _add_properties(found: Collected, at: int, concept: dict[str, Any], number: int) -> None:
+    """Add parents that a concept names itself."""
+    for each in _listed(concept, "property"):
+        if isinstance(each, dict) and each.get("code") in ("parent", "subsumedBy"):
+            above = each.get("valueCode")
+            if not isinstance(above, str):
+                raise HierarchyError(f"concept {number}: a property that names a parent needs valueCode")
+            found.links.append((at, above, number))
+
+
+def read_terminology(sources: list[Path], system: str | None = None) -> Terminology:
+    """Return the builder of one file, CSV or FHIR's JSON, or of the RF2 files of SNOMED CT, or their folder."""
+    files = [file for source in sources for file in (rf2_files(source) if source.is_dir() else [source])]
+    where = str(sources[0])
+    try:
+        if files and all(is_rf2(file) for file in files):
+            concepts = read_rf2(files)
+        elif len(files) != 1:
+            raise HierarchyError("several files are read only where all are RF2 files of SNOMED CT")
+        elif files[0].suffix.lower() == ".json":
+            concepts = concepts_of_fhir(files[0].read_bytes(), system)
+        else:
+            concepts = concepts_of_csv(files[0].read_text(encoding="utf-8"))
+        return Terminology.of(concepts)
+    except OSError as error:
+        raise FileError(f"{where}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise HierarchyError(f"{where}: the text must be UTF-8") from None
+    except HierarchyError as error:
+        raise HierarchyError(f"{where}: {error}") from None
+
+
+def parse_terminology(spec: Mapping[str, object], value_type: str) -> tuple[Terminology | None, Problems]:
+    """Return the builder of `{terminology = "file.csv"}`, and its problems.
+
+    >>> parse_terminology({"terminology": 1}, "text")[1][0][0]
+    'terminology'
+    """
+    given, system = spec["terminology"], spec.get("system")
+    names = [given] if isinstance(given, str) else given
+    problems = text_problems("terminology", value_type)
+    if not isinstance(names, list | tuple) or not names or not all(_is_name(name) for name in names):
+        problems.append(("terminology", "must be a file, a folder of RF2 files, or a list of them"))
+    if system is not None and not (isinstance(system, str) and system):
+        problems.append(("system", "must be the address of a code system, a string"))
+    if problems or not isinstance(names, list | tuple):
+        return None, problems
+    try:
+        return read_terminology([Path(name) for name in names], system if isinstance(system, str) else None), []
+    except (HierarchyError, FileError) as error:
+        return None, [("terminology", str(error))]
+
+
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name != "" and "\0" not in name
