@@ -5,13 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from tests.support.paths import ROOT
+from treeanon.cli.checks import refuse_hierarchies, write_schema
 from treeanon.cli.main import exit_code, main
 from treeanon.errors import TreeanonError
 from treeanon.hierarchy import Hierarchy, read_hierarchy
+from treeanon.schema import Schema
 
 DIAGNOSIS = str(ROOT / "schemas" / "hierarchies" / "diagnosis.csv")
 SCHEMA = str(ROOT / "schemas" / "hospital-json.toml")
@@ -240,3 +243,41 @@ def test_a_release_with_a_terminology_reads_back_and_unknown_codes_are_counted(t
     assert CliRunner().invoke(main, given).exit_code == 0
     assert CliRunner().invoke(main, ["verify", str(tmp_path / "out.ndjson"), *common]).exit_code == 0
     assert "l Lung" in (tmp_path / "out.ndjson").read_text()
+
+
+def test_two_code_systems_in_one_element_are_two_classes(tmp_path):
+    icd, other = "http://hl7.org/fhir/sid/icd-10-cm", "http://snomed.info/sct"
+    lines = [
+        json.dumps(
+            {"code": {"coding": [{"system": icd, "code": f"J1{at % 2}"}, {"system": other, "code": str(at % 3)}]}}
+        )
+        for at in range(60)
+    ]
+    (tmp_path / "in.ndjson").write_text("\n".join(lines))
+    head = 'version = 1\n[input]\nformat = "ndjson"\n'
+    by_icd = 'hierarchy = { icd10 = "cm" }\n'
+    of_icd = f'[[class]]\nname = "condition"\npath = "code.coding[system=\'{icd}\'].code"\n' + by_icd
+    (tmp_path / "s.toml").write_text(head + of_icd)
+    common = ["-s", str(tmp_path / "s.toml"), "-k", "20", "-m", "2"]
+    given = ["anonymize", str(tmp_path / "in.ndjson"), *common, "-o", str(tmp_path / "out.ndjson")]
+    assert CliRunner().invoke(main, given).exit_code == 0
+    assert '"J10"' in (tmp_path / "out.ndjson").read_text()
+    # without the predicate the codes of the other system are unknown
+    (tmp_path / "s.toml").write_text(head + '[[class]]\nname = "condition"\npath = "code.coding[].code"\n' + by_icd)
+    refused = CliRunner().invoke(main, [*given, "--force"])
+    assert isinstance(refused.exception, TreeanonError) and "3 distinct values" in str(refused.exception)
+
+
+def test_files_of_builders_are_inputs_and_move_with_the_schema(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "t.csv").write_text("code,parent,name\na,,A\nb,a,\n")
+    (tmp_path / "home" / "s.toml").write_text(
+        'version = 1\n[input]\nformat = "ndjson"\n[[class]]\nname = "c"\npath = "c"\n'
+        'hierarchy = { terminology = ["t.csv"] }\n'
+    )
+    schema = Schema.load(tmp_path / "home" / "s.toml")
+    with pytest.raises(click.UsageError, match="is an input"):
+        refuse_hierarchies(schema, str(tmp_path / "home" / "t.csv"))
+    write_schema(schema, str(tmp_path / "home" / "s.toml"), str(tmp_path / "s2.toml"), force=False)
+    assert 'terminology = ["home/t.csv"]' in (tmp_path / "s2.toml").read_text()
+    assert Schema.load(tmp_path / "s2.toml").classes[0].hierarchy.build(["b"]).texts == ("*", "b")
