@@ -109,4 +109,4 @@ def test_labels_of_very_many_numbers_have_texts_one_by_one() -> None:
     assert "all_texts" not in vars(late)
     assert [classes.texts[label] for label in range(len(classes))] == list(classes.texts)
     few = np.array([5, 4, 90], np.int32)
-    assert classes.texts_of("pay", few) == [classes.texts[label] for label in few.tolist()]
+    assert classes.texts_of(1, few) == [classes.texts[label] for label in few.tolist()]

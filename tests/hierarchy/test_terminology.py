@@ -197,6 +197,17 @@ def test_the_files_of_snomed_are_read_from_their_folder(tmp_path):
     assert h.texts == ("*", '20 Said "so" (finding)', "30", "40")
 
 
+def test_files_that_are_no_terminology_are_refused(tmp_path):
+    with pytest.raises(HierarchyError, match="the folder has no relationship"):
+        read_terminology([tmp_path])
+    one, other = written(tmp_path, "a.csv", LUNG), written(tmp_path, "b.csv", LUNG)
+    with pytest.raises(HierarchyError, match="several files"):
+        read_terminology([one, other])
+    one.write_bytes(b"code,parent\n\xff,\n")
+    with pytest.raises(HierarchyError, match="must be UTF-8"):
+        read_terminology([one])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -176,7 +176,9 @@ def read_terminology(sources: list[Path], system: str | None = None) -> Terminol
     files = [file for source in sources for file in (rf2_files(source) if source.is_dir() else [source])]
     where = str(sources[0])
     try:
-        if files and all(is_rf2(file) for file in files):
+        if not files:
+            raise HierarchyError("the folder has no relationship and description files of SNOMED CT")
+        if all(is_rf2(file) for file in files):
             concepts = read_rf2(files)
         elif len(files) != 1:
             raise HierarchyError("several files are read only where all are RF2 files of SNOMED CT")
