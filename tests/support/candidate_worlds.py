@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal
 
 import treeanon as ta
-from tests.reference.candidates import Attacker, Pair, Recipe, Schema, Tree, facts
+from tests.reference.candidates import Attacker, Label, Pair, Recipe, Schema, Tree, facts
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import Diversity
@@ -32,6 +32,23 @@ def trees_of(shape: int, sensitive: bool = False) -> tuple[Schema, list[Tree]]:
     under, values = SHAPES[shape]
     trees = Schema(under).trees(values)
     return Schema({**under, "S": ""} if sensitive else under), trees
+
+
+@cache
+def facts_of(shape: int, sensitive: bool = False) -> list[tuple[set[Label], set[Pair]]]:
+    """The labels and relations of each of these trees."""
+    return [facts(tree) for tree in trees_of(shape, sensitive)[1]]
+
+
+def rarely_related(usual: list[Tree], shape: int, sensitive: bool) -> list[Tree]:
+    """Trees that hold the labels of a usual one, and one relation more than it."""
+    trees = trees_of(shape, sensitive)[1]
+    known = [facts(tree) for tree in usual]
+    return [
+        tree
+        for tree, (labels, pairs) in zip(trees, facts_of(shape, sensitive), strict=True)
+        if any(labels == own and len(pairs - related) == 1 and related <= pairs for own, related in known)
+    ]
 
 
 def with_sensitive(tree: Tree, draw: random.Random) -> Tree:
@@ -60,10 +77,14 @@ class World:
     def draw(cls, seed: int, *extensions: str) -> World:
         """The world of a number; `extensions` are joint, negative or l, which is with a sensitive class."""
         draw = random.Random(seed)
-        schema, trees = trees_of(draw.randrange(len(SHAPES)), "l" in extensions)
-        usual = draw.sample(trees, draw.choice([2, 3, 4]))
-        size = draw.choice([8, 12, 16, 24])
-        persons = [draw.choice(usual) if draw.random() < 0.85 else draw.choice(trees) for _ in range(size)]
+        shape, sensitive = draw.randrange(len(SHAPES)), "l" in extensions
+        schema, trees = trees_of(shape, sensitive)
+        # Mostly trees with relations, so that there is something to end.
+        related = [tree for tree, (_, pairs) in zip(trees, facts_of(shape, sensitive), strict=True) if len(pairs) > 1]
+        usual = draw.sample(related if draw.random() < 0.8 else trees, draw.choice([2, 3, 4]))
+        odd = rarely_related(usual, shape, sensitive) if draw.random() < 0.8 else trees
+        size = draw.choice([12, 16, 24, 32])
+        persons = [draw.choice(usual) if draw.random() < 0.85 else draw.choice(odd or trees) for _ in range(size)]
         if "l" in extensions:
             persons = [with_sensitive(tree, draw) for tree in persons]
         m, n = draw.choice([(2, 1), (3, 1), (3, 2)])
