@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from treeanon.schema import Schema
     from treeanon.table import Table
     from treeanon.table.permuted import Permuted
+
+_WIDTH = 79
 
 
 @dataclass(frozen=True)
@@ -270,7 +273,7 @@ def compare_trees(
             # Verify what was read, not its interpretation in terms of the original.
             verdict = verify(raw, k=k, m=m, n=n, jobs=reading["jobs"], progress=progress)
         data["verification"] = verdict.as_dict()
-        lines += ["", verdict.sentence]
+        lines += ["", *textwrap.wrap(verdict.sentence, _WIDTH)]
     return Compared(data, lines, "nodes", strange, ((before, original.report), (after, raw.report)))
 
 
