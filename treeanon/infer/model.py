@@ -232,6 +232,7 @@ class Repeat:
 
     `text` is the field's path as schemas write it; `why` says what it looks like.
 
+    >>> from treeanon.schema.paths import Step
     >>> Repeat(FieldPath((Step("pid"),)), "pid", 20, 5, "its name").repeats
     True
     """

@@ -73,6 +73,7 @@ def with_person(findings: Findings, leaves: Iterable[Leaf]) -> Findings:
 def _same_for_each(records: Sequence[Any], key: FieldPath, paths: Sequence[FieldPath]) -> set[FieldPath]:
     """Return the paths of fields of which every person has one value in all records that have any.
 
+    >>> from treeanon.schema.paths import Step
     >>> records = [{"id": 1, "sex": "f", "ill": "Flu"}, {"id": 1, "sex": "f", "ill": "Cold"}]
     >>> by_name = {name: FieldPath((Step(name),)) for name in ("id", "sex", "ill")}
     >>> [path.text(slashed=False) for path in _same_for_each(records, by_name["id"], list(by_name.values())[1:])]

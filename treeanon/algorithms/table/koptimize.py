@@ -56,6 +56,7 @@ def search(
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
     >>> ages = Hierarchy.flat(["20", "21", "30", "31", "40"])
     >>> table = Table.of_texts({"age": (["20", "21", "30", "30", "40"], ages)})
     >>> found = search(Problem(table, (KAnonymity(2),)))

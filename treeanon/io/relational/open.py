@@ -44,8 +44,8 @@ def open_tables(
     >>> _ = made.execute("CREATE TABLE patient (id INTEGER PRIMARY KEY, age)")
     >>> made.close()
     >>> source = open_tables(path, "sqlite")
-    >>> source.tables()["patient"]
-    TableInfo(columns=('id', 'age'), primary=('id',))
+    >>> source.tables()["patient"].columns, source.tables()["patient"].primary
+    (('id', 'age'), ('id',))
     >>> source.close()
     """
     form = FORMATS.named(format)
