@@ -62,7 +62,7 @@ def test_the_command_writes_a_folder_and_tells_of_it(spark: Any, tmp_path: Path)
         (["-m", "2", "-a", "local", "--l", "1"], 2, "-m"),
         ([], 2, "ill sensitive"),
         (["--l", "6"], 1, ""),
-        (["--l", "1", "--from", "xml"], 2, ""),
+        (["--l", "1", "--from", "xml"], 3, "does not begin as XML"),
         (["--l", "1", "-o", "-"], 2, "standard"),
         (["--l", "1", "-o", "no/such/folder/out"], 4, "folder"),
     ],
