@@ -83,8 +83,10 @@ class World:
         related = [tree for tree, (_, pairs) in zip(trees, facts_of(shape, sensitive), strict=True) if len(pairs) > 1]
         usual = draw.sample(related if draw.random() < 0.8 else trees, draw.choice([2, 3, 4]))
         odd = rarely_related(usual, shape, sensitive) if draw.random() < 0.8 else trees
-        size = draw.choice([12, 16, 24, 32])
-        persons = [draw.choice(usual) if draw.random() < 0.85 else draw.choice(odd or trees) for _ in range(size)]
+        size = draw.choice([8, 12, 16, 24])
+        # As rare as can be, and now and then not quite.
+        rare = [draw.choice(odd or trees) for _ in range(draw.choice([1, 1, 2, 3]))]
+        persons = [*rare, *(draw.choice(usual) for _ in range(size - len(rare)))]
         if "l" in extensions:
             persons = [with_sensitive(tree, draw) for tree in persons]
         m, n = draw.choice([(2, 1), (3, 1), (3, 2)])
