@@ -20,9 +20,8 @@ from treeanon.kernels.tree.forest import (
     hash_records,
     move_disassociated,
 )
-from treeanon.kernels.tree.leave_out import left_out_nodes
 from treeanon.kernels.tree.object_relations import left_out_of_objects
-from treeanon.kernels.tree.objects import canonical_trees
+from treeanon.kernels.tree.objects import canonical_trees, left_out_nodes
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from treeanon.arrays import Longs
 from treeanon.forest import Forest
-from treeanon.kernels.tree.objects_kept import count_objects_kept
+from treeanon.kernels.tree.objects import count_objects_kept
 from treeanon.metrics.values import label_parents, released_as
 
 

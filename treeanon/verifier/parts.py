@@ -16,7 +16,7 @@ from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.kernels.verify import knowledge
-from treeanon.kernels.verify.parts import words_of_rows
+from treeanon.kernels.verify.supports import words_of_rows
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.verifier.tree_knowledge import above_of, starts_of
 

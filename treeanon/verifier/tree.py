@@ -18,10 +18,10 @@ from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.kernels.verify import counting as kernels
-from treeanon.kernels.verify import groups as group_kernels
-from treeanon.kernels.verify.counting import NOBODY
+from treeanon.kernels.verify.counting import KEYS, NOBODY
+from treeanon.kernels.verify.groups import group_failures
 from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items
+from treeanon.kernels.verify.supports import least_support
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee, Roles, roles_of
 from treeanon.progress import Progress
 from treeanon.verifier.traces import with_traces
@@ -70,7 +70,7 @@ class Groups:
 
         def count_failing(firsts: Ints) -> tuple[int, np.ndarray, Longs]:
             diverse = np.full(len(classes), NOBODY, np.int64)
-            least, table = group_kernels.group_failures(
+            least, table = group_failures(
                 rows.start,
                 rows.item,
                 rows.known,
@@ -105,7 +105,7 @@ class Groups:
                 types,
                 rows.kinds,
             )
-            return least, table[table[:, group_kernels.KEYS] > 0], diverse
+            return least, table[table[:, KEYS] > 0], diverse
 
         found = in_parts(count_failing, work, self.jobs, self.progress)
         least = min((part[0] for part in found), default=NOBODY)
@@ -284,10 +284,10 @@ def _requested(
 def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | None) -> tuple[int | None, int]:
     """Return the least persons behind a combination that anybody holds, and the label sets examined."""
     begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, m)
-    shared = np.array([kernels.NOBODY], np.int64)
+    shared = np.array([NOBODY], np.int64)
 
     def counted(firsts: Ints) -> tuple[int, int]:
-        return kernels.least_support(
+        return least_support(
             rows.start,
             rows.item,
             rows.known,
@@ -307,5 +307,5 @@ def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | N
         )
 
     found = in_parts(counted, work, jobs, progress)
-    best = min((least for least, _ in found), default=kernels.NOBODY)
-    return (None if best == kernels.NOBODY else best), sum(sets for _, sets in found)
+    best = min((least for least, _ in found), default=NOBODY)
+    return (None if best == NOBODY else best), sum(sets for _, sets in found)

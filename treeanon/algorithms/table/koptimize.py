@@ -30,8 +30,7 @@ from treeanon.algorithms.table.suppression import one_row_each, released, requir
 from treeanon.algorithms.table.tuples import Tuples
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.kernels.table.groups import group_numbers
-from treeanon.kernels.table.koptimize import try_values
+from treeanon.kernels.table.groups import group_numbers, try_values
 from treeanon.table.covers import value_ranks
 
 Metric = Literal["dm", "cm"]

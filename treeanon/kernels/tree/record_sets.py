@@ -1,11 +1,14 @@
 """Sets of records, dense as bitmaps or sparse as sorted lists, and how many records several of them share.
 
+They answer whether a combination is rare: labels and relations that some records hold together, but fewer than k.
+
 A set is a number s: kind[s] is DENSE (row at[s] of `rows`) or SPARSE (`lists[at[s] : at[s] + size[s]]`, ascending).
 """
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from treeanon.arrays import Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
@@ -130,3 +133,191 @@ def distinct_records(records: Ints, marks: Words) -> Ints:
             filled += 1
             word ^= lowest
     return out
+
+
+Table = npt.NDArray[np.int32]
+
+Relations = npt.NDArray[np.int32]
+"""Three axes: two labels, and the kind of their relation (merged trees have one kind)."""
+
+MOST = 8
+"""The most labels of a combination."""
+
+
+@njit
+def _chosen_sets(
+    labels: Ints, count: int, pairs: Ints, mask: int, label_set: Ints, relation_set: Relations, out: Ints
+) -> int:
+    """Lists the record sets of the relations in `mask`, and of the labels that none of them speaks of."""
+    # Who holds a relation holds its labels, so that these need no sets of their own.
+    covered = 0
+    filled = 0
+    i = 0
+    while mask >> i:
+        if (mask >> i) & 1:
+            a, b, d = pairs[3 * i], pairs[3 * i + 1], pairs[3 * i + 2]
+            covered |= (1 << a) | (1 << b)
+            out[filled] = relation_set[labels[a], labels[b], d]
+            filled += 1
+        i += 1
+    for a in range(count):
+        if not (covered >> a) & 1:
+            out[filled] = label_set[labels[a]]
+            filled += 1
+    return filled
+
+
+@njit
+def _next_mask(mask: int) -> int:
+    """Return the next larger number with as many bits set."""
+    lowest = mask & -mask
+    ripple = mask + lowest
+    return ripple | (((mask ^ ripple) >> 2) // lowest)
+
+
+@njit
+def rare_mask(
+    labels: Ints,
+    count: int,
+    related: Relations,
+    label_set: Ints,
+    relation_set: Relations,
+    kind: Tinies,
+    at: Longs,
+    size: Ints,
+    rows: Words,
+    lists: Ints,
+    n: int,
+    k: int,
+    pairs: Ints,
+    good: Longs,
+) -> int:
+    """Return what the labels hold together: -1 nothing, -2 all their combinations are safe, else relations that are
+    rare.
+
+    Relations are bits of a mask, in the order that `pairs` is filled with. The largest sets of relations come first:
+    if one is held by k records, so are its subsets; if none holds one, its subsets still have to be looked at.
+    """
+    pair_count = 0
+    if n > 0:
+        for a in range(count):
+            for b in range(a + 1, count):
+                for d in range(related.shape[2]):
+                    if related[labels[a], labels[b], d] > 0:
+                        pairs[3 * pair_count], pairs[3 * pair_count + 1], pairs[3 * pair_count + 2] = a, b, d
+                        pair_count += 1
+    chosen = np.empty(count + n + 1, np.int32)
+    goods = 0
+    for taken in range(min(n, pair_count), -1, -1):
+        mask = (1 << taken) - 1
+        last = mask << (pair_count - taken)
+        all_good = True
+        while True:
+            # A set of relations whose superset k records hold is held by them too.
+            known = False
+            for i in range(goods):
+                if good[i] & mask == mask:
+                    known = True
+                    break
+            if not known:
+                sets = _chosen_sets(labels, count, pairs, mask, label_set, relation_set, chosen)
+                held = shared(kind, at, size, rows, lists, chosen, sets, k)
+                if held >= k:
+                    if goods < len(good):
+                        good[goods] = mask
+                        goods += 1
+                elif held > 0:
+                    return mask
+                else:
+                    all_good = False
+            if mask == last:
+                break
+            mask = _next_mask(mask)
+        if all_good:
+            return -2
+    return -2 if goods > 0 else -1
+
+
+@njit
+def rare_with(
+    part: int,
+    others: Ints,
+    shared_records: Table,
+    related: Relations,
+    label_set: Ints,
+    relation_set: Relations,
+    kind: Tinies,
+    at: Longs,
+    size: Ints,
+    rows: Words,
+    lists: Ints,
+    m: int,
+    n: int,
+    k: int,
+    most: int,
+    out: Ints,
+) -> int:
+    """Look for rare combinations of 3 to m labels, `part` and some of `others`; the number found, `most` at most.
+
+    `out` gets for each the number of labels, the number of relations, the labels, and the ends and the kind of each
+    relation; it stops where `out` is full. One combination of relations is given for a set of labels. Pairs of labels
+    are passed over.
+    """
+    stack = np.empty(MOST + 1, np.int64)
+    labels = np.empty(MOST, np.int32)
+    pairs = np.empty(2 * MOST * MOST * related.shape[2], np.int32)
+    good = np.empty(2048, np.int64)
+    labels[0] = part
+    depth = 1
+    stack[1] = 0
+    found = 0
+    filled = 0
+    while depth >= 1:
+        i = stack[depth]
+        if i >= len(others):
+            depth -= 1
+            if depth >= 1:
+                stack[depth] += 1
+            continue
+        y = others[i]
+        together = True
+        for a in range(1, depth):
+            if shared_records[labels[a], y] == 0:
+                together = False
+                break
+        if not together:
+            stack[depth] += 1
+            continue
+        labels[depth] = y
+        count = depth + 1
+        mask = -2
+        if count >= 3:
+            mask = rare_mask(
+                labels, count, related, label_set, relation_set, kind, at, size, rows, lists, n, k, pairs, good
+            )
+        if mask >= 0:
+            first = filled
+            if first + 2 + count + 3 * n > len(out):
+                return found
+            out[first] = count
+            filled += 2
+            for a in range(count):
+                out[filled] = labels[a]
+                filled += 1
+            i = 0
+            while mask >> i:
+                if (mask >> i) & 1:
+                    out[filled], out[filled + 1] = labels[pairs[3 * i]], labels[pairs[3 * i + 1]]
+                    out[filled + 2] = pairs[3 * i + 2]
+                    filled += 3
+                i += 1
+            out[first + 1] = (filled - first - 2 - count) // 3
+            found += 1
+            if found == most:
+                return found
+        if mask == -2 and count < m:
+            depth += 1
+            stack[depth] = stack[depth - 1] + 1
+        else:
+            stack[depth] += 1
+    return found

@@ -4,7 +4,7 @@ A set is two words that are the same in every part: the labels in ascending orde
 in the first word as fit, and above the rest in the second word a bit for every relation, at j(j-1)/2 + i for i < j.
 
 Pairs of labels are counted where a node can stand for two at once: the one that it is published as, and a finer one
-that it might be. The check of what was written shares nothing of this: see `treeanon.kernels.verify.parts`.
+that it might be. The check of what was written shares nothing of this: see `treeanon.kernels.verify.supports`.
 """
 
 from __future__ import annotations

@@ -7,24 +7,17 @@ combination are listed, ascending, one element or relation after another.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
+from treeanon.kernels.tree.published_records import MOST, Table, Trees, jointly_held, room_for_names
 from treeanon.kernels.tree.record_sets import DENSE, has
 
-Table = npt.NDArray[np.int32]
 Sets = tuple[Tinies, Longs, Ints, Words, Ints]
 """kind, at, size, rows, lists: record sets as in record_sets."""
 
 Values = tuple[Longs, Ints, Ints, int]
 """The distinct sensitive values of every record: where they start, their numbers, the class of each, the classes."""
-
-Trees = tuple[Longs, Ints, Ints, npt.NDArray[np.bool_]]
-"""offsets, parent, label, and whether a label is of a class that a combination may speak of."""
-
-MOST = 8
-"""The most labels of a combination."""
 
 _APART = 16
 
@@ -146,168 +139,6 @@ def _is_diverse(group: Ints, length: int, values: Values, l: int, frequency: boo
 
 
 @njit
-def _publish(
-    trees: Trees,
-    slot: Ints,
-    renamed: int,
-    name: int,
-    record: int,
-    base: int,
-    own: Ints,
-    up: Ints,
-    first: Ints,
-    table: Ints,
-) -> None:
-    """Merge the nodes of one record as they are published; slot `renamed` counts as slot `name` (-1: not published).
-
-    Nodes with the same labels from the root on are one: own[base + i] is the slot of node i if it is the first of them,
-    else -1; up[base + i] is the node above, and first[base + i] the node that i is merged into. Nodes of other classes
-    keep their place. `table` finds equal siblings; its length is a power of two.
-    """
-    offsets, parent, label, known = trees
-    start = offsets[record]
-    size = offsets[record + 1] - start
-    room = 2
-    while room < 2 * size:
-        room *= 2
-    table[:room] = -1
-    for i in range(size):
-        above = np.int64(parent[start + i])
-        if above >= 0:
-            above = np.int64(first[base + above] if first[base + above] >= 0 else up[base + above])
-        up[base + i] = above
-        first[base + i] = own[base + i] = -1
-        x = label[start + i]
-        named = -2 - np.int64(x)
-        if known[x]:
-            named = np.int64(name if slot[x] == renamed else slot[x])
-            if named < 0:
-                continue
-        place = (above * 31 + named * 17) & (room - 1)
-        while True:
-            other = table[place]
-            if other < 0:
-                table[place] = i
-                first[base + i] = i
-                own[base + i] = named
-                break
-            if up[base + other] == above and own[base + other] == named:
-                first[base + i] = other
-                break
-            place = (place + 1) & (room - 1)
-
-
-@njit
-def _is_above(up: Ints, base: int, a: int, b: int) -> bool:
-    """Return whether one of two nodes lies above the other."""
-    low, high = min(a, b), max(a, b)
-    while high > low:
-        high = up[base + high]
-    return low == high
-
-
-@njit
-def _is_clear(base: int, size: int, own: Ints, up: Ints, node: int, slot: int) -> bool:
-    """Return whether no node of a slot stands below a node."""
-    for i in range(node + 1, size):
-        if own[base + i] == slot and _is_above(up, base, node, i):
-            return False
-    return True
-
-
-@njit
-def _embeds(
-    base: int, size: int, own: Ints, up: Ints, chosen: Ints, ends: Ints, relations: int, denied: int, used: int
-) -> bool:
-    """Return whether a record has one node for each chosen slot in `used` (bits) so that all relations hold between
-    them.
-
-    Relation i is between chosen[ends[3 * i]] and chosen[ends[3 * i + 1]], the first of which comes first. From relation
-    `denied` on they are denied: no node of the second is below that of the first.
-    """
-    # Backtracking: the slots in turn get the next node that fits those chosen before.
-    turn = np.empty(MOST, np.int64)
-    node = np.empty(MOST, np.int64)
-    turns = 0
-    for a in range(MOST):
-        if (used >> a) & 1:
-            turn[turns] = a
-            turns += 1
-    depth = 0
-    node[turn[0]] = -1
-    while depth >= 0:
-        a = turn[depth]
-        i = node[a] + 1
-        while i < size:
-            if own[base + i] == chosen[a]:
-                fits = True
-                for j in range(relations):
-                    if j >= denied:
-                        fits = ends[3 * j] != a or _is_clear(base, size, own, up, i, chosen[ends[3 * j + 1]])
-                    elif ends[3 * j + 1] == a:
-                        fits = _is_above(up, base, node[ends[3 * j]], i)
-                    if not fits:
-                        break
-                if fits:
-                    break
-            i += 1
-        if i == size:
-            depth -= 1
-            continue
-        node[a] = i
-        depth += 1
-        if depth == turns:
-            return True
-        node[turn[depth]] = -1
-    return False
-
-
-@njit
-def _joint(
-    group: Ints,
-    length: int,
-    enough: int,
-    trees: Trees,
-    slot: Ints,
-    own: Ints,
-    up: Ints,
-    first: Ints,
-    table: Ints,
-    done: npt.NDArray[np.bool_],
-    chosen: Ints,
-    ends: Ints,
-    relations: int,
-    denied: int,
-    used: int,
-    out: Ints,
-) -> int:
-    """Lists those of a group in whom the same nodes witness all relations; it stops at `enough`."""
-    offsets = trees[0]
-    count = 0
-    for i in range(length):
-        r = group[i]
-        if not done[r]:
-            done[r] = True
-            _publish(trees, slot, -2, -2, r, offsets[r], own, up, first, table)
-        if _embeds(offsets[r], offsets[r + 1] - offsets[r], own, up, chosen, ends, relations, denied, used):
-            out[count] = r
-            count += 1
-            if count == enough:
-                break
-    return count
-
-
-@njit
-def _room_for_names(offsets: Longs) -> int:
-    biggest, room = 1, 2
-    for r in range(len(offsets) - 1):
-        biggest = max(biggest, offsets[r + 1] - offsets[r])
-    while room < 2 * biggest:
-        room *= 2
-    return room
-
-
-@njit
 def breaks(
     prefixes: Table,
     parted: bool,
@@ -349,7 +180,7 @@ def breaks(
     jointly = np.empty(records if joint else 0, np.int32)
     nodes = offsets[records] if joint else 0
     own, up, first = np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
-    table = np.empty(_room_for_names(offsets) if joint else 0, np.int32)
+    table = np.empty(room_for_names(offsets) if joint else 0, np.int32)
     done = np.zeros(records if joint else 0, np.bool_)
     seen, met = np.zeros(len(values[2]), np.int32), np.empty((2, len(values[2])), np.int32)
     chosen = np.empty(MOST, np.int32)
@@ -482,7 +313,7 @@ def breaks(
                                 met_again = True
                             used |= 1 << ends[3 * j + e]
                     if met_again:
-                        found = _joint(
+                        found = jointly_held(
                             groups[depth] if denied == 0 else narrowed[denied - 1],
                             lengths[depth] if denied == 0 else narrow[denied - 1],
                             enough,
@@ -508,86 +339,4 @@ def breaks(
             depth += 1
             if depth >= given:
                 at[depth] = at[depth - 1] + 1 if depth > given else 0
-    return False
-
-
-@njit
-def parted_by(
-    records: Ints, part: int, rest: int, slots: int, every: bool, trees: Trees, slot: Ints
-) -> npt.NDArray[np.int64]:
-    """Return relations y ⇝ c and y ⇝ d that had the same node y in a record until slot `part` was told from `rest`.
-
-    They are (y * slots + c) * slots + d, with c < d, some of them more than once. `every`: also those of nodes y that
-    were parted, even if the two still meet elsewhere in the record.
-    """
-    offsets = trees[0]
-    biggest = 0
-    for r in records:
-        biggest = max(biggest, offsets[r + 1] - offsets[r])
-    # Both states of one record at a time: its own small forest.
-    own, up, first = np.empty(biggest, np.int32), np.empty(biggest, np.int32), np.empty(biggest, np.int32)
-    own_then, up_then, first_then = (
-        np.empty(biggest, np.int32),
-        np.empty(biggest, np.int32),
-        np.empty(biggest, np.int32),
-    )
-    table = np.empty(_room_for_names(offsets), np.int32)
-    count_of = np.zeros(slots, np.int32)
-    below = np.empty(biggest, np.int32)
-    out = np.empty(1024, np.int64)
-    filled = 0
-    for r in records:
-        size = offsets[r + 1] - offsets[r]
-        _publish(trees, slot, -2, -2, r, 0, own, up, first, table)
-        _publish(trees, slot, part, rest, r, 0, own_then, up_then, first_then, table)
-        for i in range(size):
-            if own[i] >= 0:
-                count_of[own[i]] += 1
-            if own_then[i] >= 0:
-                count_of[own_then[i]] -= 1
-        for i in range(size):
-            y = own_then[i]
-            if y < 0 or y == part or y == rest or count_of[y] == 0:
-                continue
-            # What lay below the node when it was one, as it is published now.
-            count = 0
-            for j in range(i + 1, size):
-                if own[j] >= 0 and first_then[j] > i and _is_above(up_then, 0, i, first_then[j]):
-                    below[count] = j
-                    count += 1
-            for one in range(count):
-                for two in range(one):
-                    c, d = own[below[one]], own[below[two]]
-                    if c == d or c == part or d == part or c == rest or d == rest:
-                        continue
-                    if not every and _meet(own, up, size, y, c, d):
-                        continue
-                    if filled == len(out):
-                        larger = np.empty(2 * filled, np.int64)
-                        larger[:filled] = out
-                        out = larger
-                    out[filled] = (np.int64(y) * slots + min(c, d)) * slots + max(c, d)
-                    filled += 1
-        for i in range(size):
-            if own[i] >= 0:
-                count_of[own[i]] = 0
-            if own_then[i] >= 0:
-                count_of[own_then[i]] = 0
-    return out[:filled]
-
-
-@njit
-def _meet(own: Ints, up: Ints, size: int, y: int, c: int, d: int) -> bool:
-    """Return whether a record has a node y with c and d below it."""
-    for i in range(size):
-        if own[i] != c:
-            continue
-        above = up[i]
-        while above >= 0 and own[above] != y:
-            above = up[above]
-        if above < 0:
-            continue
-        for j in range(above + 1, size):
-            if own[j] == d and _is_above(up, 0, above, j):
-                return True
     return False

@@ -14,19 +14,21 @@ import numpy.typing as npt
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.verify.knowledge import rows_of_first
 
 Stack = npt.NDArray[np.int32]
+Table = npt.NDArray[np.int64]
+
 Mask = Any
 """A whole number of 64 bits, of which each means something (compiled and not, types differ)."""
-
-_CELLS = 1 << 23
 
 DENIED = 31
 """Above the bits of relations those of relations that are known not to be there, where both stand in one word."""
 
 NOBODY = 2**31 - 1
 """More persons than there can be."""
+
+KEYS = 4
+"""Columns of a failure table that say what fails; the count and the least number of persons follow."""
 
 
 @njit
@@ -262,40 +264,6 @@ def deniable_pairs(names: Ints, depth: int, side: Ints, deniable: Flags, later: 
 
 
 @njit
-def _least_of(
-    kinds: int, kind: Longs, persons: Longs, n: int, best: int, free: Mask, where: Longs, chosen: Longs
-) -> int:
-    """The least number of persons, if below `best`, that share a person's relations, or n of them if there are more.
-
-    Of the pairs in `free` it may be known, too, that a person has no such relation.
-    """
-    known = np.int64(0)
-    for j in range(kinds):
-        known |= kind[j]
-    for j in range(kinds):
-        # All that hold what kind j holds are at least kind j itself.
-        if persons[j] >= best:
-            continue
-        # What nobody has nobody need be known to lack.
-        bits = bits_of(kind[j] | (free & known), where)
-        size = min(n, bits)
-        for i in range(size):
-            chosen[i] = i
-        going = True
-        while going:
-            wanted = np.int64(0)
-            for i in range(size):
-                wanted |= np.int64(1) << where[chosen[i]]
-            total = 0
-            for i in range(kinds):
-                if (kind[i] ^ kind[j]) & wanted == 0:
-                    total += persons[i]
-            best = min(best, total)
-            going = next_choice(chosen, size, bits)
-    return best
-
-
-@njit
 def table_size(longest: int, bits: int) -> int:
     """A power of two with twice the room for the different relation masks, of so many bits, of the longest list of
     entries.
@@ -308,116 +276,51 @@ def table_size(longest: int, bits: int) -> int:
 
 
 @njit
-def least_support(
-    start: Longs,
-    item: Ints,
-    known: Ints,
-    rel_start: Longs,
-    rel: Longs,
-    weight: Ints,
-    begin: Longs,
-    holder: Ints,
-    place: Ints,
-    firsts: Ints,
-    side: Ints,
-    deniable: Flags,
-    m: int,
-    n: int,
-    shared: Longs,
-    kinds: int,
-) -> tuple[int, int]:
-    """The least number of persons who share m labels with n relations that one of them has, and the label sets counted.
+def _line_of(table: Table, a: Mask, b: Mask, c: Mask, d: Mask) -> int:
+    """The line of a key, or the empty line where it belongs."""
+    odd = np.uint64(0xBF58476D1CE4E5B9)
+    state = (((np.uint64(a) * odd) ^ np.uint64(b)) * odd ^ np.uint64(c)) * odd ^ np.uint64(d)
+    state = (state ^ (state >> np.uint64(31))) * odd
+    at: Mask = np.int64(state >> np.uint64(33)) & (len(table) - 1)
+    while table[at, 4] != 0 and (table[at, 0] != a or table[at, 1] != b or table[at, 2] != c or table[at, 3] != d):
+        at = (at + 1) & (len(table) - 1)
+    return int(at)
 
-    Relations that a person lacks count too, where `deniable` says so (see deniable_pairs).
 
-    Counts the sets whose first item is in `firsts`. Smaller sets matter only where a person has no more labels (what
-    a person holds less of, at least as many persons hold), and fewer relations only where there are no more.
-    """
-    items = len(begin) - 1
-    # Plain 0 and 1 are types of their own to the compiler, which would compile what they are passed to twice.
-    longest: Mask = np.int64(0)
-    for c in firsts:
-        longest = max(longest, begin[c + 1] - begin[c])
-    stack = np.empty((4 * longest + 64, 4), np.int32)
-    bits = kinds * (m * (m - 1) // 2)
-    table = np.zeros(table_size(longest, bits), np.int32)
-    size = max(longest, 64)
-    kind, persons, slot = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
-    where, chosen = np.empty(64, np.int64), np.empty(64, np.int64)
-    count, places = np.zeros(items, np.int64), np.empty(8, np.int64)
-    kid_item, kid_start = np.empty((m, items), np.int32), np.empty((m, items + 1), np.int64)
-    kids, at = np.zeros(m + 1, np.int64), np.zeros(m + 1, np.int64)
-    best = shared[0]
-    sets = 0
-    at_once = 1 < m < 5 and items << bits < _CELLS
-    cells = np.zeros(items << bits if at_once else 0, np.int32)
-    seen = np.zeros(items, np.bool_)
-    path = np.zeros(8, np.int32)
-    for first in firsts:
-        best = min(best, shared[0])
-        path[0] = first
-        own, own_place = holder[begin[first] : begin[first + 1]], place[begin[first] : begin[first + 1]]
-        its_start, its_item, its_rel, width, its_weight, whole = rows_of_first(
-            start, item, known, rel_start, rel, weight, own, own_place, kinds
-        )
-        hi = len(own)
-        for e in range(hi):
-            stack[e, 0], stack[e, 1], stack[e, 2], stack[e, 3] = e, 0, -1, 0
-        lo: Mask = np.int64(0)
-        depth: Mask = np.int64(1)
-        while depth > 0:
-            if depth == m or some_whole(stack, lo, hi, whole, depth):
-                sets += 1
-                found = kinds_of(stack, lo, hi, its_weight, table, kind, persons, slot)
-                free = deniable_pairs(path, depth, side, deniable, False)
-                free |= deniable_pairs(path, depth, side, deniable, True)
-                best = _least_of(found, kind, persons, n, best, free, where, chosen)
-            if at_once and depth == m - 1:
-                names = kid_item[depth]
-                found = count_last(
-                    stack,
-                    lo,
-                    hi,
-                    depth,
-                    its_start,
-                    its_item,
-                    its_rel,
-                    width,
-                    its_weight,
-                    cells,
-                    bits,
-                    seen,
-                    names,
-                    places,
-                    kinds,
-                )
-                sets += found
-                for j in range(found):
-                    cell: Mask = np.int64(names[j]) << bits
-                    used = kinds_in(cells, cell, cell + (1 << bits), kind, persons)
-                    path[depth] = names[j]
-                    free = deniable_pairs(path, depth + 1, side, deniable, False)
-                    free |= deniable_pairs(path, depth + 1, side, deniable, True)
-                    best = _least_of(used, kind, persons, n, best, free, where, chosen)
-            elif depth < m:
-                top = hi if depth == 1 else kid_start[depth - 1, kids[depth - 1]]
-                stack = room(stack, lo, hi, top, its_start)
-                names, begins = kid_item[depth], kid_start[depth]
-                kids[depth] = extend(
-                    stack, lo, hi, top, depth, its_start, its_item, its_rel, width, count, names, begins, places, kinds
-                )
-                at[depth] = -1
-                depth += 1
-            # On to the next sibling, or up.
-            while depth > 1:
-                at[depth - 1] += 1
-                if at[depth - 1] < kids[depth - 1]:
-                    lo = kid_start[depth - 1, at[depth - 1]]
-                    hi = kid_start[depth - 1, at[depth - 1] + 1]
-                    path[depth - 1] = kid_item[depth - 1, at[depth - 1]]
-                    break
-                depth -= 1
-            if depth == 1:
-                break
-        shared[0] = min(shared[0], best)
-    return best, sets
+@njit
+def noted(
+    table: Table,
+    used: int,
+    names: Ints,
+    depth: int,
+    group: Ints,
+    wanted: Mask,
+    denied: Mask,
+    kind: int,
+    persons: int,
+) -> tuple[Table, int]:
+    """The failure table with one more combination, and its number of lines; it grows when half full."""
+    if 2 * used >= len(table):
+        grown = np.zeros((2 * len(table), KEYS + 2), np.int64)
+        for i in range(len(table)):
+            if table[i, 4] != 0:
+                at = _line_of(grown, table[i, 0], table[i, 1], table[i, 2], table[i, 3])
+                for j in range(KEYS + 2):
+                    grown[at, j] = table[i, j]
+        table = grown
+    a = np.int64(0)
+    b = np.int64(0)
+    for i in range(depth):
+        if i < 4:
+            a |= np.int64(group[names[i]]) << (16 * i)
+        else:
+            b |= np.int64(group[names[i]]) << (16 * (i - 4))
+    c = np.int64(wanted) | np.int64(depth) << 32 | np.int64(kind) << 36
+    d = np.int64(denied)
+    at = _line_of(table, a, b, c, d)
+    if table[at, 4] == 0:
+        used += 1
+        table[at, 0], table[at, 1], table[at, 2], table[at, 3], table[at, 5] = a, b, c, d, persons
+    table[at, 4] += 1
+    table[at, 5] = min(table[at, 5], persons)
+    return table, used

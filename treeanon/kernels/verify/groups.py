@@ -14,6 +14,7 @@ from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.verify.counting import (
     DENIED,
+    KEYS,
     NOBODY,
     Mask,
     Stack,
@@ -22,6 +23,7 @@ from treeanon.kernels.verify.counting import (
     extend,
     kinds_of,
     next_choice,
+    noted,
     room,
     some_whole,
     table_size,
@@ -30,60 +32,6 @@ from treeanon.kernels.verify.joint import joint_holder, witnesses
 from treeanon.kernels.verify.knowledge import rows_of_first
 
 Table = npt.NDArray[np.int64]
-
-KEYS = 4
-"""Columns of a failure table that say what fails; the count and the least number of persons follow."""
-
-
-@njit
-def _find(table: Table, a: Mask, b: Mask, c: Mask, d: Mask) -> int:
-    """The line of a key, or the empty line where it belongs."""
-    odd = np.uint64(0xBF58476D1CE4E5B9)
-    state = (((np.uint64(a) * odd) ^ np.uint64(b)) * odd ^ np.uint64(c)) * odd ^ np.uint64(d)
-    state = (state ^ (state >> np.uint64(31))) * odd
-    at: Mask = np.int64(state >> np.uint64(33)) & (len(table) - 1)
-    while table[at, 4] != 0 and (table[at, 0] != a or table[at, 1] != b or table[at, 2] != c or table[at, 3] != d):
-        at = (at + 1) & (len(table) - 1)
-    return int(at)
-
-
-@njit
-def _told(
-    table: Table,
-    used: int,
-    names: Ints,
-    depth: int,
-    group: Ints,
-    wanted: Mask,
-    denied: Mask,
-    kind: int,
-    persons: int,
-) -> tuple[Table, int]:
-    """The failure table with one more combination, and its number of lines; it grows when half full."""
-    if 2 * used >= len(table):
-        grown = np.zeros((2 * len(table), KEYS + 2), np.int64)
-        for i in range(len(table)):
-            if table[i, 4] != 0:
-                at = _find(grown, table[i, 0], table[i, 1], table[i, 2], table[i, 3])
-                for j in range(KEYS + 2):
-                    grown[at, j] = table[i, j]
-        table = grown
-    a = np.int64(0)
-    b = np.int64(0)
-    for i in range(depth):
-        if i < 4:
-            a |= np.int64(group[names[i]]) << (16 * i)
-        else:
-            b |= np.int64(group[names[i]]) << (16 * (i - 4))
-    c = np.int64(wanted) | np.int64(depth) << 32 | np.int64(kind) << 36
-    d = np.int64(denied)
-    at = _find(table, a, b, c, d)
-    if table[at, 4] == 0:
-        used += 1
-        table[at, 0], table[at, 1], table[at, 2], table[at, 3], table[at, 5] = a, b, c, d, persons
-    table[at, 4] += 1
-    table[at, 5] = min(table[at, 5], persons)
-    return table, used
 
 
 @njit
@@ -348,7 +296,7 @@ def group_failures(
                             best = min(best, least)
                             if least < k:
                                 denied = wanted & ~state
-                                table, used = _told(
+                                table, used = noted(
                                     table, used, names, depth, group, wanted & state, denied, nothing, least
                                 )
                             if l == 1:
@@ -385,7 +333,7 @@ def group_failures(
                                             weakest[c] = size_of
                             for c in range(len(weakest)):
                                 if weakest[c] > 0:
-                                    table, used = _told(
+                                    table, used = noted(
                                         table,
                                         used,
                                         names,

@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
-from treeanon.kernels.table.groups import group_numbers
-from treeanon.kernels.table.queries import spread
+from treeanon.kernels.table.groups import group_numbers, spread
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
 from treeanon.table.histograms import Groups

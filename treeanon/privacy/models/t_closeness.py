@@ -19,7 +19,7 @@ import numpy as np
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.kernels.table.closeness import Numbers, add_over_edges, add_over_gaps
+from treeanon.kernels.table.groups import Numbers, add_over_edges, add_over_gaps
 from treeanon.privacy.models.model import ROOM, Number, SensitiveModel, at_most, exact, shown, total_in
 from treeanon.table import Histogram
 

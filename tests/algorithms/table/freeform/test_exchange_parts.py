@@ -17,8 +17,7 @@ from treeanon.algorithms.table.freeform.exchange import Classes
 from treeanon.algorithms.table.freeform.exchange_parts import Tuples, least_cost, made_anew, reassigned
 from treeanon.algorithms.table.freeform.graph import rings
 from treeanon.algorithms.table.registry import STYLES
-from treeanon.kernels.table.exchange_columns import NEVER, fill_offers
-from treeanon.kernels.table.exchange_walk import worthiest
+from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest
 from treeanon.kernels.table.freeform_prices import rows_cost
 from treeanon.table import Table
 

@@ -11,7 +11,7 @@ import pytest
 from tests.reference.freeform import is_regular, perfect_matchings, regular_graphs
 from tests.support.strategies import properties
 from treeanon.algorithms.table.freeform.graph import Graph, drawn_matchings, drawn_originals, rings
-from treeanon.kernels.table import freeform_matchings
+from treeanon.kernels.table import freeform_rounds
 from treeanon.randomness import Randomness
 
 NOTHING = np.zeros(0, np.int32)
@@ -127,7 +127,7 @@ def test_few_draws_at_a_time_suffice() -> None:
     randomness = Randomness(4)
     while done < rows:
         draws = randomness.draws(8)
-        done = freeform_matchings.go_on_matching(graph.edges, 3, np.arange(rows), done, owner, slot, draws)
+        done = freeform_rounds.go_on_matching(graph.edges, 3, np.arange(rows), done, owner, slot, draws)
         rounds += 1
     assert rounds > 4
     assert sorted(graph.edges[np.arange(rows), slot].tolist()) == list(range(rows))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from treeanon.arrays import Floats, Ints, Longs
-from treeanon.kernels.table.exchange_columns import worthwhile
+from treeanon.kernels.table.exchange_walk import worthwhile
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
 
 _ROUNDS, _AGAIN = 40, 4

@@ -36,8 +36,7 @@ from treeanon.algorithms.table.freeform.blocks import prices_within
 from treeanon.algorithms.table.freeform.exchange_master import Demand, Pool, best_tuples, priced
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.exchange import Near, costly, exchange, slots_of
-from treeanon.kernels.table.exchange_columns import NEVER, fill_offers
-from treeanon.kernels.table.exchange_walk import worthiest
+from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
 
 _PATIENCE = 2

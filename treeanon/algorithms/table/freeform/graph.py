@@ -31,8 +31,8 @@ import numpy as np
 from treeanon.algorithms.table.partition import recoded_members
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
-from treeanon.kernels.table.freeform_matchings import component_of, go_on_matching, set_aside
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
+from treeanon.kernels.table.freeform_rounds import component_of, go_on_matching, set_aside
 from treeanon.randomness import Randomness
 from treeanon.table import Column, Table
 

@@ -11,8 +11,7 @@ from treeanon.algorithms.tree.default.pair_support import Rare, Relation, blamed
 from treeanon.arrays import Ints
 from treeanon.kernels.tree.label_splits import count_part, fill_part
 from treeanon.kernels.tree.object_relations import count_object_part
-from treeanon.kernels.tree.rare_sets import Relations
-from treeanon.kernels.tree.record_sets import distinct_records
+from treeanon.kernels.tree.record_sets import Relations, distinct_records
 
 if TYPE_CHECKING:
     from treeanon.algorithms.tree.default.published_labels import PublishedLabels

@@ -16,7 +16,7 @@ from treeanon.algorithms.tree.default.record_sets import LastingSets
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.tree.label_splits import fill_pairs, pair_supports
 from treeanon.kernels.tree.object_relations import fill_object_pairs, object_pairs
-from treeanon.kernels.tree.rare_sets import Relations, Table
+from treeanon.kernels.tree.record_sets import Relations, Table
 from treeanon.privacy import Guarantee
 
 Relation = tuple[int, int, int]

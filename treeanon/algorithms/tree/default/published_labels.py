@@ -13,7 +13,7 @@ from treeanon.algorithms.tree.default.label_step import Step
 from treeanon.algorithms.tree.default.pair_support import MOST_LABELS, Rare
 from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
 from treeanon.arrays import Ints, Longs
-from treeanon.kernels.tree.rare_sets import rare_with
+from treeanon.kernels.tree.record_sets import rare_with
 
 
 class PublishedLabels:

@@ -14,7 +14,8 @@ from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import WalkState
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.forest import Forest
-from treeanon.kernels.tree.strict_sets import Sets, Table, Trees, Values, breaks, members, parted_by
+from treeanon.kernels.tree.published_records import Table, Trees, parted_by
+from treeanon.kernels.tree.strict_sets import Sets, Values, breaks, members
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 
