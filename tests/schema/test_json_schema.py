@@ -11,8 +11,9 @@ from jsonschema import Draft202012Validator
 from tests.schema.test_load import BROKEN, SHIPPED
 from treeanon.formats import FORMATS
 from treeanon.hierarchy import BUILDERS
+from treeanon.schema.input_tables import INPUT_KEYS
 from treeanon.schema.json_schema import with_formats
-from treeanon.schema.load import CLASS_KEYS, INPUT_KEYS, TOP_KEYS
+from treeanon.schema.load import CLASS_KEYS, TOP_KEYS
 from treeanon.schema.model import OBJECTS, ON_UNKNOWN, ROLES, TYPES
 
 FORM: dict[str, Any] = json.loads((SHIPPED / "treeanon.schema.json").read_text())

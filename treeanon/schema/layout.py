@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from treeanon.errors import Problem, SchemaError
 from treeanon.hierarchy import Hierarchy
 from treeanon.schema.model import ClassSpec
-from treeanon.schema.paths import FieldPath, Predicate, Step
+from treeanon.schema.paths import FieldPath, Predicate, Step, disagreement, may_read_one
 
 if TYPE_CHECKING:
     from treeanon.schema.model import Schema
@@ -266,7 +266,7 @@ class _Compiler:
                 if first.path and second.path and first.path != second.path:
                     self.check_pair(first, second, first.path, second.path)
             for hidden in self.hidden.values():
-                if first.path and hidden.path and _may_read_one(first.path, hidden.path):
+                if first.path and hidden.path and may_read_one(first.path, hidden.path):
                     what = f"reads the values of class {hidden.name!r}, which must not be published"
                     self.problem(first, "path", what)
         for spec in self.published:
@@ -275,10 +275,10 @@ class _Compiler:
 
     def check_pair(self, first: ClassSpec, second: ClassSpec, a: FieldPath, b: FieldPath) -> None:
         """Check that two paths which may go through one item, as they differ in predicates, agree on its shape."""
-        if _may_read_one(a, b):
+        if may_read_one(a, b):
             self.problem(first, "path", f"may read the same values as class {second.name!r}")
         elif any(p.predicate != q.predicate for p, q in zip(a.steps, b.steps, strict=False)):
-            name = _disagreement(a, b, slashed=self.slashed)
+            name = disagreement(a, b, slashed=self.slashed)
             if name is not None:
                 what = f"takes {name!r} for something else than class {second.name!r} does"
                 self.problem(first, "path", what + " (one value, an object, or marked [])")
@@ -291,7 +291,7 @@ class _Compiler:
                 if step.predicate is not None:
                     tail = (Step(name) for name in step.predicate.names)
                     names = (*steps[:at], replace(step, predicate=None), *tail)
-                    if _may_read_one(path, FieldPath(names, step.predicate.attribute)):
+                    if may_read_one(path, FieldPath(names, step.predicate.attribute)):
                         return True
         return False
 
@@ -411,34 +411,6 @@ def _freeze_shape(draft: _Draft, classes: dict[int, int], numbers: dict[int, int
         tuple(_freeze_shape(wrapper, classes, numbers) for wrapper in draft.wrappers.values()),
         tuple(numbers[id(inner)] for inner in draft.containers.values()),
     )
-
-
-def _bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
-    return tuple(step.label for step in path.steps), path.attribute
-
-
-def _apart(first: Step, second: Step) -> bool:
-    """Return whether no item can satisfy the predicates of both steps."""
-    p, q = first.predicate, second.predicate
-    return bool(p and q and (p.names, p.attribute) == (q.names, q.attribute) and p.value != q.value)
-
-
-def _may_read_one(first: FieldPath, second: FieldPath) -> bool:
-    """Return whether two paths have the same names and no predicates that exclude each other."""
-    if _bare(first) != _bare(second):
-        return False
-    return not any(_apart(a, b) for a, b in zip(first.steps, second.steps, strict=True))
-
-
-def _disagreement(first: FieldPath, second: FieldPath, *, slashed: bool) -> str | None:
-    """Return the name that two paths, which may go through one item, use in contradicting ways."""
-    ends = len(first.steps) - 1, len(second.steps) - 1
-    for at, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
-        if a.label != b.label or _apart(a, b):
-            return None
-        if a.repeated != b.repeated or (not slashed and (at == ends[0]) != (at == ends[1])):
-            return a.label
-    return None
 
 
 def compile_layout(schema: Schema) -> Layout:

@@ -299,3 +299,31 @@ def parse_column(text: str) -> FieldPath:
     if len(path.steps) != 1 or path.steps[0] != Step(path.steps[0].name):
         raise PathError(what)
     return path
+
+
+def _bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
+    return tuple(step.label for step in path.steps), path.attribute
+
+
+def _apart(first: Step, second: Step) -> bool:
+    """Return whether no item can satisfy the predicates of both steps."""
+    p, q = first.predicate, second.predicate
+    return bool(p and q and (p.names, p.attribute) == (q.names, q.attribute) and p.value != q.value)
+
+
+def may_read_one(first: FieldPath, second: FieldPath) -> bool:
+    """Return whether two paths have the same names and no predicates that exclude each other."""
+    if _bare(first) != _bare(second):
+        return False
+    return not any(_apart(a, b) for a, b in zip(first.steps, second.steps, strict=True))
+
+
+def disagreement(first: FieldPath, second: FieldPath, *, slashed: bool) -> str | None:
+    """Return the name that two paths, which may go through one item, use in contradicting ways."""
+    ends = len(first.steps) - 1, len(second.steps) - 1
+    for at, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
+        if a.label != b.label or _apart(a, b):
+            return None
+        if a.repeated != b.repeated or (not slashed and (at == ends[0]) != (at == ends[1])):
+            return a.label
+    return None

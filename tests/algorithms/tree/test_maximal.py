@@ -313,7 +313,7 @@ def test_carrying_on_leaves_the_run_as_it_was() -> None:
     guarantee = Guarantee(10, m=2, n=1)
     start = gcs.search(forest, guarantee).solution
     goal = Objective(forest, guarantee, "loss")
-    run = maximal._Run(forest, guarantee, goal, "sibling", Ending.of(forest, guarantee), Effort(0.1), 0, 1, None)
+    run = maximal.Run(forest, guarantee, goal, "sibling", Ending.of(forest, guarantee), Effort(0.1), 0, 1, None)
     before, tree = run.indexed, run.tree
     assert start.disassociated and run.carry_on(start).forest.nodes
     assert run.indexed is before and run.tree is tree

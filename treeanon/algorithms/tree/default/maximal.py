@@ -12,62 +12,35 @@ tree-structured data", IEEE TKDE 2015) instead repair every cut that they pass.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from collections.abc import Mapping
 from dataclasses import replace
-from queue import SimpleQueue
 from typing import Any, Literal
 
 import numpy as np
 
 from treeanon.algorithms.tree.default.greedy_walk import (
     Order,
-    Tree,
-    Walk,
-    WalkResult,
-    different_walks,
-    near_weights,
-    random_weights,
 )
-from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.leaving_out import Ending, bound_classes
 from treeanon.algorithms.tree.default.objective import Draft, Effort, Objective
-from treeanon.algorithms.tree.default.pair_support import PairSupports
-from treeanon.algorithms.tree.default.shared_state import RefusedSets, WalkState
-from treeanon.algorithms.tree.default.strict import ExtendedCheck
+from treeanon.algorithms.tree.default.run import Run
 from treeanon.algorithms.tree.default.strict import needed as strictly
-from treeanon.algorithms.tree.default.traces import Places
 from treeanon.algorithms.tree.published import gcs
-from treeanon.algorithms.tree.solution import LabelPair, Result, Solution
-from treeanon.arrays import Floats, Ints, Longs
+from treeanon.algorithms.tree.solution import Result, Solution
+from treeanon.arrays import Floats, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
-from treeanon.forest.classes import STAR
-from treeanon.metrics import label_losses
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
 from treeanon.progress import Progress
 
 RECODINGS = ("sibling", "subtree")
 
-# Walks at the usual effort: by whole sets of siblings from random weights; value by value from the best of these; near
-# the weights of the best; and, in rounds, with random factors on the gains of the best.
-_SPLITS, _FINER, _NEAR, _NOISY, _ROUNDS = 16, 2, 8, 4, 4
-
-_DEAR = 12
-"""For so many refused labels, those with the greatest gains, relations may be ended."""
-
-# Below _USUAL_NODES nodes more walks are made, as they cost little; above _MANY_NODES fewer value by value. How
-# few nodes and labels let the published GCS have a look too: see _published_may_help.
-_USUAL_NODES, _MANY_NODES, _FEW_NODES, _MOST_TREE_LABELS = 40_000, 400_000, 5_000, 10_000
+# How few nodes and labels let the published GCS have a look too: see _published_may_help.
+_FEW_NODES, _MOST_TREE_LABELS = 5_000, 10_000
 
 _MOST_RELATIONS = 31
 """So many relations that a set of labels may have can be told apart in the check."""
-
-_PRICE = 0.7
-"""What ended relations may cost at most, as a share of what they buy: moving nodes costs more than the ended ones."""
 
 
 def search(
@@ -111,7 +84,7 @@ def search(
     goal = Objective(forest, guarantee, objective, weights)
     ending = Ending.of(forest, guarantee, taking_apart)
     jobs = jobs or os.cpu_count() or 1
-    run = _Run(forest, guarantee, goal, recoding, ending, Effort.of(effort), seed or 0, jobs, progress)
+    run = Run(forest, guarantee, goal, recoding, ending, Effort.of(effort), seed or 0, jobs, progress)
     if guarantee.k == 1 and not strictly(guarantee):
         best = run.untouched()
     else:
@@ -139,298 +112,14 @@ def _refuse_for_objects(forest: Forest, guarantee: Guarantee, start: Solution | 
         raise UsageError(f"m = {m} is too large where objects lie in objects, {kinds} deep")
 
 
-class _Run:
-    """One search: its walks, on all cores, and the best release so far."""
-
-    def __init__(
-        self,
-        forest: Forest,
-        guarantee: Guarantee,
-        goal: Objective,
-        recoding: str,
-        ending: Ending,
-        effort: Effort,
-        seed: int,
-        jobs: int,
-        progress: Progress | None,
-    ) -> None:
-        self.forest, self.guarantee, self.goal = forest, guarantee, goal
-        self.recoding, self.sibling = recoding, recoding == "sibling"
-        self.ending = ending
-        self.effort, self.seed, self.jobs, self.progress = effort, seed, jobs, progress
-        self.walks = 0
-        self.began = time.monotonic()
-        self._index(forest)
-
-    def _index(self, forest: Forest) -> None:
-        """Count what does not depend on a walk, in these trees: those of the input, with nodes moved or not."""
-        self.indexed = indexed = IndexedForest.of(forest, self.guarantee)
-        strict = ExtendedCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
-        deep = self.guarantee.m > 2 or strict is not None
-        pair_supports = (
-            PairSupports(indexed, self.guarantee, self.jobs, deep=deep)
-            if PairSupports.fit(indexed, self.guarantee)
-            else None
-        )
-        self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
-        self.refused_sets = RefusedSets()
-        self._workshops: SimpleQueue[WalkState] = SimpleQueue()
-        for thread in range(self.jobs):
-            self._workshops.put(WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread))
-
-    def _times(self, usual: int) -> int:
-        """Return the number of walks of a kind: by the effort, and more where data are small and walks cost little."""
-        small = min(4.0, max(1.0, _USUAL_NODES / max(self.forest.nodes, 1)))
-        return max(1, round(usual * self.effort.factor * small))
-
-    def _planned(self) -> int | None:
-        """Return how many walks there will be, as far as is known."""
-        if self.effort.seconds is not None:
-            return None
-        finer = 3 * self._finer + 1 if self.sibling else 0
-        noisy = self._rounds * self._times(_NOISY)
-        return max(self.walks, self._times(_SPLITS) + self._times(_NEAR) + finer + noisy)
-
-    @property
-    def _rounds(self) -> int:
-        """How often the best is varied label by label; more where larger combinations make for more dead ends."""
-        return 0 if self.large or not self.sibling else _ROUNDS * min(self.guarantee.m - 1, 2)
-
-    @property
-    def _finer(self) -> int:
-        return 1 if self.large else self._times(_FINER)
-
-    @property
-    def large(self) -> bool:
-        """Whether the data are so many that a walk value by value is not done lightly."""
-        return self.forest.nodes * min(1.0, 1 / self.effort.factor) > _MANY_NODES
-
-    def best(self) -> Draft:
-        """Return the best release of all walks."""
-        rng = np.random.default_rng(self.seed)
-        own = self.goal.weights
-        if self.guarantee.m == 1 and not strictly(self.guarantee):
-            # Single labels: what is safe depends little on what else is published, so two ways to walk are enough.
-            plain = Order(tuple(own.tolist()), let_out=self.sibling)
-            tried = self.walk_all([plain, replace(plain, split=not self.sibling)])
-            found = self._released(min(tried, key=lambda item: item[0])[1])
-            assert found is not None, "no relation is ended for single labels"
-            return found
-        count = self._times(_SPLITS)
-        orders = [Order(tuple(own.tolist()), let_out=False)]
-        orders += [Order(random_weights(rng, own), let_out=False) for _ in range(count - 1)]
-        tried = self.walk_all(orders)
-        for orders in self._refinements(rng, own, tried):
-            tried += self.walk_all(orders)
-        if self.sibling:
-            tried += self._last_walks(tried)
-        best: Draft | None = None
-        for cost, walked in sorted(tried, key=lambda item: item[0]):
-            # Only a walk that ended relations may cost more than it thinks.
-            if best is not None and best.cost <= cost:
-                break
-            found = self._released(walked)
-            if found is not None and (best is None or found.cost < best.cost):
-                best = found
-        return self._of_fewer_classes(min(tried, key=lambda item: item[0])[1]) if best is None else best
-
-    def _of_fewer_classes(self, walked: WalkResult) -> Draft:
-        """Return a walk's release without classes whose nodes stand out of place, of `*` alone if that is not enough.
-
-        Where upper nodes are missing in the input, what stands at the top can point to somebody and cannot be left out.
-        """
-        own = self.forest.classes.class_of
-        stray = np.unique(own[self.forest.label[Places(self.forest).traces()[1]]])
-        for index in stray[::-1].tolist():
-            root = self.forest.classes.first[index]
-            walked = replace(
-                walked,
-                cut=tuple(label for label in walked.cut if own[label] != index),
-                mapping=np.where(own == index, -1, walked.mapping).astype(np.int32),
-                refused_roots=tuple(sorted({*walked.refused_roots, int(root)})),
-            )
-            found = self._released(walked) if any(own[label] >= 0 for label in walked.cut) else None
-            if found is not None:
-                return found
-        return self._all_one()
-
-    def _last_walks(self, tried: list[tuple[float, WalkResult]]) -> list[tuple[float, WalkResult]]:
-        """Walks that end relations, and one that tries again what was refused."""
-        dearer = self._dearer(tried)
-        orders = list(dearer)
-        if (self.guarantee.n > 1 and not self.large) or strictly(self.guarantee):
-            walked = min(tried, key=lambda item: item[0])[1]
-            orders.append(replace(walked.order, let_out=True, again=True))
-        found = self.walk_all(orders)
-        if self.ending.how == "leave-out" and self.forest.nodes <= _USUAL_NODES:
-            for order in dearer:
-                found += self._single_labels(order, min(cost for cost, _ in tried))
-        return found
-
-    def _single_labels(self, order: Order, usual: float) -> list[tuple[float, WalkResult]]:
-        """Walks that end relations for one label each, and for all of those for which that pays together.
-
-        What is left out makes other combinations rare, which no walk knows of: so each label is judged by its release.
-        """
-        alone = self.walk_all([replace(order, dear=frozenset((label,))) for label in sorted(order.dear)])
-        paying = []
-        for cost, walked in alone:
-            if walked.price and cost < usual:
-                found = self._released(walked)
-                if found is not None and found.cost < usual:
-                    paying.append((found.cost, walked))
-        union = frozenset[int]().union(*(walked.order.dear for _, walked in paying))
-        return paying + (self.walk_all([replace(order, dear=union)]) if len(paying) > 1 else [])
-
-    def _refinements(
-        self, rng: np.random.Generator, own: np.ndarray, tried: list[tuple[float, WalkResult]]
-    ) -> Iterator[list[Order]]:
-        """Return batches of further walks: from the best so far on, value by value, and near the best weights."""
-        count, near = self._finer, self._times(_NEAR)
-        while True:
-            orders = [walked.order for walked in different_walks(tried)[:count]]
-            if self.sibling:
-                finer, apart = (
-                    [replace(order, split=split, let_out=True) for order in orders] for split in (True, False)
-                )
-                # The second batch learns from the first, but a batch of one would leave cores idle.
-                yield from [finer + apart] if self.large else [finer, apart]
-            top = min(tried, key=lambda item: item[0])[1].order
-            yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
-            for _ in range(self._rounds):
-                top = min(tried, key=lambda item: item[0])[1].order
-                seeds = rng.integers(1, 2**31, self._times(_NOISY)).tolist()
-                yield [replace(top, noise=(*top.noise, seed)) for seed in seeds]
-            if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
-                return
-
-    def walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, WalkResult]]:
-        """Return where walks by these orders end, and what that costs."""
-
-        def one(order: Order) -> tuple[float, WalkResult]:
-            state = self._workshops.get()
-            try:
-                cost = self.goal.of_partition if self.guarantee.m > 1 else None
-                walked = Walk(state, self.tree, order, cost).run(start)
-            finally:
-                self._workshops.put(state)
-            self.walks += 1
-            if self.progress is not None:
-                self.progress(self.walks, self._planned())
-            return self.goal.of_walk(walked), walked
-
-        orders = list(dict.fromkeys(orders))
-        with ThreadPoolExecutor(self.jobs) as pool:
-            ended = list(pool.map(one, orders))
-        self.refused_sets.add(lesson for _, walked in ended for lesson in walked.learned)
-        return ended
-
-    def _dearer(self, tried: list[tuple[float, WalkResult]]) -> list[Order]:
-        """Return orders that end relations for refused labels of the best walks, if these judge that to be worth it."""
-        if not self.guarantee.n or self.guarantee.m < 2 or strictly(self.guarantee) or self.ending.how == "none":
-            return []
-        most, count = self._finer, self._times(_DEAR)
-        orders = []
-        for walked in different_walks([item for item in tried if item[1].order.let_out])[:most]:
-            refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
-            dear = frozenset(label for _, label in refused)
-            unit = _PRICE * self.goal.relations_per_gain(walked, with_nodes=self.ending.how == "leave-out")
-            if dear:
-                orders.append(replace(walked.order, again=False, price=unit, dear=dear))
-        return orders
-
-    def _released(self, walked: WalkResult, given: Sequence[LabelPair] = ()) -> Draft | None:
-        """Return the release of a walk, given and rare relations ended; None if that fails."""
-        if 0 in walked.refused_roots:
-            return self._all_one()
-        label = self.forest.classes.label
-        pairs = [(label(*upper), label(*lower)) for upper, lower in given]
-        projected = self.forest.without(walked.withheld(self.forest)).relabel(walked.published_as)
-        ended = self.ending.end(projected, pairs, rare=bool(walked.price or given))
-        if ended is None:
-            return None
-        return Draft(self.goal.of_release(ended.forest), walked, ended.forest, ended.disassociated, ended.left_out)
-
-    def untouched(self) -> Draft:
-        """Return the release of everything as it is, for whom nobody need be hidden (k = 1)."""
-        classes = self.forest.classes
-        names = [classes.names[i] for i in roles_of(self.forest, self.guarantee).known]
-        leaves = {name: classes.hierarchies[classes.index(name)].leaf_nodes.tolist() for name in names}
-        cut = {name: tuple(classes.texts[classes.root(name) + leaf] for leaf in leaves[name]) for name in names}
-        return Draft(self.goal.of_release(self.forest), None, self.forest, given=cut)
-
-    def _all_one(self) -> Draft:
-        """Return the release that says of every person no more than that there is something: the cut {*}."""
-        forest = self.forest.project(STAR)
-        if 0 < forest.nodes < self.guarantee.k:
-            raise GuaranteeError(f"only {forest.nodes} records have any value, fewer than k = {self.guarantee.k}")
-        return Draft(self.goal.of_release(forest), None, forest, given={STAR: (STAR,)})
-
-    def taken_over(self, given: Solution) -> Draft | None:
-        """Return the release by another search's solution, relations ended as here; None if that fails."""
-        assert given.cut is not None
-        if STAR in given.cut:
-            return self._all_one()
-        label = self.forest.classes.label
-        pairs = [(label(*upper), label(*lower)) for upper, lower in given.disassociated]
-        ended = self.ending.end(self.forest.project(given.cut), pairs, rare=True)
-        if ended is None:
-            return None
-        cost = self.goal.of_release(ended.forest)
-        return Draft(cost, None, ended.forest, ended.disassociated, ended.left_out, given=given.cut)
-
-    def carry_on(self, start: Solution) -> Draft:
-        """Return the best release that refines the cut of a solution, whose relations stay ended."""
-        found = self.carried_on(start)
-        if found is None:
-            raise GuaranteeError("the solution to carry on from does not hold for these data")
-        return found
-
-    def carried_on(self, start: Solution) -> Draft | None:
-        """Return the same; None where what was moved cannot be made safe."""
-        if start.cut is None:
-            raise UsageError("a local recoding has no cut to be carried on from")
-        if STAR in start.cut:
-            return self.best()
-        classes = self.forest.classes
-        roles = roles_of(self.forest, self.guarantee)
-        names = [classes.names[i] for i in roles.known if classes.names[i] not in start.withheld]
-        cut = [classes.label(name, text) for name in names for text in start.cut[name]]
-        mapping = self.forest.cut_map({name: start.cut[name] for name in names})
-        # Walks of a run of its own see the values where the given pairs have moved them.
-        moved = copy(self)
-        moved._index(self.forest.disassociate(start.disassociated, seen_as=mapping))
-        rng = np.random.default_rng(self.seed)
-        own = self.goal.weights
-        orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(self._times(_SPLITS)))]
-        tried = moved.walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
-        self.walks = moved.walks
-        walked = min(tried, key=lambda item: item[0])[1]
-        return self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
-
-
-def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
-    """Return pairs of labels of a cut, in the labels of a finer one."""
-    classes = forest.classes
-    parts: dict[int, set[int]] = {}
-    for label in np.unique(forest.label).tolist():
-        if after[label] >= 0:
-            parts.setdefault(int(before[label]), set()).add(int(after[label]))
-    out: list[LabelPair] = []
-    for pair in pairs:
-        uppers, lowers = (sorted(parts.get(classes.label(*label), ())) for label in pair)
-        out += [(classes.decode(upper), classes.decode(lower)) for upper in uppers for lower in lowers]
-    return tuple(out)
-
-
-def _published_may_help(run: _Run) -> bool:
+def _published_may_help(run: Run) -> bool:
     """Return whether the published GCS is tried too: for its own measures and recoding, else if that is quick."""
     if strictly(run.guarantee) or run.forest.classes.types or len(run.forest.classes) > _MOST_TREE_LABELS:
         return False
     return run.goal.name != "loss" or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
 
 
-def _or_as_published(run: _Run, best: Draft) -> Draft:
+def _or_as_published(run: Run, best: Draft) -> Draft:
     """Return the best release, or what the published GCS finds, carried on, where that costs less.
 
     Finer is not always less by path distances: a level of an unbalanced hierarchy may hold fewer nodes than the one
@@ -448,7 +137,7 @@ def _or_as_published(run: _Run, best: Draft) -> Draft:
     return best
 
 
-def _without_outliers(run: _Run, best: Draft, most: int) -> Draft:
+def _without_outliers(run: Run, best: Draft, most: int) -> Draft:
     """Return the best release with at most so many persons left out; the given one where that does not pay."""
     order = Order(tuple(run.goal.weights.tolist())) if best.walked is None else best.walked.order
     [(_, walked)] = run.walk_all([replace(order, let_out=run.sibling, price=0.0, again=False, blame=True)])
@@ -461,7 +150,7 @@ def _without_outliers(run: _Run, best: Draft, most: int) -> Draft:
         fewer = run.forest.take(kept)
         goal = Objective(fewer, run.guarantee, run.goal.name, run.goal.by_name)
         ending = replace(run.ending, bound=bound_classes(fewer))
-        inner = _Run(fewer, run.guarantee, goal, run.recoding, ending, run.effort, run.seed, run.jobs, run.progress)
+        inner = Run(fewer, run.guarantee, goal, run.recoding, ending, run.effort, run.seed, run.jobs, run.progress)
         found = inner.best()
         run.walks += inner.walks
         cost = run.goal.of_release(found.forest, kept)
