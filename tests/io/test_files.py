@@ -234,6 +234,29 @@ def test_files_of_rows(tmp_path: Path) -> None:
     assert trees(ta.read(tmp_path / "out", schema)) == trees(forest)
 
 
+def test_names_of_files_that_end_in_numbers(tmp_path: Path) -> None:
+    """`visits1` is not `visits2`, and a file that two kinds would have is refused: its rows would count for both."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name, values in (("people", "ab"), ("visits1", "x"), ("visits2_001", "y"), ("visits2_002", "z")):
+        rows = "".join(f'{{"id":"{at}","kind":"{value}"}}\n' for at, value in enumerate(values))
+        (folder / f"{name}.ndjson").write_text(rows)
+    text = 'version = 1\ninput = { format = "ndjson" }\n'
+    for name in ("people", "visits1", "visits2"):
+        text += f'[[file]]\nname = "{name}"\nperson = "id"\n[[class]]\nname = "{name}"\npath = "{name}.kind"\n'
+    forest = ta.read(folder, ta.Schema.loads(text))
+    assert next(iter(forest.records())) == [
+        ["people", "a", []],
+        ["visits1", "x", []],
+        ["visits2", "y", []],
+        ["visits2", "z", []],
+    ]
+    assert forest.report is not None and (forest.report.files, forest.report.ignored_files) == (4, 0)
+    both = ta.Schema.loads(text.replace('"visits1"\nperson = "id"', '"visits1"\nperson = "id"\nfiles = "visits*"'))
+    with pytest.raises(UsageError, match="'visits1' and 'visits2' are found by the same name"):
+        ta.read(folder, both)
+
+
 def test_a_schema_is_written_as_it_was_read() -> None:
     schema = schema_of()
     again = ta.Schema.loads(dump_schema(schema))

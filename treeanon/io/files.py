@@ -29,7 +29,6 @@ from treeanon.schema.files import parts_of
 from treeanon.schema.model import FileSpec
 
 _AT_ONCE = 20_000
-_AROUND = re.compile(r"^[\W\d_]+|[\W\d_]+$")
 
 
 def read_files(
@@ -44,7 +43,7 @@ def read_files(
     """Return the forest of persons of whom several files hold rows."""
     found = find_sources(source, form.endings, called=called)
     builder = FilesBuilder(schema, skip=options.on_error == "skip")
-    kinds = [_files_of(found, part.spec, form) for part in builder.parts]
+    kinds = _kinds_of(found, [part.spec for part in builder.parts], form)
     for part, items in zip(builder.parts, kinds, strict=True):
         if not items:
             raise DataError(f"holds no {form.name} file of {part.spec.name}", source=called or str(source))
@@ -61,17 +60,25 @@ def read_files(
 def rows_of_files(source: str | Path, schema: Schema, form: Format, options: ReadOptions) -> Iterator[Forest]:
     """Yield the rows of each kind of files as records of their own, with their keys as classes."""
     found = find_sources(source, form.endings)
-    for part in parts_of(schema, "integer"):
-        if part.container >= 0:
-            builder = ForestBuilder(facet_schema(part.schema))
-            for batch in _batches(_files_of(found, part.spec, form), builder.reads, form, options, builder.report):
-                builder.add(batch)
-            yield builder.finish()
+    parts = [part for part in parts_of(schema, "integer") if part.container >= 0]
+    for part, items in zip(parts, _kinds_of(found, [part.spec for part in parts], form), strict=True):
+        builder = ForestBuilder(facet_schema(part.schema))
+        for batch in _batches(items, builder.reads, form, options, builder.report):
+            builder.add(batch)
+        yield builder.finish()
 
 
-def _files_of(found: Sources, spec: FileSpec, form: Format) -> list[Source]:
-    """Return the files of a kind: those that its pattern, or its name with numbers around it, matches."""
-    return [item for item in found.items if _matches(item.name, spec, form)]
+def _kinds_of(found: Sources, specs: Sequence[FileSpec], form: Format) -> list[list[Source]]:
+    """Return the files of each kind: those that its pattern, or its name with numbers around it, matches."""
+    kinds: list[list[Source]] = [[] for _ in specs]
+    for item in found.items:
+        own = [at for at, spec in enumerate(specs) if _matches(item.name, spec, form)]
+        if len(own) > 1:
+            names = " and ".join(repr(specs[at].name) for at in own)
+            raise UsageError(f"files {names} are found by the same name of a file; give each a pattern (files = …)")
+        if own:
+            kinds[own[0]].append(item)
+    return kinds
 
 
 def _matches(path: str, spec: FileSpec, form: Format) -> bool:
@@ -81,7 +88,18 @@ def _matches(path: str, spec: FileSpec, form: Format) -> bool:
     stem = plain_name(name)
     for ending in form.endings:
         stem = stem.removesuffix(ending)
-    return _AROUND.sub("", stem) == _AROUND.sub("", spec.name.lower())
+    return _around(spec.name.lower()).fullmatch(stem) is not None
+
+
+def _around(name: str) -> re.Pattern[str]:
+    """Return a pattern of a name with numbers around it, which do not run into numbers of its own.
+
+    >>> [bool(_around("visit1").fullmatch(stem)) for stem in ("visit1", "03-visit1_002", "visit10", "visit2")]
+    [True, True, False, False]
+    """
+    before = r"(?:[\W\d_]*[\W_])?" if name[:1].isdigit() else r"[\W\d_]*"
+    after = r"(?:[\W_][\W\d_]*)?" if name[-1:].isdigit() else r"[\W\d_]*"
+    return re.compile(before + re.escape(name) + after)
 
 
 def _written_name(spec: FileSpec, form: Format) -> str:
