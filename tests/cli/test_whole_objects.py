@@ -105,11 +105,6 @@ def test_what_is_not_offered_is_refused(asked: tuple, few: tuple[Path, Path], tm
         ('format = "csv"\nobjects = "whole"', "is only for formats whose records hold objects"),
         ('format = "trees"\nobjects = "whole"', "is only for formats whose records hold objects"),
         ('format = "ndjson"\nobjects = "hole"', "did you mean 'whole'"),
-        ('format = "ndjson"\nobjects = "whole"\nperson = "id"', "must be merged where person says"),
-        (
-            'format = "ndjson"\nobjects = "whole"\n[[file]]\nname = "A"\nperson = "p"',
-            "must be merged where person says",
-        ),
     ],
 )
 def test_objects_of_a_schema(text: str, words: str) -> None:

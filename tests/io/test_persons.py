@@ -37,8 +37,12 @@ NESTED = CLASS.format("code", "codes[]{0}code") + CLASS.format("display", "codes
 IS_FLAT = ("csv", "parquet")
 
 
+WHOLE = 'objects = "whole"\n'
+
+
 def schema_of(form: str, *, nested: bool = False, more: str = "") -> ta.Schema:
-    classes = FLAT + (NESTED.format("/@" if form == "xml" else ".") if nested and form not in IS_FLAT else "")
+    classes = FLAT.replace('under = "/"\n', "") if WHOLE in more else FLAT
+    classes += NESTED.format("/@" if form == "xml" else ".") if nested and form not in IS_FLAT else ""
     return ta.Schema.loads(f"version = 1\n[input]\n{INPUTS[form]}{more}{classes}")
 
 
@@ -89,12 +93,14 @@ def trees(forest: ta.Forest) -> list[str]:
     return sorted(map(json.dumps, forest.records()))
 
 
-def twin(rows: list[dict[str, Any]], *, nested: bool) -> list[str]:
+def twin(rows: list[dict[str, Any]], *, nested: bool, more: str = "") -> list[str]:
     """Return the trees of persons as nested documents would have them, grouped by a dict."""
     people: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         people[row["pid"]].append({name: value for name, value in row.items() if name != "pid" and value})
-    text = 'version = 1\n[input]\nformat = "ndjson"\n' + FLAT + (NESTED.format(".") if nested else "")
+    text = f'version = 1\n[input]\nformat = "ndjson"\n{more}{FLAT}' + (NESTED.format(".") if nested else "")
+    if more == WHOLE:
+        text = text.replace('under = "/"\n', "")
     schema = ta.Schema.loads(text.replace('path = "', 'path = "rows[].'))
     return trees(forest_of_records([{"rows": own} for own in people.values()], schema))
 
@@ -118,15 +124,19 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.parametrize("more", ["", WHOLE])
 @pytest.mark.parametrize("form", INPUTS)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(rows=ROWS)
-def test_rows_are_grouped_and_written_again(tmp_path_factory: pytest.TempPathFactory, form: str, rows: Any) -> None:
+def test_rows_are_grouped_and_written_again(
+    tmp_path_factory: pytest.TempPathFactory, form: str, more: str, rows: Any
+) -> None:
     folder = tmp_path_factory.mktemp("rows")
     nested = form not in IS_FLAT
-    schema = schema_of(form, nested=nested)
+    schema = schema_of(form, nested=nested, more=more)
     forest = ta.read(put(rows, form, folder), schema)
-    assert trees(forest) == twin([{n: v for n, v in r.items() if nested or n != "codes"} for r in rows], nested=nested)
+    known = [{n: v for n, v in r.items() if nested or n != "codes"} for r in rows]
+    assert trees(forest) == twin(known, nested=nested, more=more)
     ta.write(forest, folder / f"out.{form}")
     again = ta.read(folder / f"out.{form}", schema)
     assert trees(again) == trees(forest)

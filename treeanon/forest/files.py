@@ -148,7 +148,8 @@ class FilesBuilder(ForestBuilder):
     def _owners(self, person: Sequence[Ints], targets: Sequence[Ints | None]) -> list[tuple[Ints, Ints]]:
         """Return for each part the owners of its rows, and their persons.
 
-        What lies in no row of the file above lies in a row of the person there that holds nothing else.
+        What lies in no row of the file above lies in a row there that holds nothing else: in merged trees one row for
+        each person, and where objects stay whole one for each object, as nothing holds these together.
         """
         bare: list[Ints] = [np.empty(0, np.int32)] * len(self.parts)
         owners: list[tuple[Ints, Ints]] = []
@@ -161,7 +162,11 @@ class FilesBuilder(ForestBuilder):
             above = self.above[at]
             target = np.concatenate([target, np.full(len(bare[at]), -1, np.int32)])
             free = whose[target < 0]
-            bare[above] = np.union1d(bare[above], free).astype(np.int32)
+            if self.layout.types:
+                target[target < 0] = self.rows[above].count + len(bare[above]) + np.arange(len(free))
+                bare[above] = np.concatenate([bare[above], free])
+            else:
+                bare[above] = np.union1d(bare[above], free).astype(np.int32)
             owners.append((target, whose))
         owners.reverse()
         for at, (target, whose) in enumerate(owners):

@@ -270,7 +270,7 @@ def grouped(pieces: Sequence[Piece], persons: int, layout: Layout) -> Batch:
         places[0] = np.arange(persons, dtype=np.int32)
     joined = MovedNodes(*(np.concatenate(c).astype(np.int32) for c in zip(*map(_columns_of, moved), strict=True)))
     every = tuple(tables[c.index] for c in layout.containers)
-    return Batch(every, tuple(texts[at] for at in range(len(layout.classes))), joined)
+    return Batch(every, tuple(texts.get(at, ()) for at in range(len(layout.classes))), joined)
 
 
 def _columns_of(moved: MovedNodes) -> tuple[Ints, ...]:

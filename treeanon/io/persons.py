@@ -12,6 +12,7 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Batch, Classes, ContainerRows, Forest
+from treeanon.forest.build import with_objects
 from treeanon.forest.facets import with_facets
 from treeanon.forest.persons import TIES
 from treeanon.forest.planting import Planter
@@ -127,8 +128,9 @@ class _RowMaker:
     def __init__(self, forest: Forest, kind: _Kind) -> None:
         self.source, self.kind, self.layout = forest, kind, kind.schema.layout
         self.before = forest.schema.layout
-        index = {held.name: at for at, held in enumerate(self.before.classes)}
-        self.old = {at: index[held.name] for at, held in enumerate(self.layout.classes) if held.name in index}
+        index = {held.name: at for at, held in enumerate(self.before.classes) if not held.is_object}
+        named = ((at, held) for at, held in enumerate(self.layout.classes) if not held.is_object)
+        self.old = {at: index[held.name] for at, held in named if held.name in index}
         self.new = {old: new for new, old in self.old.items()}
         self.ties = {held.name: at for at, held in enumerate(self.layout.classes) if held.name in TIES}
         self.containers = self._containers()
@@ -194,7 +196,8 @@ class _RowMaker:
                     columns[at][: len(kept)] = around.place[table.owner[kept]]
                     columns[at][len(kept) : len(kept) + len(extra.people)] = extra.around(around.place)
         tables = [ContainerRows(np.zeros(len(own), np.int32), columns), *self._inner(placed, kept, len(table))]
-        self.batches.append(Batch(tuple(tables), tuple(() for _ in self.layout.classes), extra.moved()))
+        batch = Batch(tuple(tables), tuple(() for _ in self.layout.classes), extra.moved())
+        self.batches.append(with_objects(batch, self.layout))
         self.rows += len(own)
 
     def _inner(self, placed: Placed, kept: Longs, size: int) -> Iterator[ContainerRows]:
@@ -232,11 +235,18 @@ class _RowMaker:
         for column in own:
             needed |= column >= 0
         holds = needed.copy()
-        needed[repeated_rows(table.owner, own)] = False
+        if not self.before.types:
+            needed[repeated_rows(table.owner, own)] = False
+        others = np.zeros(len(table), np.int64)
         for inner, container in zip(placed.tables, self.before.containers, strict=True):
             if container.parent == self.kind.base and container.index:
                 is_own = container.index in self.containers
                 needed[inner.owner if is_own else inner.owner[holds[inner.owner]]] = True
+                if not is_own:
+                    others += np.bincount(inner.owner, minlength=len(table))
+        if self.before.types:
+            # A single row of another file that lies in none is read as lying in one that holds nothing else.
+            needed |= others > 1
         needed[list(placed.moved[self.kind.base])] = True
         have = np.zeros(len(placed.forest), bool)
         have[person[needed]] = True
@@ -253,14 +263,16 @@ class _RowMaker:
         prefixes = {KEY_CLASS: self.kind.prefix, REFERENCE_CLASS: self.kind.prefix_above}
         hierarchies: list[Hierarchy] = []
         for held in self.layout.classes:
-            if held.name in self.ties:
+            if held.is_object:
+                hierarchies.append(Hierarchy.flat([]))
+            elif held.name in self.ties:
                 prefix = prefixes.get(held.name, "")
                 count = len(numbers[held.name])
                 hierarchies.append(Hierarchy.flat(f"{prefix}{number}" for number in range(1, count + 1)))
             else:
                 hierarchies.append(self.source.classes.hierarchies[self.old[len(hierarchies)]])
         names, parents = zip(*((held.name, held.parent) for held in self.layout.classes), strict=True)
-        classes = Classes(names, parents, tuple(hierarchies))
+        classes = Classes(names, parents, tuple(hierarchies), self.layout.types)
         labels = []
         for at, held in enumerate(self.layout.classes):
             if held.name in self.ties:

@@ -151,7 +151,7 @@ def files_layout(schema: Schema) -> Layout:
         raise SchemaError(problems)
     own = {spec.name: spec for spec in schema.classes}
     found = compile_layout(in_one(schema))
-    return replace(found, classes=tuple(replace(held, spec=own[held.name]) for held in found.classes))
+    return replace(found, classes=tuple(replace(held, spec=own.get(held.name, held.spec)) for held in found.classes))
 
 
 def _problems(schema: Schema) -> Iterator[Problem]:

@@ -146,13 +146,14 @@ class InputReader:
         self.form = self.read_format(table.get("format"))
         self.problems.unknown_keys(table, INPUT_KEYS, "[input]", "input")
         namespaces = self.read_namespaces(table.get("namespaces"))
+        person = self.read_person(table)
         self.objects = self.read_objects(table)
         return InputSpec(
             self.form.name if self.form else NESTED,
             self.read_record(table.get("record")),
             namespaces,
             self.read_keys(table.get("key")),
-            person=self.read_person(table),
+            person=person,
             null_person=self.one_of(table, NULL_PERSONS, "input", "null_person") or "error",
             one_per_person=table.get("one_per_person") is True,
             objects=self.objects,
@@ -188,20 +189,16 @@ class InputReader:
 
     def read_objects(self, table: Mapping[str, Any]) -> Objects:
         """Return whether objects are merged or stay whole."""
-        where = ("input", "objects")
-        if "objects" in table and self.form is not None and (self.form.is_rows or self.form.names_classes):
+        where, form = ("input", "objects"), self.form
+        is_bare = form is not None and form.is_rows and not self.has_objects
+        if "objects" in table and form is not None and (is_bare or form.names_classes):
             able = ", ".join(form.name for form in FORMATS.values() if not (form.is_rows or form.names_classes))
+            rows = ", or rows of which several are one person's" if is_bare else ""
             self.problems.add(
-                f"is only for formats whose records hold objects ({able}), not for {self.form.name}", *where
+                f"is only for formats whose records hold objects ({able}{rows}), not for {form.name}", *where
             )
             return OBJECTS[0]
-        chosen = self.one_of(table, OBJECTS, *where) or OBJECTS[0]
-        if chosen == "whole" and ("person" in table or self.of_files):
-            self.problems.add(
-                "must be merged where person says whose a row is: whole rows are not yet supported", *where
-            )
-            return OBJECTS[0]
-        return chosen
+        return self.one_of(table, OBJECTS, *where) or OBJECTS[0]
 
     def read_format(self, name: object) -> Format | None:
         """Return the format of that name."""
