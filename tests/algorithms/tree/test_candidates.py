@@ -72,6 +72,11 @@ def test_everything_known_of_the_original_has_k_candidates_thorough(name: str) -
     sweep(name, range(1_000, 3_000))
 
 
+def test_what_stands_out_of_place_may_have_been_moved_and_is_not_denied() -> None:
+    """One person lacks the values that stand beside their upper class in the others."""
+    sweep("leave-out", range(5_012, 5_013), "negative")
+
+
 EXTENSIONS = [("joint",), ("l",), ("negative",), ("joint", "l"), ("joint", "l", "negative")]
 
 

@@ -16,6 +16,8 @@ from treeanon.algorithms.tree.default.combinations import Combination, rare_comb
 from treeanon.algorithms.tree.default.counting import LocalCounting, repair
 from treeanon.algorithms.tree.default.object_rules import Rule as ObjectRule
 from treeanon.algorithms.tree.default.object_rules import bound_types, leave_out_of_objects
+from treeanon.algorithms.tree.default.strict import keeps_extensions
+from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.default.traces import Places, split_moves, with_traces
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Result
 from treeanon.arrays import Ints, Longs
@@ -133,7 +135,15 @@ class Ending:
         moves, rules = split_moves(forest, pairs) if self.how == "move" else ([], pairs)
         moved = LocalCounting(forest).move(moves).forest if moves else forest
         found = leave_out_rare(moved, self.guarantee, self.bound, rules)
-        return None if found is None else Ended(moves, *found)
+        if found is None or not self._keeps_extensions(found[1]):
+            return None
+        return Ended(moves, *found)
+
+    def _keeps_extensions(self, forest: Forest) -> bool:
+        """Whether what stands out of place keeps more than supports: nobody can deny what may have been moved."""
+        if self.guarantee.as_published or not strictly(self.guarantee):
+            return True
+        return keeps_extensions(with_traces(forest), self.guarantee)
 
 
 def safe_result(forest: Forest, result: Result) -> Result:
