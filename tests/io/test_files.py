@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from treeanon.errors import DataError, SchemaError, UsageError
+from treeanon.forest import files
+from treeanon.io.documents import json_document
 from treeanon.io.memory import forest_of_records
 from treeanon.schema.dump import dump_schema
 
@@ -146,6 +148,35 @@ def test_rows_find_their_persons_and_objects(tmp_path: Path, form: str, more: st
     assert trees(ta.read(tmp_path / "out.zip", schema)) == trees(forest)
     ta.write(forest, tmp_path / "out.trees.jsonl")
     assert trees(ta.read(tmp_path / "out.trees.jsonl", schema)) == trees(forest)
+
+
+def test_many_rows_wait_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of few rows and records of few persons at a time give the same, also of moved nodes."""
+    rows, schema = bulk(40), schema_of()
+    expected = list(ta.read(put(rows, tmp_path / "in"), schema).records())
+    moved = ta.anonymize(tmp_path / "in", schema=schema, k=18, m=2, n=1, algorithm="gcs", as_published=True)
+    assert moved.solution.disassociated
+    moved.write(tmp_path / "out/")
+    published = trees(ta.read(tmp_path / "out", schema))
+    for most, block in ((7, 1), (50, 8), (1, 3)):
+        monkeypatch.setattr(files, "MOST_ROWS", most)
+        monkeypatch.setattr(files, "BLOCK", block)
+        monkeypatch.setattr(json_document, "_BLOCK", 1000)
+        assert list(ta.read(tmp_path / "in", schema).records()) == expected
+        assert trees(ta.read(tmp_path / "out", schema)) == published
+
+
+def test_rows_are_named_within_their_persons(tmp_path: Path) -> None:
+    """The first encounter of each of two persons may have the number 1."""
+    rows: Rows = {
+        "Patient": [{"id": "a"}, {"id": "b"}],
+        "Encounter": [{"id": 1, "subject": {"reference": who}, "class": {"code": who * 2}} for who in "ab"],
+        "Condition": [
+            {"subject": {"reference": who}, "encounter": {"reference": "1"}, "status": who * 3} for who in "ba"
+        ],
+    }
+    forest = ta.read(put(rows, tmp_path / "in"), schema_of())
+    assert list(forest.records()) == [[["kind", who * 2, [["status", who * 3, []]]]] for who in "ab"]
 
 
 CODES = st.lists(st.sampled_from("XY"), max_size=2)
@@ -312,7 +343,10 @@ def test_a_schema_is_written_as_it_was_read() -> None:
         (lambda rows: [row.pop("subject") for row in rows["Condition"][::2]], "record 1"),
         (lambda rows: rows["Patient"].append(dict(rows["Patient"][0])), "same person as a row before it"),
         (lambda rows: rows["Patient"].pop(), "refers to no row of Patient"),
-        (lambda rows: rows["Encounter"].append(dict(rows["Encounter"][0])), "named like a row before it"),
+        (
+            lambda rows: rows["Encounter"].append(dict(rows["Encounter"][0])),
+            r"Encounter\.id: names this row like one before it",
+        ),
         (lambda rows: rows.pop("Encounter"), "holds no ndjson file of Encounter"),
     ],
 )

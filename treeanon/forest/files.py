@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,13 +14,25 @@ from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.facets import FacetReader
 from treeanon.forest.forest import Forest
-from treeanon.forest.persons import Piece, RowBatches, grouped, numbered
+from treeanon.forest.person_index import PersonIndex
+from treeanon.forest.persons import Piece, RowBatches, grouped, same_of
+from treeanon.forest.row_store import RowStore
+from treeanon.forest.rows import without_rows
+from treeanon.forest.spill import Spill, in_memory
 from treeanon.forest.tables import Batch
 from treeanon.randomness import secret_key
 from treeanon.schema import Schema
 from treeanon.schema.facets import facet_schema
 from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
 from treeanon.schema.persons import KEY_CLASS
+
+MOST_ROWS = 1 << 18
+"""The most rows that wait in memory, and about the most that become records at a time."""
+
+BLOCK = 1024
+"""Persons whose rows are found together."""
+
+_NO_DIGESTS = np.empty((0, 2), np.uint64)
 
 _BEFORE = re.compile(r"urn:(?:uuid|oid):|.*/", re.DOTALL | re.IGNORECASE)
 
@@ -32,8 +46,22 @@ def identity(text: str) -> str:
     return _BEFORE.sub("", text.strip().rstrip("/"), count=1)
 
 
+@dataclass(frozen=True)
+class Held:
+    """What ties the rows of one kind: their persons, their places in the files, what they name, what names them."""
+
+    person: Ints
+    place: Ints
+    reference: np.ndarray
+    name: np.ndarray
+
+
 class FilesBuilder(ForestBuilder):
-    """Builder of a forest from batches of the rows of several files."""
+    """Builder of a forest from batches of the rows of several files, those of the persons first.
+
+    Rows wait in the order of their persons, on disk where there are many (`MOST_ROWS`); those of some persons at a time
+    become records.
+    """
 
     def __init__(self, schema: Schema, *, skip: bool = False) -> None:
         super().__init__(schema)
@@ -58,6 +86,11 @@ class FilesBuilder(ForestBuilder):
             )
             for part in self.parts
         ]
+        self.stores = [RowStore(rows.layout, set(rows.classes.values()), BLOCK) for rows in self.rows]
+        self.index = PersonIndex()
+        self.is_closed = False
+        self.strange = [(0, 0)] * len(self.parts)
+        self.spill = Spill()
 
     @property
     def records(self) -> int:
@@ -66,83 +99,125 @@ class FilesBuilder(ForestBuilder):
 
     def add_rows(self, part: int, batch: Batch) -> None:
         """Take in a batch of the rows of one kind of files."""
-        facets = self.facets[part]
-        self.report.skipped += self.rows[part].add(facets.taken(batch) if facets.found else batch)
+        facets, rows = self.facets[part], self.rows[part]
+        if part and not self.is_closed:
+            self._close()
+        self.report.skipped += rows.add(facets.taken(batch) if facets.found else batch)
+        for some, ties in rows.drained():
+            self._store(part, some, ties)
+        if sum(store.unsorted for store in self.stores) >= MOST_ROWS:
+            for store in self.stores:
+                store.flush(self.spill.put)
+
+    def _store(self, part: int, rows: Batch, ties: Mapping[str, tuple[Ints, np.ndarray]]) -> None:
+        """Put rows with their persons, and what they name and are named, into the store of their kind."""
+        codes, digests = ties[KEY_CLASS]
+        if self.parts[part].is_persons:
+            person = self.index.add(codes, digests)
+        else:
+            person = np.append(self.index.find(digests), -1)[codes].astype(np.int32)
+            person[codes < 0] = self.index.fresh(int(np.count_nonzero(codes < 0)))
+        place = self.rows[part].count - rows.records + np.arange(rows.records)
+        columns = [person, place.astype(np.int32)]
+        for name in (REFERENCE_CLASS, self._name_of(part)):
+            given, hashes = ties.get(name, (np.full(rows.records, -1), _NO_DIGESTS))
+            columns.append(np.concatenate([hashes, np.zeros((1, 2), np.uint64)])[given])
+        lost = person < 0
+        if lost.any():
+            first, times = self.strange[part]
+            self.strange[part] = (first if times else int(place[lost][0]), times + int(lost.sum()))
+            rows, columns = without_rows(rows, self.rows[part].layout, lost), [each[~lost] for each in columns]
+        self.stores[part].add(rows, tuple(columns))
+
+    def _name_of(self, part: int) -> str:
+        """Return the class of what keys name rows of a kind by."""
+        return ID_CLASS if ID_CLASS in self.rows[part].classes else KEY_CLASS
+
+    def _close(self) -> None:
+        """Have all persons; DataError for two rows of one."""
+        self.is_closed = True
+        again = self.index.close()
+        if again >= 0:
+            self._refuse(0, again, "has the same person as a row before it")
 
     def finish(self, *, show_values: bool = False, jobs: int = 1) -> Forest:
         """Return the forest of the persons; see `ForestBuilder`."""
+        if not self.is_closed:
+            self._close()
+        for part, (first, times) in enumerate(self.strange):
+            if times and not self.skip:
+                self._refuse(part, first, f"refers to no row of {self.parts[0].spec.name} ({times:,} rows do)")
+            self.report.skipped += times
+            self.rows[part].count -= times
         self.report.rows = self.records
         self.report.facets = {key: texts for facets in self.facets for key, texts in facets.found.items()}
-        person, persons = self._persons()
-        targets = [self._targets(at, person) for at in range(len(self.parts))]
-        owners = self._owners(person, targets)
+        is_aside = any(store.runs for store in self.stores)
+        for store in self.stores:
+            store.flush(self.spill.put if is_aside else in_memory)
+        blocks = -(-self.index.total // BLOCK)
+        size = np.cumsum(sum(store.sizes(blocks) for store in self.stores))
+        ends = np.flatnonzero(np.diff(size // MOST_ROWS, append=-1)) + 1
+        for first, stop in pairwise([0, *ends.tolist()]):
+            self._add_persons(first, stop)
+        self.stores = []
+        return super().finish(show_values=show_values, jobs=jobs)
+
+    def _add_persons(self, first: int, stop: int) -> None:
+        """Make records of the rows of some blocks of persons."""
+        none = (*[np.empty(0, np.int32)] * 2, *[_NO_DIGESTS] * 2)
+        found = [store.rows(first, stop, none) for store in self.stores]
+        before, persons = first * BLOCK, min(stop * BLOCK, self.index.total) - first * BLOCK
+        held = [Held(person - before, *columns) for _, (person, *columns) in found]
+        targets = [self._targets(at, held) for at in range(len(self.parts))]
+        owners = self._owners([each.person for each in held], targets)
         pieces = [
             Piece(
-                rows.united(),
-                rows.names,
+                rows,
+                own.names,
                 part.schema.layout,
                 part.container,
                 owner,
                 whose,
                 part.spec.name if part.is_persons else "",
             )
-            for part, rows, (owner, whose) in zip(self.parts, self.rows, owners, strict=True)
+            for part, own, (rows, _), (owner, whose) in zip(self.parts, self.rows, found, owners, strict=True)
         ]
         super().add(grouped(pieces, persons, self.layout))
-        return super().finish(show_values=show_values, jobs=jobs)
 
-    def _persons(self) -> tuple[list[Ints], int]:
-        """Return the person of each row of every part, and the number of persons."""
-        ties = [rows.ties[KEY_CLASS] for rows in self.rows]
-        found, persons = numbered([code for tie in ties for code in tie[0]], [each for tie in ties for each in tie[1]])
-        parts: list[Ints] = np.split(found, np.cumsum([rows.count for rows in self.rows])[:-1])
-        known = int(parts[0].max(initial=-1)) + 1
-        if known < len(parts[0]):
-            self._refuse(0, _first_repeated(parts[0]), "has the same person as a row before it")
-        for at, own in enumerate(parts[1:], start=1):
-            nulls = np.concatenate([np.empty(0, np.int32), *self.rows[at].keys]) < 0
-            lost = (own >= known) & ~nulls
-            if lost.any():
-                what = f"refers to no row of {self.parts[0].spec.name} ({int(lost.sum()):,} rows do)"
-                if not self.skip:
-                    self._refuse(at, int(np.argmax(lost)), what)
-                self.report.skipped += int(lost.sum())
-                self.rows[at].drop(lost)
-                parts[at] = own[~lost]
-        if self.skip:
-            # Rows that were left out have left gaps.
-            _, numbers = np.unique(np.concatenate(parts), return_inverse=True)
-            parts = np.split(numbers.astype(np.int32), np.cumsum([len(own) for own in parts])[:-1])
-            persons = int(numbers.max(initial=-1)) + 1
-        return parts, persons
-
-    def _refuse(self, part: int, row: int, what: str) -> None:
+    def _refuse(self, part: int, row: int, what: str, path: str = "") -> None:
         spec = self.parts[part].spec
-        raise DataError(what, source=spec.name, place=f"record {row + 1}", path=self.rows[part].path)
+        raise DataError(what, source=spec.name, place=f"record {row + 1}", path=path or self.rows[part].path)
 
-    def _targets(self, at: int, person: Sequence[Ints]) -> Ints | None:
-        """Return for each row of a part the row that its key leads to, -1 for none; None for a part without a key."""
-        part = self.parts[at]
-        above = self.above[at]
+    def _targets(self, at: int, held: Sequence[Held]) -> Ints | None:
+        """Return for each row of a kind the row that its key leads to, -1 for none; None for a kind without a key.
+
+        A row of another person is none that it could lie in.
+        """
+        part, above = self.parts[at], self.above[at]
         if part.key is None or self.parts[above].is_persons:
             return None
-        name = ID_CLASS if ID_CLASS in self.rows[above].ties else KEY_CLASS
-        ids, own = self.rows[above].ties[name], self.rows[at].ties[REFERENCE_CLASS]
-        found, _ = numbered([*ids[0], *own[0]], [*ids[1], *own[1]])
-        size = self.rows[above].count
-        named = np.concatenate([np.empty(0, np.int32), *ids[0]]) >= 0
-        if len(np.unique(found[:size][named])) < int(named.sum()):
-            self._refuse(above, _first_repeated(found[:size]), "is named like a row before it, and keys lead to both")
-        row = np.full(int(found.max(initial=-1)) + 1, -1, np.int32)
-        row[found[:size]] = np.arange(size)
-        target: Ints = row[found[size:]]
-        refers = np.concatenate([np.empty(0, np.int32), *own[0]]) >= 0
-        # A row of another person is none that it could lie in.
-        wrong = (target >= 0) & (np.append(person[above], -1)[target] != person[at])
-        target = np.where(wrong, -1, target).astype(np.int32)
-        lost = refers & (target < 0)
-        if lost.any():
-            self.report.dangling[f"{part.spec.name}.{part.key.path.text(slashed=False)}"] += int(lost.sum())
+        own, named = held[at], held[above]
+        found = same_of(np.concatenate([named.name, own.reference]))
+        # What has no name, or names nothing, is hashed to zero.
+        with_name, refers = named.name.any(axis=1), own.reference.any(axis=1)
+        width = int(found.max(initial=-1)) + 1
+        pair = np.concatenate([named.person, own.person]).astype(np.int64) * width + found
+        rows = np.flatnonzero(with_name)
+        rows = rows[np.argsort(pair[rows], kind="stable")]
+        known = pair[rows]
+        again = known[1:] == known[:-1]
+        if again.any():
+            path = f"{self.parts[above].spec.name}.{part.key.target_path.text(slashed=False)}"
+            what = "names this row like one before it of the same person, and keys lead to both"
+            self._refuse(above, int(named.place[rows[1:][again]].min()), what, path)
+        wanted = pair[len(named.person) :]
+        place = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+        leads = refers & (known[place] == wanted) if len(known) else np.zeros(len(wanted), bool)
+        target = np.full(len(wanted), -1, np.int32)
+        target[leads] = rows[place[leads]]
+        lost = int(np.count_nonzero(refers & ~leads))
+        if lost:
+            self.report.dangling[f"{part.spec.name}.{part.key.path.text(slashed=False)}"] += lost
         return target
 
     def _owners(self, person: Sequence[Ints], targets: Sequence[Ints | None]) -> list[tuple[Ints, Ints]]:
@@ -172,13 +247,6 @@ class FilesBuilder(ForestBuilder):
         for at, (target, whose) in enumerate(owners):
             if targets[at] is not None:
                 above = self.above[at]
-                place = self.rows[above].count + np.searchsorted(bare[above], whose)
+                place = len(person[above]) + np.searchsorted(bare[above], whose)
                 owners[at] = np.where(target < 0, place, target).astype(np.int32), whose
         return owners
-
-
-def _first_repeated(numbers: Ints) -> int:
-    """Return the first entry that equals one before it."""
-    seen = np.zeros(len(numbers), bool)
-    seen[np.unique(numbers, return_index=True)[1]] = True
-    return int(np.argmin(seen))

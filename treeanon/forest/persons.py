@@ -7,7 +7,7 @@ is kept of a key is a keyed hash of 128 bits: memory grows with the values of th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -138,14 +138,14 @@ class RowBatches:
         places[batch.order] = np.arange(len(batch.order))
         return places
 
-    def drop(self, lost: np.ndarray) -> None:
-        """Leave out some of the rows so far."""
-        bounds = np.cumsum([part.records for part in self.parts])[:-1]
-        for at, out in enumerate(np.split(lost, bounds)):
-            self.parts[at] = without_rows(self.parts[at], self.layout, out)
-            for codes, _ in self.ties.values():
-                codes[at] = codes[at][~out]
-        self.count -= int(lost.sum())
+    def drained(self) -> Iterator[tuple[Batch, dict[str, tuple[Ints, np.ndarray]]]]:
+        """Yield the parts so far with the codes and digests of each class that ties rows; all are released."""
+        parts, self.parts = self.parts, []
+        for at, part in enumerate(parts):
+            yield part, {name: (codes[at], digests[at]) for name, (codes, digests) in self.ties.items()}
+        for codes, digests in self.ties.values():
+            codes.clear()
+            digests.clear()
 
     def united(self) -> Batch:
         """Return all rows as one batch; the parts are released."""
@@ -186,7 +186,7 @@ def numbered(keys: Sequence[Ints], digests: Sequence[np.ndarray]) -> tuple[Ints,
     (array([0, 1, 0, 2], dtype=int32), 3)
     """
     every = np.concatenate([np.empty((0, 2), np.uint64), *digests])
-    same = np.append(_same(every), -1)
+    same = np.append(same_of(every), -1)
     starts = np.cumsum([0, *map(len, digests)])
     code = np.concatenate(
         [np.empty(0, np.int64), *(np.where(k < 0, len(every), k + s) for k, s in zip(keys, starts, strict=False))]
@@ -203,7 +203,7 @@ def numbered(keys: Sequence[Ints], digests: Sequence[np.ndarray]) -> tuple[Ints,
     return rank[found], int((first < len(found)).sum())
 
 
-def _same(digests: np.ndarray) -> Longs:
+def same_of(digests: np.ndarray) -> Longs:
     """Return one number for all equal digests."""
     high, low = digests[:, 0], digests[:, 1]
     order = np.argsort(high)

@@ -15,7 +15,36 @@ from treeanon.schema import Layout
 def united(parts: Sequence[Batch], layout: Layout, keys: Collection[int]) -> Batch:
     """Return batches of rows as one; of the classes `keys` nothing is kept."""
     codes = [TextCodes() for _ in layout.classes]
-    maps = [[_mapped(codes[at], () if at in keys else texts) for at, texts in enumerate(part.texts)] for part in parts]
+
+    def common(part: Batch) -> Batch:
+        maps = [_mapped(codes[at], () if at in keys else texts) for at, texts in enumerate(part.texts)]
+        return recoded(part, maps, keys)
+
+    return replace(chained([common(part) for part in parts], layout, keys), texts=tuple(c.texts for c in codes))
+
+
+def _mapped(codes: TextCodes, texts: Sequence[str]) -> Ints:
+    """Return the common code of each text, and -1 in the end."""
+    return np.array([*(codes[text] for text in texts), -1], np.int32)
+
+
+def recoded(rows: Batch, maps: Sequence[Ints], keys: Collection[int]) -> Batch:
+    """Return a batch without texts whose codes are others: `maps` has those of each class, and -1 in the end.
+
+    Of the classes `keys` nothing is kept.
+    """
+    tables = tuple(
+        ContainerRows(table.owner, {held: maps[held][codes] for held, codes in table.codes.items() if held not in keys})
+        for table in rows.tables
+    )
+    code = rows.moved.code.copy()
+    for held in np.unique(rows.moved.held[rows.moved.held >= 0]).tolist():
+        code[rows.moved.held == held] = maps[held][rows.moved.code[rows.moved.held == held]]
+    return replace(rows, tables=tables, texts=(), moved=replace(rows.moved, code=code))
+
+
+def chained(parts: Sequence[Batch], layout: Layout, keys: Collection[int]) -> Batch:
+    """Return batches of the same codes as one, without texts."""
     starts = np.zeros((len(parts) + 1, len(layout.containers)), np.int64)
     sizes = [[len(table) for table in part.tables] for part in parts]
     starts[1:] = np.cumsum(np.array(sizes, np.int64).reshape(len(parts), len(layout.containers)), axis=0)
@@ -24,40 +53,31 @@ def united(parts: Sequence[Batch], layout: Layout, keys: Collection[int]) -> Bat
         at = container.index
         owner = [part.tables[at].owner + (starts[i, container.parent] if at else 0) for i, part in enumerate(parts)]
         held = {
-            number: _chained([maps[i][number][part.tables[at].codes[number]] for i, part in enumerate(parts)])
+            number: _joined([part.tables[at].codes[number] for part in parts])
             for number in container.held
             if number not in keys
         }
-        tables.append(ContainerRows(_chained(owner), held))
-    return Batch(tuple(tables), tuple(c.texts for c in codes), _joined_moved(parts, layout, maps, starts))
+        tables.append(ContainerRows(_joined(owner), held))
+    return Batch(tuple(tables), (), _joined_moved(parts, layout, starts))
 
 
-def _chained(columns: Sequence[Ints]) -> Ints:
+def _joined(columns: Sequence[Ints]) -> Ints:
     return np.concatenate([np.empty(0, np.int32), *columns]).astype(np.int32)
 
 
-def _mapped(codes: TextCodes, texts: Sequence[str]) -> Ints:
-    """Return the common code of each text, and -1 in the end."""
-    return np.array([*(codes[text] for text in texts), -1], np.int32)
-
-
-def _joined_moved(
-    parts: Sequence[Batch], layout: Layout, maps: Sequence[Sequence[Ints]], starts: np.ndarray
-) -> MovedNodes:
+def _joined_moved(parts: Sequence[Batch], layout: Layout, starts: np.ndarray) -> MovedNodes:
     columns: list[tuple[Ints, ...]] = []
     count = 0
     for i, part in enumerate(parts):
         moved = part.moved
-        code, row = moved.code.copy(), moved.row.copy()
-        for number in np.unique(moved.held[moved.held >= 0]).tolist():
-            code[moved.held == number] = maps[i][number][moved.code[moved.held == number]]
+        row = moved.row.copy()
         for under in np.unique(moved.under).tolist():
             container = layout.classes[under].container if under >= 0 else 0
             row[moved.under == under] += starts[i, container]
         parent = np.where(moved.parent >= 0, moved.parent + count, -1)
-        columns.append((moved.held, code, parent, moved.under, row))
+        columns.append((moved.held, moved.code, parent, moved.under, row))
         count += len(moved.held)
-    return MovedNodes(*map(_chained, zip(*columns, strict=True))) if columns else MovedNodes.none()
+    return MovedNodes(*map(_joined, zip(*columns, strict=True))) if columns else MovedNodes.none()
 
 
 def without_rows(rows: Batch, layout: Layout, lost: np.ndarray) -> Batch:

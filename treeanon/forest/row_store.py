@@ -1,0 +1,185 @@
+"""Rows of one kind in the order of their persons: sorted in runs, which are put aside where there are many.
+
+A run is what has been read since the one before it, sorted by person. The rows of some persons stand side by side in
+each run, so that they can be taken from all runs without looking at the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from treeanon.arrays import Ints, Longs
+from treeanon.forest.rows import chained, recoded
+from treeanon.forest.spill import Slices
+from treeanon.forest.tables import Batch, ContainerRows, MovedNodes, TextCodes
+from treeanon.schema import Layout
+
+Columns = tuple[np.ndarray, ...]
+"""What is known of rows beside what they hold: an entry a row in each, their persons first."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Sorted rows: `starts` says for every container where each block of persons begins."""
+
+    starts: tuple[Longs, ...]
+    columns: tuple[Slices, ...]
+    owners: tuple[Slices, ...]
+    codes: tuple[dict[int, Slices], ...]
+    moved: MovedNodes
+
+    def rows(self, layout: Layout, first: int, stop: int) -> tuple[Batch, Columns]:
+        """Return the rows of some blocks, and their columns."""
+        bounds = [(int(own[min(first, len(own) - 1)]), int(own[min(stop, len(own) - 1)])) for own in self.starts]
+        tables = []
+        for container, (a, b) in zip(layout.containers, bounds, strict=True):
+            before = bounds[container.parent][0] if container.index else a
+            owner = (self.owners[container.index](a, b) - before).astype(np.int32)
+            tables.append(ContainerRows(owner, {held: put(a, b) for held, put in self.codes[container.index].items()}))
+        moved = _part_of(self.moved, layout, bounds)
+        return Batch(tuple(tables), (), moved), tuple(column(*bounds[0]) for column in self.columns)
+
+
+class RowStore:
+    """The rows of one kind. Of the classes `keys` nothing is kept; texts are held once, however many rows have them.
+
+    Runs know where the rows of each block of so many persons begin.
+    """
+
+    def __init__(self, layout: Layout, keys: Collection[int], block: int) -> None:
+        self.layout, self.keys, self.block = layout, keys, block
+        self.texts = [TextCodes() for _ in layout.classes]
+        self.waiting: list[tuple[Batch, Columns]] = []
+        self.runs: list[_Run] = []
+
+    def add(self, rows: Batch, columns: Columns) -> None:
+        """Take in rows with their columns, the first of which has the number of each row's person."""
+        maps = []
+        for at, texts in enumerate(rows.texts):
+            found = np.full(len(texts) + 1, -1, np.int32)
+            for code in () if at in self.keys else _used(rows, at):
+                found[code] = self.texts[at][texts[code]]
+            maps.append(found)
+        self.waiting.append((recoded(rows, maps, self.keys), columns))
+
+    @property
+    def unsorted(self) -> int:
+        """The number of rows that are in no run yet."""
+        return sum(rows.records for rows, _ in self.waiting)
+
+    def flush(self, put: Callable[[np.ndarray], Slices]) -> None:
+        """Make a run of the rows that are in none; `put` takes its arrays."""
+        if not self.waiting:
+            return
+        parts, self.waiting = self.waiting, []
+        columns = [np.concatenate(each) for each in zip(*(columns for _, columns in parts), strict=True)]
+        rows = chained([rows for rows, _ in parts], self.layout, self.keys)
+        order = np.argsort(columns[0], kind="stable")
+        rows, person = _in_order(rows, self.layout, order), columns[0][order]
+        blocks = (
+            np.arange(int(person[-1]) // self.block + 2, dtype=np.int64) * self.block if len(person) else np.zeros(1)
+        )
+        starts: list[Longs] = [np.searchsorted(person, blocks)]
+        for container in self.layout.containers[1:]:
+            starts.append(np.searchsorted(rows.tables[container.index].owner, starts[container.parent]))
+        self.runs.append(
+            _Run(
+                tuple(starts),
+                tuple(put(column[order]) for column in columns),
+                tuple(put(table.owner) for table in rows.tables),
+                tuple({held: put(column) for held, column in table.codes.items()} for table in rows.tables),
+                rows.moved,
+            )
+        )
+
+    def sizes(self, blocks: int) -> Longs:
+        """Return how many rows each block of persons has in all runs."""
+        found = np.zeros(blocks, np.int64)
+        for run in self.runs:
+            own = np.diff(run.starts[0])
+            found[: len(own)] += own
+        return found
+
+    def rows(self, first: int, stop: int, none: Columns) -> tuple[Batch, Columns]:
+        """Return the rows of some blocks of persons, with their texts, and their columns; `none` are empty ones."""
+        parts = [run.rows(self.layout, first, stop) for run in self.runs]
+        rows = chained([rows for rows, _ in parts], self.layout, self.keys)
+        found = [np.concatenate(each) for each in zip(none, *(columns for _, columns in parts), strict=True)]
+        texts: list[Sequence[str]] = []
+        maps: list[Ints] = []
+        for at, known in enumerate(self.texts):
+            used = np.zeros(len(known.texts) + 1, bool)
+            for column in _code_columns(rows, at):
+                used[column] = True
+            places = np.flatnonzero(used[:-1])
+            texts.append([known.texts[code] for code in places.tolist()])
+            own = np.full(len(used), -1, np.int32)
+            own[places] = np.arange(len(places), dtype=np.int32)
+            maps.append(own)
+        return replace(recoded(rows, maps, self.keys), texts=tuple(texts)), tuple(found)
+
+
+def _code_columns(rows: Batch, held: int) -> list[Ints]:
+    """Return all columns of codes of a class."""
+    tables = [table.codes[held] for table in rows.tables if held in table.codes]
+    return [*tables, rows.moved.code[rows.moved.held == held]]
+
+
+def _used(rows: Batch, held: int) -> list[int]:
+    """Return the codes of a class that occur in rows, in ascending order."""
+    found = np.unique(np.concatenate([np.empty(0, np.int32), *_code_columns(rows, held)]))
+    return found[found >= 0].tolist()  # type: ignore[no-any-return]
+
+
+def _in_order(rows: Batch, layout: Layout, order: Longs) -> Batch:
+    """Return a batch with its rows in another order, and what they hold in the order of its owners."""
+    orders, places, tables = [order], [_inverse(order)], []
+    for container in layout.containers:
+        table = rows.tables[container.index]
+        owner = table.owner
+        if container.index:
+            owner = places[container.parent][owner]
+            orders.append(np.argsort(owner, kind="stable"))
+            places.append(_inverse(orders[-1]))
+        own = orders[container.index]
+        tables.append(ContainerRows(owner[own], {held: column[own] for held, column in table.codes.items()}))
+    row = rows.moved.row.copy()
+    for under, chosen in _tops(rows.moved):
+        row[chosen] = places[_container(layout, under)][row[chosen]]
+    return replace(rows, tables=tuple(tables), moved=replace(rows.moved, row=row))
+
+
+def _inverse(order: Longs) -> Ints:
+    found = np.empty(len(order), np.int32)
+    found[order] = np.arange(len(order), dtype=np.int32)
+    return found
+
+
+def _container(layout: Layout, under: int) -> int:
+    return layout.classes[under].container if under >= 0 else 0
+
+
+def _tops(moved: MovedNodes) -> list[tuple[int, np.ndarray]]:
+    """Return the moved nodes that hang on rows, by the class whose rows these are."""
+    top = moved.parent < 0
+    return [(under, top & (moved.under == under)) for under in np.unique(moved.under[top]).tolist()]
+
+
+def _part_of(moved: MovedNodes, layout: Layout, bounds: Sequence[tuple[int, int]]) -> MovedNodes:
+    """Return the moved nodes that hang on rows between bounds, which each container has, and those below them."""
+    if not len(moved.held):
+        return moved
+    row, stays = moved.row.copy(), np.zeros(len(moved.held), bool)
+    for under, chosen in _tops(moved):
+        first, stop = bounds[_container(layout, under)]
+        stays[chosen] = (row[chosen] >= first) & (row[chosen] < stop)
+        row[chosen] -= first
+    for at in np.flatnonzero(moved.parent >= 0).tolist():
+        # Nodes come after the one above them.
+        stays[at] = stays[moved.parent[at]]
+    new = np.append(np.cumsum(stays) - 1, -1)
+    columns = (moved.held, moved.code, new[moved.parent], moved.under, row)
+    return MovedNodes(*(column[stays].astype(np.int32) for column in columns))
