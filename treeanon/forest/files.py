@@ -164,7 +164,8 @@ class FilesBuilder(ForestBuilder):
 
     def _add_persons(self, first: int, stop: int) -> None:
         """Make records of the rows of some blocks of persons."""
-        none = (*[np.empty(0, np.int32)] * 2, *[_NO_DIGESTS] * 2)
+        numbers = np.empty(0, np.int32)
+        none = numbers, numbers, _NO_DIGESTS, _NO_DIGESTS
         found = [store.rows(first, stop, none) for store in self.stores]
         before, persons = first * BLOCK, min(stop * BLOCK, self.index.total) - first * BLOCK
         held = [Held(person - before, *columns) for _, (person, *columns) in found]

@@ -40,9 +40,9 @@ class Spill:
         try:
             if self.file is None:
                 self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the slices
-            view = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else memoryview(b"")
-            while len(view):
-                view = view[self.file.write(view) :]
+            left = array.tobytes()
+            while left:
+                left = left[self.file.write(left) :]
         except OSError as error:
             what = f"cannot put rows aside: {error.strerror}; TMPDIR names another folder for them"
             raise FileError(f"{tempfile.gettempdir()}: {what}") from None
