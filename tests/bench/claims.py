@@ -20,8 +20,7 @@ from published_mondrian import published
 from results import put
 
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
-from treeanon.algorithms.table.onedim.orders import hilbert_order
-from treeanon.algorithms.table.onedim.points import Points
+from treeanon.algorithms.table.onedim.orders import Points, hilbert_order
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
@@ -30,7 +29,7 @@ from treeanon.bench.invented import census
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table import gcp, permuted_query_loss
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 ROWS = 30_000
 KS, COLUMNS = (10, 20, 50, 100), (2, 3, 4, 5, 6, 7)

@@ -38,7 +38,7 @@ from treeanon.metrics.table import gcp
 from treeanon.metrics.table.ncp import Form
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, TCloseness
 from treeanon.verifier.freeform import verify_freeform
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 COLUMNS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
 YARD = 0.123

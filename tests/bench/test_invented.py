@@ -12,7 +12,7 @@ from treeanon.bench.invented import census, drawn, synthetic
 from treeanon.errors import UsageError
 from treeanon.privacy.models import FrequencyDiversity
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 # Values and height of each column's taxonomy; of numbers the height is that of our intervals.
 SHAPE = {

@@ -29,7 +29,7 @@ from results import put
 import treeanon as ta
 from treeanon.algorithms.tree.registry import tree_algorithm_named
 from treeanon.metrics.measure import measure
-from treeanon.metrics.path_distance import rpda
+from treeanon.metrics.values import rpda
 from treeanon.privacy import Guarantee
 from treeanon.verifier.tree import verify
 

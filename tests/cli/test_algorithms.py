@@ -16,7 +16,7 @@ from treeanon.algorithms.algorithm import parse_parameters
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.cli.main import main
-from treeanon.cli.params import FORMER_OPTIONS, own_parameters
+from treeanon.cli.options import FORMER_OPTIONS, own_parameters
 
 SCHEMA = """
 version = 1

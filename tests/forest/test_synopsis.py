@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 from tests.support.search_strategies import random_forest
 from tests.support.strategies import make_cut, parents_of, properties, released
 from treeanon.forest.synopsis import Synopsis
-from treeanon.metrics.path_distance import rpda
+from treeanon.metrics.values import rpda
 
 VECTORS: dict[str, Any] = json.loads((ROOT / "tests/vectors/trees.json").read_text())
 

@@ -25,7 +25,7 @@ from treeanon.forest import Forest
 from treeanon.schema import Schema
 from treeanon.spark.engine import prepared, request_of
 from treeanon.spark.interface import Job, engine_named
-from treeanon.spark.recipe import Recipe
+from treeanon.spark.reading import Recipe
 from treeanon.spark.relational_write import tables as relations
 from treeanon.spark.relational_write.parts import Work
 from treeanon.spark.relational_write.publishing import TablesTarget

@@ -15,7 +15,7 @@ from treeanon.errors import GuaranteeError
 from treeanon.io.columns.frames import table_of
 from treeanon.io.columns.read_table import read_table
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 SCHEMA = """version = 1
 [input]

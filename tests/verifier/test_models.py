@@ -29,7 +29,7 @@ from treeanon.privacy.models import (
 )
 from treeanon.table import Groups, Table
 from treeanon.table.covers import level_maps
-from treeanon.verifier.models import Checked, check
+from treeanon.verifier.table import Checked, check
 
 VECTORS = json.loads((ROOT / "tests/vectors/tables.json").read_text())
 

@@ -29,7 +29,7 @@ from treeanon.metrics.table.il import (
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, Model
 from treeanon.schema.model import ClassSpec
 from treeanon.table import Column, Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 MeasureKey = tuple[Measure, int]
 """A measure, and the level of its queries (0: none)."""

@@ -12,8 +12,7 @@ from click.shell_completion import CompletionItem
 from treeanon.algorithms.algorithm import Algorithm
 from treeanon.algorithms.table.registry import PERMUTED_DEFAULT, TABLE_ALGORITHMS, TABLE_DEFAULT
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
-from treeanon.cli.options import Command
-from treeanon.cli.params import OPTION_OF, algorithm_named, algorithm_names, own_parameters
+from treeanon.cli.options import OPTION_OF, Command, algorithm_named, algorithm_names, own_parameters
 from treeanon.cli.printing import print_result
 from treeanon.parameters import Parameter
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.checks import announce_compilation
-from treeanon.cli.options import Command, reduce_option, schema_option
-from treeanon.cli.params import AlgorithmName
+from treeanon.cli.options import AlgorithmName, Command, reduce_option, schema_option
 from treeanon.cli.printing import say
 from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
 

@@ -13,8 +13,16 @@ from treeanon.algorithms.algorithm import parse_parameters
 from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
 from treeanon.cli.html_page import PageRequest
-from treeanon.cli.options import MODEL_PARAMETERS, model_options, reduce_option
-from treeanon.cli.params import AlgorithmName, check_required, params_option, parsed, parsed_for_trees
+from treeanon.cli.options import (
+    MODEL_PARAMETERS,
+    AlgorithmName,
+    check_required,
+    model_options,
+    params_option,
+    parsed,
+    parsed_for_trees,
+    reduce_option,
+)
 from treeanon.cli.reading import Reading
 
 if TYPE_CHECKING:

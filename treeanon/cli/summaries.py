@@ -107,7 +107,7 @@ def table_release_summary(release: TableRelease, output: str, solution: str | No
 
 def general_value_notes(table: Table) -> list[str]:
     """Return notes about sensitive columns with values that cover others, which the models count separately."""
-    from treeanon.table.spellings import general_columns
+    from treeanon.table.reductions import general_columns
 
     return [
         f"note: {name} contains general values, which the models count as distinct from the values below them"

@@ -15,9 +15,8 @@ from treeanon.forest import Forest
 from treeanon.forest.persons import builder_of
 from treeanon.formats import NESTED
 from treeanon.io.columns.arrow_stream import DictSource, FrameSource, arrow_of
-from treeanon.io.columns.column_checks import check_columns_exist
 from treeanon.io.columns.frames import frame_like
-from treeanon.io.columns.python_values import value_text
+from treeanon.io.columns.python_values import check_columns_exist, value_text
 from treeanon.io.interface import reader_of, writer_of
 from treeanon.io.options import ReadOptions
 from treeanon.io.persons import in_rows

@@ -12,12 +12,13 @@ from treeanon.metrics.measure import (
 )
 from treeanon.metrics.mining import MiningLevel, MiningLoss, dtree, ml2
 from treeanon.metrics.objects import ObjectsKept, objects_kept
-from treeanon.metrics.path_distance import rpd, rpd_of_records
 from treeanon.metrics.values import (
     ValueLoss,
     label_losses,
     label_parents,
     level_sizes,
+    rpd,
+    rpd_of_records,
     value_loss,
     value_loss_alone,
     value_loss_of_supports,

@@ -23,8 +23,7 @@ from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.tree.losses import count_records_with, count_relations
 from treeanon.kernels.tree.object_relations import count_object_relations
 from treeanon.metrics.objects import ObjectsKept, objects_counted, objects_kept
-from treeanon.metrics.path_distance import rpd
-from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, released_as, value_loss
+from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, released_as, rpd, value_loss
 
 
 @dataclass(frozen=True)

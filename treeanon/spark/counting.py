@@ -23,10 +23,8 @@ from treeanon.kernels.tree.losses import count_published
 from treeanon.kernels.tree.spread import Table
 from treeanon.metrics import Counts, Losses
 from treeanon.metrics.measure import kept_of_counts, relation_counts
-from treeanon.metrics.path_distance import rpd_of_records
-from treeanon.metrics.values import label_parents, loss_of_counts, released_as
-from treeanon.spark.reading import Dataset
-from treeanon.spark.recipe import Recipe
+from treeanon.metrics.values import label_parents, loss_of_counts, released_as, rpd_of_records
+from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches
 from treeanon.spark.spread import Spread, SpreadCounter
 

@@ -18,8 +18,7 @@ from treeanon.arrays import Ints, Longs
 from treeanon.kernels.tree.spread import count_pairs
 from treeanon.metrics.values import class_weights, label_losses, label_parents
 from treeanon.privacy.guarantee import Guarantee, roles_of
-from treeanon.spark.reading import Dataset
-from treeanon.spark.recipe import Recipe
+from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import Batches, batch_of, map_batches
 
 _PAIRS = "pair long, shared long, related long"

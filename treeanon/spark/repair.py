@@ -30,8 +30,7 @@ from treeanon.forest import Classes, Forest
 from treeanon.metrics import label_losses
 from treeanon.metrics.values import class_weights, label_parents
 from treeanon.spark.counting import RareSet
-from treeanon.spark.reading import Dataset
-from treeanon.spark.recipe import Recipe
+from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import ROWS, Batches, map_batches, to_batch, to_forest
 from treeanon.spark.spread import Spread, SpreadCounter
 

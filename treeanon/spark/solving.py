@@ -48,8 +48,7 @@ from treeanon.spark.diversity import sets_not_diverse
 from treeanon.spark.finer import finer_labels
 from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
-from treeanon.spark.reading import Dataset, broadcast_schema, encode
-from treeanon.spark.recipe import Recipe
+from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, encode
 from treeanon.spark.records import forests_of, to_batch
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures

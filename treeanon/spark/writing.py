@@ -21,8 +21,7 @@ from treeanon.io.interface import writer_of
 from treeanon.io.output import is_part
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
-from treeanon.spark.reading import Dataset, broadcast_schema, classes_of
-from treeanon.spark.recipe import Recipe
+from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, classes_of
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.session import spark_failures
 

@@ -27,7 +27,7 @@ from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.table import Column, Table
 from treeanon.table.compared import in_terms_of
 from treeanon.table.covers import value_ranks
-from treeanon.verifier.models import Checked
+from treeanon.verifier.table import Checked
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from treeanon.table.members import members_of
 from treeanon.table.permuted import Permuted
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, ValueCounts
-from treeanon.verifier.models import AllChecked, Checked
+from treeanon.verifier.table import AllChecked, Checked
 
 _NUMBER = re.compile("[1-9][0-9]{0,11}")
 

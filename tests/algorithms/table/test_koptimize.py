@@ -21,7 +21,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.metrics import table as flat
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity, TCloseness
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 
 def k_optimum(table, k, most=None, **options):

@@ -16,7 +16,7 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 
 def counts(rnd: Random) -> None:

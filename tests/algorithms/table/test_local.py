@@ -22,7 +22,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, Model, TCloseness
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 AGES = Hierarchy.from_paths([[str(age), f"{age // 10}0s", "*"] for age in range(20, 60)])
 

@@ -27,7 +27,7 @@ from treeanon.privacy.models import (
     TCloseness,
 )
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 
 def groups_of(found, rows):

@@ -10,7 +10,7 @@ import pytest
 import treeanon as ta
 from tests.algorithms.table.test_mondrian import table_of
 from treeanon.algorithms.table import koptimize, local, mondrian, topdown
-from treeanon.algorithms.table import splitting as dividing
+from treeanon.algorithms.table import mondrian as dividing
 from treeanon.algorithms.table.problem import Problem
 from treeanon.kernels.table import cell_suppression
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, TCloseness

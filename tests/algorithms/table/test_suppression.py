@@ -20,7 +20,7 @@ from treeanon.kernels.table.cell_suppression import cut_trees, grow_forest, merg
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.release import anonymize_table
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 TWO = [[["a", "*"], ["b", "*"]]]
 # CHAP, Figure 1: the patients as they are (ZIP, marital status, sex).

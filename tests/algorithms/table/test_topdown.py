@@ -18,7 +18,7 @@ from treeanon.errors import GuaranteeError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 
 def holds(rnd: Random) -> None:

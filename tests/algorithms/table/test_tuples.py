@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.support.strategies import properties
 from tests.support.table_worlds import random_problem
-from treeanon.algorithms.table.tuples import Fields, Tuples
+from treeanon.algorithms.table.group_checker import Fields, Tuples
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.tuples import distinct, histogram, roll
 from treeanon.table import Table

@@ -20,7 +20,7 @@ from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.published.candidates import Candidates
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.metrics.path_distance import rpda
+from treeanon.metrics.values import rpda
 from treeanon.privacy import Guarantee
 
 VECTORS: dict[str, Any] = json.loads((ROOT / "tests/vectors/trees.json").read_text())

@@ -25,8 +25,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.write_rows import write_rows
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.folder import FolderSource
-from treeanon.io.relational.write_folder import file_names, package_of
-from treeanon.io.relational.writing import kept_primary, needs_of
+from treeanon.io.relational.writing import file_names, kept_primary, needs_of, package_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import without_hierarchies
 from treeanon.spark.records import batch_of

@@ -134,8 +134,7 @@ def test_types_of_values(given: list[object], kind: pa.DataType, expected: list[
 )
 def test_chunks_make_one_column(chunks: list[list[object]]) -> None:
     """However rows fall into chunks, a column is what it would be in one chunk."""
-    from treeanon.io.columns.column_checks import row_errors
-    from treeanon.io.columns.python_values import GrowingColumn
+    from treeanon.io.columns.python_values import GrowingColumn, row_errors
 
     parts, whole = GrowingColumn("a", row_errors("s", "t")), GrowingColumn("a", row_errors("s", "t"))
     for chunk in chunks:

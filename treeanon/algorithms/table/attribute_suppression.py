@@ -17,9 +17,8 @@ import numpy as np
 
 from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.result import Recoding
+from treeanon.algorithms.table.result import SUPPRESSED, Recoding, released, unreachable
 from treeanon.algorithms.table.rollup import Vector
-from treeanon.algorithms.table.suppression import SUPPRESSED, released, unreachable
 from treeanon.hierarchy import Hierarchy
 from treeanon.table import Column, Table
 

@@ -28,8 +28,7 @@ import numpy as np
 
 from treeanon.algorithms.table.group_checker import GroupChecker, RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.result import Recoding
-from treeanon.algorithms.table.suppression import SUPPRESSED, one_row_each, released, require_any, unreachable
+from treeanon.algorithms.table.result import SUPPRESSED, Recoding, one_row_each, released, require_any, unreachable
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.cell_suppression import cut_trees, grow_forest, merge_nearest

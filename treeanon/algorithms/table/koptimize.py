@@ -22,12 +22,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import GroupChecker
+from treeanon.algorithms.table.group_checker import GroupChecker, Tuples
 from treeanon.algorithms.table.intervals import cut_column, places_of
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.result import Recoding
-from treeanon.algorithms.table.suppression import one_row_each, released, require_any, unreachable
-from treeanon.algorithms.table.tuples import Tuples
+from treeanon.algorithms.table.result import Recoding, one_row_each, released, require_any, unreachable
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.groups import group_numbers, try_values

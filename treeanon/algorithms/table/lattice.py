@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.group_checker import GroupChecker
+from treeanon.algorithms.table.group_checker import GroupChecker, Tuples
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import scattered
 from treeanon.algorithms.table.rollup import RolledUp, Rollup, Vector
-from treeanon.algorithms.table.tuples import Tuples
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models.model import Model

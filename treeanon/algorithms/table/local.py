@@ -19,13 +19,12 @@ from math import prod
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import GroupChecker
+from treeanon.algorithms.table.group_checker import GroupChecker, Tuples
 from treeanon.algorithms.table.local_models import EASE, ClassChecker, settled, walk_with_models
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.suppression import one_row_each
-from treeanon.algorithms.table.tuples import Tuples
+from treeanon.algorithms.table.result import one_row_each
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.local import Vertices, add_sums, cheapest_first

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.group_checker import RowGroupChecker
+from treeanon.algorithms.table.group_checker import RowGroupChecker, Tuples
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.tuples import Tuples
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.kernels.table.local import Vertices, cheapest_first

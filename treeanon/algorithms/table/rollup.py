@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.tuples import Tuples
+from treeanon.algorithms.table.group_checker import Tuples
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.tuples import probe, roll, smallest_below, sum_costs
 

@@ -16,10 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.table.group_checker import RowGroupChecker
-from treeanon.algorithms.table.partition import Partition
-from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.splitting import (
+from treeanon.algorithms.table.mondrian import (
     checked_whole,
     numbered,
     ordered_columns,
@@ -27,6 +24,9 @@ from treeanon.algorithms.table.splitting import (
     rule_of,
     split_in_threads,
 )
+from treeanon.algorithms.table.partition import Partition
+from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.table.mondrian_columns import Shape
 from treeanon.kernels.table.topdown import group_ends, merge_failing, split_all

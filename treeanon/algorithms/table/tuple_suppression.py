@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.result import Recoding
-from treeanon.algorithms.table.suppression import released
+from treeanon.algorithms.table.result import Recoding, released
 from treeanon.metrics.table.groups import groups_of
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from treeanon.forest import ReadReport
-from treeanon.io.beyond.content import Content, compare
-from treeanon.io.beyond.documents import Records, TextsOf
+from treeanon.io.beyond.documents import Content, Records, TextsOf, compare
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.json_texts import Items, JsonLook, Pairs, members, parsed, plain
 from treeanon.io.documents.json_document import JsonDocument, document_bytes, items_of, lines_of, members_of

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from treeanon.io.beyond.content import Content, compare
+from treeanon.io.beyond.documents import Content, compare
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.documents.json_exact import named_keys, predicate_holds
 from treeanon.io.documents.json_write import is_number_text, json_text

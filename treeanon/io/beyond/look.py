@@ -70,7 +70,7 @@ def look_beyond(
             _look_at_persons(rows, data, found)
             data = rows
     if form.is_rows:
-        from treeanon.io.beyond.row_files import look_at_rows
+        from treeanon.io.beyond.tables import look_at_rows
 
         table = flatten(data) if isinstance(data, Forest) else data
         look_at_rows(source, form.name, delimiter, called, schema, table, found)

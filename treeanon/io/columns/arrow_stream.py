@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.types as of
 
 from treeanon.errors import DataError, UsageError
-from treeanon.io.columns.column_checks import (
+from treeanon.io.columns.python_values import (
     DICTIONARY,
     NO_TEXT,
+    GrowingColumn,
     Wrong,
     check_columns_exist,
     check_names,
@@ -23,7 +24,6 @@ from treeanon.io.columns.column_checks import (
     check_texts,
     row_errors,
 )
-from treeanon.io.columns.python_values import GrowingColumn
 from treeanon.io.relational.source import OneTable, Place
 
 

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from treeanon.errors import DataError
-from treeanon.io.columns.column_checks import DICTIONARY, listed
 from treeanon.io.columns.csv_dialect import Dialect, Utf8Bytes, WatchedBytes, header_delimiter
 from treeanon.io.columns.csv_exact import LONGEST_ROW, Row, RowForm, check_rows, exact_rows
+from treeanon.io.columns.python_values import DICTIONARY, listed
 from treeanon.io.relational.source import Place
 from treeanon.io.sources import Source
 

@@ -17,7 +17,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_folder
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.source import OneTable, Place, TableSource
-from treeanon.io.relational.write_folder import is_release, write_folder
+from treeanon.io.relational.writing import is_release, write_folder
 from treeanon.randomness import shuffled
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.keys import ForeignKey

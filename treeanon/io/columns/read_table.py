@@ -28,8 +28,7 @@ from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.schema.persons import by_row
 from treeanon.table.covers import Covers, cover_of, covers_of, parsed, value_ranks
-from treeanon.table.reductions import flatten
-from treeanon.table.spellings import in_one_spelling
+from treeanon.table.reductions import flatten, in_one_spelling
 from treeanon.table.table import Column, Table
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import Format
-from treeanon.io.columns.column_checks import check_columns_exist
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.parquet import ParquetFile
+from treeanon.io.columns.python_values import check_columns_exist
 from treeanon.io.relational.file_store import Copies, is_plain_file
 from treeanon.io.relational.folder import FolderSource, Part
 from treeanon.io.relational.source import OneTable, Place

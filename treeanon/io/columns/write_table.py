@@ -11,11 +11,10 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, ROWS, names_of
-from treeanon.io.columns.value_columns import Kind, value_column
 from treeanon.io.columns.write_rows import delimiter_for, write_rows
 from treeanon.io.interface import format_of_name
 from treeanon.io.output import Check, open_output
-from treeanon.io.relational.arrow_tables import TableOut
+from treeanon.io.relational.arrow_tables import Kind, TableOut, value_column
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.randomness import shuffled
 from treeanon.schema import FieldPath, Schema, Step

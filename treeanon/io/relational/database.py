@@ -17,8 +17,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.io.columns.column_checks import NO_TEXT, check_columns_exist, row_errors
-from treeanon.io.columns.python_values import GrowingColumn
+from treeanon.io.columns.python_values import NO_TEXT, GrowingColumn, check_columns_exist, row_errors
 from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower
 from treeanon.io.relational.urls import ENVIRONMENT, NO_URL, is_database, redacted
 from treeanon.schema.keys import ForeignKey

@@ -14,8 +14,8 @@ import orjson
 
 from treeanon.errors import DataError
 from treeanon.formats import ROWS, TABLE_FILES
-from treeanon.io.columns.column_checks import listed
 from treeanon.io.columns.csv_dialect import Dialect, known_encoding
+from treeanon.io.columns.python_values import listed
 from treeanon.io.relational.file_store import table_name
 
 _HANDLED = {"delimiter", "quoteChar", "doubleQuote", "escapeChar", "header", "headerRows", "lineTerminator"}

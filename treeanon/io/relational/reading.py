@@ -20,10 +20,9 @@ from treeanon.formats import TABLE_FILES
 from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.options import ReadOptions
 from treeanon.io.relational.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
-from treeanon.io.relational.moved_tables import read_moved
+from treeanon.io.relational.moved_tables import Accounts, Numbering, numbering, read_moved
 from treeanon.io.relational.plan import RECORD_COLUMN, Plan, Stop, make_plan
 from treeanon.io.relational.source import KeyedTables, TableSource
-from treeanon.io.relational.unaccounted import Accounts, Numbering, numbering
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.joins import group_rows, in_circles, take_at
 from treeanon.schema import Schema

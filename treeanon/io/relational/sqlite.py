@@ -12,8 +12,7 @@ from typing import NoReturn
 import pyarrow as pa
 
 from treeanon.errors import DataError, FileError, UsageError
-from treeanon.io.columns.column_checks import NO_TEXT, Wrong, check_columns_exist, row_errors
-from treeanon.io.columns.python_values import GrowingColumn
+from treeanon.io.columns.python_values import NO_TEXT, GrowingColumn, Wrong, check_columns_exist, row_errors
 from treeanon.io.relational.file_store import Copies, is_plain_file
 from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower, quoted
 from treeanon.io.sources import STDIN, find_sources

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import pyarrow.types as of
 
 from treeanon.forest import ReadReport
-from treeanon.io.relational.moved_tables import NODE, account_moved
+from treeanon.io.relational.moved_tables import NODE, Accounting, Numbering, account_moved
 from treeanon.io.relational.plan import MOVED_TABLE, Stop
-from treeanon.io.relational.unaccounted import Accounting, Numbering
 from treeanon.spark.relational_read.columns import ColumnSummary
 from treeanon.spark.relational_read.loading import Loaded, equal, filled, united
 
@@ -233,7 +232,7 @@ def _may_number(seen: ColumnSummary, size: int) -> bool:
 
 
 def _numberings(loaded: Loaded, counts: Counts) -> dict[tuple[str, str], Numbering]:
-    """Return how the key columns number their rows; see `treeanon.io.relational.unaccounted.numbering`."""
+    """Return how the key columns number their rows; see `treeanon.io.relational.moved_tables.numbering`."""
     out: dict[tuple[str, str], Numbering] = {}
     for at, seen in _keys(loaded).items():
         if not seen.filled:

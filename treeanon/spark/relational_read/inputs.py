@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from treeanon.errors import DataError, TreeanonError, UsageError
 from treeanon.io.columns.arrow_stream import FrameSource
-from treeanon.io.columns.column_checks import check_names
 from treeanon.io.columns.csv_fast import DelimitedFile
+from treeanon.io.columns.python_values import check_names
 from treeanon.io.relational.folder import FolderSource, Part
 from treeanon.io.relational.source import KeyedTables, Place, TableInfo
 from treeanon.io.sources import plain_name

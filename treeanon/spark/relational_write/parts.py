@@ -24,14 +24,12 @@ from treeanon.forest import Classes, Forest
 from treeanon.io.relational.arrow_tables import Agreed, agreement
 from treeanon.io.relational.fresh_keys import all_keys, blocks_of, moved_from
 from treeanon.io.relational.key_constraints import Needs
-from treeanon.io.relational.layout import Rows, lay_out
-from treeanon.io.relational.lookup_contents import contents
+from treeanon.io.relational.layout import Rows, contents, lay_out
 from treeanon.io.relational.plan import MOVED_TABLE
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.randomness import keyed_name, words_of
 from treeanon.schema import Schema
-from treeanon.spark.reading import Dataset, classes_of
-from treeanon.spark.recipe import Recipe
+from treeanon.spark.reading import Dataset, Recipe, classes_of
 from treeanon.spark.records import BLOCKS, FINGERPRINT, Batches, batch_of, block_forest, map_batches
 from treeanon.spark.writing import random_places
 

@@ -24,8 +24,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.file_store import PACKAGE
 from treeanon.io.relational.reading import resolved
-from treeanon.io.relational.write_folder import file_names, is_package, package_of
-from treeanon.io.relational.writing import FOLDER, plan_of
+from treeanon.io.relational.writing import FOLDER, file_names, is_package, package_of, plan_of
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job, Notify
 from treeanon.spark.reading import Dataset

@@ -19,8 +19,7 @@ from treeanon.io.relational.layout import Rows, lay_out
 from treeanon.io.relational.writing import kept_primary, needs_of
 from treeanon.randomness import secret_of
 from treeanon.schema import Schema
-from treeanon.spark.reading import Dataset, without_hierarchies
-from treeanon.spark.recipe import Recipe
+from treeanon.spark.reading import Dataset, Recipe, without_hierarchies
 from treeanon.spark.records import batch_of, persisted
 from treeanon.spark.relational_write.parts import (
     LOOKED_UP,

@@ -23,8 +23,7 @@ from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.table import Column
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, ValueCounts
-from treeanon.verifier.models import Checked
-from treeanon.verifier.table import TableVerdict
+from treeanon.verifier.table import Checked, TableVerdict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -30,7 +30,7 @@ from treeanon.spark.reading import PartitionReport, gather, report_rows
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.inputs import Input, Pieces
 from treeanon.table import Column, Table
-from treeanon.table.spellings import in_one_spelling
+from treeanon.table.reductions import in_one_spelling
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,8 +16,7 @@ from tests.reference.onedim import group_loss, random_table
 from tests.support.strategies import properties
 from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring
 from treeanon.algorithms.table.onedim import k_anonymity
-from treeanon.algorithms.table.onedim.orders import few_values_first
-from treeanon.algorithms.table.onedim.points import Points
+from treeanon.algorithms.table.onedim.orders import Points, few_values_first
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import STYLES, table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError

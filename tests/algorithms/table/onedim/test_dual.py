@@ -19,7 +19,7 @@ from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 
 def within_the_loss(rnd: Random) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from tests.reference.onedim import hilbert_place, textbook_place
 from tests.support.strategies import properties
-from treeanon.algorithms.table.onedim.orders import curve_places, hilbert_order
-from treeanon.algorithms.table.onedim.points import Points
+from treeanon.algorithms.table.onedim.orders import Points, curve_places, hilbert_order
 from treeanon.errors import UsageError
 
 

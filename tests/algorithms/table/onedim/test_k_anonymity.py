@@ -22,7 +22,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 NAMES = ["onedim", "hilbert", "hilbert-fast", "idistance", "idistance-fast"]
 FORMS = ["taxonomy", "set"]

@@ -21,7 +21,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, FrequencyDiversity, KAnonymity
 from treeanon.table import Table
-from treeanon.verifier.models import check
+from treeanon.verifier.table import check
 
 
 def options(rnd: Random) -> dict[str, str]:

@@ -11,8 +11,14 @@ import pytest
 from tests.reference.onedim import entropy, expected_loss, lowest, random_table
 from tests.support.strategies import properties
 from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, scales_of, table_costs
-from treeanon.algorithms.table.onedim.orders import ORDERS, idistance_order, lexicographic_order, ordered
-from treeanon.algorithms.table.onedim.points import Points, tuple_keys
+from treeanon.algorithms.table.onedim.orders import (
+    ORDERS,
+    Points,
+    idistance_order,
+    lexicographic_order,
+    ordered,
+    tuple_keys,
+)
 from treeanon.algorithms.table.partition import STYLES
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy

@@ -20,9 +20,18 @@ import numpy as np
 
 from treeanon.algorithms.table.mondrian import search as mondrian
 from treeanon.algorithms.table.onedim.k_anonymity import search as k_anonymous
-from treeanon.algorithms.table.onedim.l_diversity import LOOK_BACK, NEAR, Line, best_of, best_order, grouped, wanted
+from treeanon.algorithms.table.onedim.l_diversity import (
+    LOOK_BACK,
+    NEAR,
+    Line,
+    Optimal,
+    best_of,
+    best_order,
+    grouped,
+    largest,
+    wanted,
+)
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
-from treeanon.algorithms.table.onedim.l_diversity_optimal import Optimal, largest
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, requested_k

@@ -99,7 +99,7 @@ class Objective:
     def _path_distance(self) -> Callable[[Forest], float]:
         if self.name == "rpd":
             return rpd
-        from treeanon.metrics.path_distance import rpda
+        from treeanon.metrics.values import rpda
 
         return rpda
 

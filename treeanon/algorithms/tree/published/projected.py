@@ -36,7 +36,7 @@ from treeanon.kernels.tree.synopsis_moves import (
     records_of,
     update_relations,
 )
-from treeanon.metrics.path_distance import cost_of
+from treeanon.metrics.values import cost_of
 
 _DENSE_FROM = 64
 
