@@ -102,7 +102,7 @@ def test_a_script_is_checked(tmp_path: Path, request: pytest.FixtureRequest) -> 
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     # What was found of the package is kept from run to run, which saves most of the time.
-    cache = request.config.cache
+    cache: pytest.Cache | None = getattr(request.config, "cache", None)
     kept = tmp_path if cache is None else cache.mkdir("mypy")
     said, trouble, _ = api.run(
         ["--strict", "--follow-imports=silent", "--ignore-missing-imports", "--config-file=", "--no-pretty",

@@ -3,16 +3,54 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
-from types import SimpleNamespace
 
+import pytest
+
+from tests.support.paths import ROOT
 from treeanon.kernels import jit
 
 
-def test_kernels_older_than_a_source_are_compiled_anew(tmp_path: Path) -> None:
-    old, new = tmp_path / "verify.least-1.py311.nbi", tmp_path / "trees.canonical-1.py311.nbi"
-    for index in (old, new):
-        index.write_bytes(b"")
-    os.utime(old, (0, 0))
-    jit._drop_stale(SimpleNamespace(_cache=SimpleNamespace(cache_path=str(tmp_path))))
-    assert not old.exists() and new.exists()
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """Kernels in three files: the first imports the second, and that one the third; and one of its own."""
+    folder = tmp_path / "kernels"
+    (folder / "tree").mkdir(parents=True)
+    (folder / "first.py").write_text("from treeanon.kernels.tree.second import (\n    walk,\n)\n")
+    (folder / "tree" / "second.py").write_text("from treeanon.kernels.third import step\n")
+    (folder / "third.py").write_text("step = 1\n")
+    (folder / "other.py").write_text("")
+    return folder
+
+
+def stamps(folder: Path) -> dict[str, bytes]:
+    jit.stamp_of.cache_clear()
+    return {file.stem: jit.stamp_of(file) for file in folder.rglob("*.py")}
+
+
+def test_kernels_are_compiled_anew_when_a_source_changes_that_they_call(sources: Path) -> None:
+    before = stamps(sources)
+    assert len(set(before.values())) == 4
+    os.utime(sources / "third.py", (0, 0))
+    assert stamps(sources) == before
+    (sources / "third.py").write_text("step = 2\n")
+    after = stamps(sources)
+    assert {name for name in before if before[name] != after[name]} == {"first", "second", "third"}
+
+
+def test_kernels_import_kernels_by_the_name_of_their_file() -> None:
+    """Otherwise their stamps would miss what they call."""
+    for file in (ROOT / "treeanon" / "kernels").rglob("*.py"):
+        for line in re.findall(r"^[ \t]*(?:from|import) .*treeanon.*", file.read_text(), re.MULTILINE):
+            name = re.fullmatch(r"from (treeanon(?:\.\w+)+) import .*", line)
+            assert name is not None and (ROOT / name[1].replace(".", "/")).with_suffix(".py").exists(), (file, line)
+
+
+def test_nothing_is_written_at_the_end_where_colorama_is_installed() -> None:
+    pytest.importorskip("colorama")
+    code = "import treeanon.kernels.jit, numba.core.errors as e; print(type(e.termcolor()).__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "NOPColorScheme\n"

@@ -7,14 +7,22 @@ Tells when kernels are being compiled: that takes seconds, and what is broken of
 
 from __future__ import annotations
 
-import contextlib
+import os
+import re
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+# Where colorama is installed, numba would have it write to the terminal when the program ends.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 import numba
 import numpy.typing as npt
 from numba.core import event
+
+_IMPORT = re.compile(rb"^from treeanon\.kernels\.([\w.]+) import ", re.MULTILINE)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,28 +36,38 @@ def njit(function: F) -> F:
         compiled = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:
         return cast(F, numba.njit(nogil=True)(function))
-    _drop_stale(compiled)
+    _stamp(compiled)
     return cast(F, compiled)
 
 
-_looked_at: set[str] = set()
+def _stamp(compiled: Any) -> None:
+    """Have numba compare cached kernels with the sources of their file and of all kernels that it imports.
 
-
-def _drop_stale(compiled: Any) -> None:
-    """Drops cached kernels that are older than any source of kernels.
-
-    numba compares a cached kernel with its own file only: when a kernel that it calls has changed, in another file, it
-    would go on running the old one.
+    By itself it looks at the kernel's own file: when a kernel that it calls has changed, in another file, it would go
+    on running the old one.
     """
-    folder = getattr(getattr(compiled, "_cache", None), "cache_path", None)
-    if folder is None or folder in _looked_at:
-        return
-    _looked_at.add(folder)
-    newest = max(source.stat().st_mtime for source in Path(__file__).parent.rglob("*.py"))
-    with contextlib.suppress(OSError):
-        for index in Path(folder).glob("*.nbi"):
-            if index.stat().st_mtime < newest:
-                index.unlink(missing_ok=True)
+    cached = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if cached is not None:
+        cached._source_stamp = stamp_of(Path(compiled.py_func.__code__.co_filename))
+
+
+@cache
+def stamp_of(source: Path) -> bytes:
+    """Return a hash of a source of kernels, of those that it imports, of those that these import, and so on."""
+    stamp, wanted, package = sha256(), [source], _package_of(source)
+    for file in wanted:
+        text = file.read_bytes()
+        stamp.update(sha256(text).digest())
+        for name in _IMPORT.findall(text):
+            found = package.joinpath(*name.decode().split(".")).with_suffix(".py")
+            if found not in wanted:
+                wanted.append(found)
+    return stamp.digest()
+
+
+def _package_of(source: Path) -> Path:
+    """Return the folder of all kernels."""
+    return next(folder for folder in source.parents if folder.name == "kernels")
 
 
 def read_only(*arrays: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:

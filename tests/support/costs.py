@@ -1,0 +1,105 @@
+"""What each test costs: seconds of CPU, its children's too, seconds of compiling kernels, and growth of memory.
+
+    python -m pytest -n 0 -p tests.support.costs --costs=build/costs.tsv tests/io
+    python -m tests.support.costs build/costs.tsv
+
+No wall clock: CPU seconds hardly depend on what else the machine does. Every process of a parallel run adds its lines
+to the same file. The second command prints the sums of packages and files, and the dearest tests.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+MOST = 100
+"""So many tests are printed."""
+
+
+def _cpu() -> tuple[float, float]:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time(), children.ru_utime + children.ru_stime
+
+
+def _memory() -> float:
+    """Return the megabytes that the process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+class Compiling:
+    """The seconds of CPU that the process has spent compiling kernels, and how many it has compiled."""
+
+    def __init__(self) -> None:
+        self.seconds, self.count, self.depth, self.began = 0.0, 0, 0, 0.0
+
+    def watch(self) -> None:
+        from treeanon.kernels import jit
+
+        jit.watch(self.add)
+
+    def add(self, step: int) -> None:
+        if step > 0 and self.depth == 0:
+            self.began = time.process_time()
+        self.depth += step
+        if step < 0:
+            self.count += 1
+            if self.depth == 0:
+                self.seconds += time.process_time() - self.began
+
+
+compiling = Compiling()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", type=Path, help="add the costs of each test to this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--costs") is not None:
+        compiling.watch()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Measure one test with its fixtures."""
+    target = item.config.getoption("--costs")
+    if target is None:
+        return (yield)
+    (own, children), memory = _cpu(), _memory()
+    compiled, count = compiling.seconds, compiling.count
+    result = yield
+    own_after, children_after = _cpu()
+    costs = (own_after - own, children_after - children, compiling.seconds - compiled)
+    line = [f"{each:.3f}" for each in costs] + [str(compiling.count - count), f"{_memory() - memory:.0f}", item.nodeid]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("a") as file:
+        file.write("\t".join(line) + "\n")
+    return result
+
+
+def main() -> None:
+    """Print the sums of packages and files, and the dearest tests."""
+    lines = [line.split("\t", 5) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()]
+    tests = [(*(float(number) for number in numbers), test) for *numbers, test in lines]
+    own, children, compiled, kernels = (sum(test[i] for test in tests) for i in range(4))
+    print(f"{len(tests)} tests: {own + children:.0f} s of CPU, {children:.0f} of these in children")
+    print(f"{compiled:.0f} s for {kernels:.0f} kernels")
+    for depth in (2, 9):
+        sums: Counter[str] = Counter()
+        for own, children, *_, test in tests:
+            sums["/".join(test.partition("::")[0].split("/")[:depth])] += own + children
+        print("\n" + "\n".join(f"{seconds:8.1f}  {place}" for place, seconds in sums.most_common(60)))
+    print("\n     CPU  children  compiling  MB")
+    for own, children, compiled, _, megabytes, test in sorted(tests, key=lambda test: -test[0] - test[1])[:MOST]:
+        print(f"{own + children:8.1f}  {children:8.1f}  {compiled:9.1f}  {megabytes:3.0f}  {test}")
+
+
+if __name__ == "__main__":
+    main()
