@@ -157,6 +157,7 @@ def recommend_trees(
 def anonymize_trees(request: CommandRequest) -> None:
     """Read trees, search, write the release and print its summary."""
     wanted = request.tree_request()
+    from treeanon.forest.shifting import shifted
     from treeanon.io import output_format
     from treeanon.io.output import refuse_existing
     from treeanon.io.relational.urls import shown
@@ -175,6 +176,8 @@ def anonymize_trees(request: CommandRequest) -> None:
     announce_compilation(quiet=quiet)
     forest = read_records(request.source, schema, request.reading, quiet=quiet)
     check_form(forest.schema, form, output)
+    # What a release is compared with has moved dates, too.
+    forest = shifted(forest)
     with progress_bar("searching", quiet=quiet) as progress:
         release = fulfill(wanted, forest, progress)
     jobs = request.reading["jobs"]

@@ -133,6 +133,10 @@ def reading_notes(counts: Mapping[str, Any]) -> list[str]:
         lines.append(f"{rows:,} rows of {table} belong to no record")
     for name, times in counts.get("unknown_values_suppressed", {}).items():
         lines.append(f"class {name}: {times:,} values that its hierarchy does not contain were suppressed")
+    if moved := counts.get("shifted_dates"):
+        from treeanon.forest.report import shift_lines
+
+        lines += shift_lines(moved)
     for name, facets in counts.get("facets", {}).items():
         lines += [line for facet, found in facets.items() for line in _facet_lines(name, facet, found)]
     lines += [f"Not read: {what}" for what in counts.get("left_out", ())]

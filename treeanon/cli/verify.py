@@ -154,6 +154,13 @@ def command(
         print_result(told, as_json=True)
     elif not quiet:
         click.echo("\n".join(lines))
+    moved = [spec.name for spec in loaded.classes if spec.shift and spec.published]
+    if moved:
+        say(
+            f"Dates of {printable(', '.join(moved))} are counted as they are in the file, which cannot show whether"
+            " they were moved (shift)",
+            quiet=quiet,
+        )
     if kept:
         say(f"Not verified (declared safe by the schema): {printable(', '.join(kept))}", quiet=quiet)
     for line in (*read.lines(ignored="fields" in ignored), *_beyond_lines(verdict)):

@@ -16,6 +16,7 @@ from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT, tre
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.forest.shifting import shifted
 from treeanon.previews.preview import sampled
 from treeanon.privacy.guarantee import ATTACKERS, Attacker
 from treeanon.privacy.models.registry import models_of
@@ -231,6 +232,7 @@ def explored_data(data: Forest | Table, sample: int, **named: Any) -> ExploredDa
     >>> len(explored.data), explored.persons, explored.total, explored.whole
     (1, 1, 2, False)
     """
+    data = shifted(data) if isinstance(data, Forest) else data
     part, of = sampled(data, sample)
     return ExploredData(part, len(data), _persons(part), _persons(data), of, **named)
 

@@ -98,6 +98,8 @@ class ReadReport:
 
     `facets` has by class and facet what was read of it, and where records disagree.
 
+    `shifted` counts by class the dates that were moved, each person's by a span of up to `shift_days` (0: none were).
+
     `padded` counts by class the typed values that had white space around them, which was taken away.
 
     Of tables: rows whose foreign key names no row (by key), that lead back to themselves (by key), that belong to no
@@ -130,6 +132,8 @@ class ReadReport:
     delimiter: str = ""
     broken: set[tuple[str, str]] = field(default_factory=set)
     facets: Mapping[tuple[str, str], FacetTexts] = field(default_factory=dict)
+    shifted: Counter[str] = field(default_factory=Counter)
+    shift_days: int = 0
 
     def skip(self, source: str, place: str) -> None:
         """Count a broken record that is left out."""
@@ -183,6 +187,8 @@ class ReadReport:
             counts["rows_of_persons"] = self.rows
         if self.facets:
             counts["facets"] = facet_counts(self.facets)
+        if self.shift_days:
+            counts["shifted_dates"] = {"days": self.shift_days, "values": dict(self.shifted)}
         if not self.is_relational:
             return counts
         return counts | {
@@ -195,3 +201,19 @@ class ReadReport:
             "keys_made_anew": dict(self.keys),
             "left_out": list(self.left_out),
         }
+
+
+def shift_lines(moved: Mapping[str, Any]) -> list[str]:
+    """Return what is to be said of moved dates, which `ReadReport.as_dict` counts.
+
+    >>> shift_lines({"days": 365, "values": {"visit": 1200, "birth": 300}})[0]
+    'Dates moved: visit (1,200 values), birth (300 values)'
+    """
+    if not moved:
+        return []
+    values = ", ".join(f"{name} ({times:,} values)" for name, times in moved["values"].items())
+    return [
+        f"Dates moved: {values}",
+        f"All dates of a person by one secret span of up to {moved['days']:,} days, so that what lies between them is"
+        " kept. Who knows more than m dates of a person may know the person by that.",
+    ]

@@ -11,6 +11,7 @@ import numpy as np
 
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
+from treeanon.forest.shifting import shifted
 from treeanon.progress import Progress, stage
 from treeanon.release.tree import fulfill
 from treeanon.release.tree_request import Request, request_of
@@ -130,7 +131,7 @@ def recommend_by(
     if sample < 1:
         raise UsageError("sample must be a number of persons, 1 or more")
     request.check(forest.schema)
-    chosen = forest
+    chosen = forest = shifted(forest)
     if len(forest) > sample:
         order = np.random.default_rng(request.seed).permutation(len(forest))[:sample]
         chosen = forest.take(np.sort(order))

@@ -21,6 +21,7 @@ from treeanon.release.table_release import TableRelease
 from treeanon.release.table_search import refuse_too_few
 from treeanon.release.tree_reapply import SEARCH_ANEW
 from treeanon.release.tree_request import persons
+from treeanon.schema.persons import refuse_shift
 from treeanon.table import Table
 from treeanon.verifier.table import verify_table
 
@@ -159,6 +160,7 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
             f"the schema calls {', '.join(bare)} sensitive, of which no model of the solution speaks: search anew, and"
             " ask for one (treeanon anonymize)"
         )
+    refuse_shift((column.spec for column in table.columns), "a solution of tables")
     refuse_too_few(table, solution.models)
     allowed = persons(solution.max_suppressed, table.persons)
     lattice = Lattice(Problem(table, solution.models, allowed))

@@ -22,6 +22,7 @@ from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
+from treeanon.schema.persons import refuse_shift
 from treeanon.table import Table
 from treeanon.table.rounding import with_round_ranges
 from treeanon.verifier.criteria import refuse_unchecked
@@ -84,10 +85,12 @@ class TableRequest:
         """UsageError if the schema has not the classes that the models need, or sensitive ones that none speaks of."""
         roles = {spec.name: spec.role for spec in schema.classes if spec.published}
         self._check(roles)
+        refuse_shift(schema.classes, "a search of tables")
 
     def problem(self, table: Table) -> Problem:
         """What the search has to solve for a table; UsageError if it is not of the kind that was asked for."""
         self._check({column.name: column.role for column in table.columns})
+        refuse_shift((column.spec for column in table.columns), "a search of tables")
         if self.publish == "permuted" and table.persons < len(table):
             raise UsageError("publishing as permutations is for one row a person; reduce the rows of each to one first")
         if table.person_header and table.persons < len(table):

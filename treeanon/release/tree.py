@@ -18,6 +18,7 @@ from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.forest.shifting import shifted
 from treeanon.infer.persons import refuse_repeats
 from treeanon.metrics.measure import measure
 from treeanon.metrics.values import value_loss
@@ -79,6 +80,7 @@ def anonymize(forest: Forest, **asked: Any) -> Release:
 def fulfill(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
     """Return the release of a forest that a request asks for."""
     request.check(forest.schema)
+    forest = shifted(forest)
     refuse_repeats(forest.report)
     roles_of(forest, request.guarantee)
     refuse_too_few(forest, request.guarantee.k)

@@ -13,6 +13,7 @@ from treeanon.algorithms.tree.solution import Label, LabelRule, Solution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.forest.shifting import shifted
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.measure import measure
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
@@ -32,6 +33,7 @@ def apply(solution: Solution | str | Path, forest: Forest) -> Release:
     """
     if not isinstance(solution, Solution):
         solution = SolutionFile.load(solution).solution
+    forest = shifted(forest)
     refuse_too_few(forest, solution.guarantee.k)
     own = replace(fitted(solution, forest), suppressed=0)
     published = own.apply(forest)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 
-from treeanon.schema.model import ClassSpec, FileKey, FileSpec, InputSpec, Schema
+from treeanon.schema.model import SHIFT_DAYS, ClassSpec, FileKey, FileSpec, InputSpec, Schema
 from treeanon.schema.paths import FieldPath, RecordPath, Step
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -82,6 +82,8 @@ def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, objec
         yield "one_per_person", True
     if spec.objects != "merged":
         yield "objects", spec.objects
+    if spec.shift_days != SHIFT_DAYS:
+        yield "shift_days", spec.shift_days
 
 
 def _file_items(spec: FileSpec) -> Iterator[tuple[str, object]]:
@@ -114,6 +116,8 @@ def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, objec
         yield "pseudonym", spec.pseudonym
     if spec.facets:
         yield "facets", {name: path.text(slashed=slashed) for name, path in spec.facets.items()}
+    if spec.shift:
+        yield "shift", spec.shift
 
 
 def _pairs(items: Iterator[tuple[str, object]]) -> str:

@@ -12,8 +12,10 @@ from treeanon.schema.files import FILE_FORMATS
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
+    MOST_SHIFT_DAYS,
     NULL_PERSONS,
     OBJECTS,
+    SHIFT_DAYS,
     FileKey,
     FileSpec,
     InputSpec,
@@ -33,7 +35,9 @@ from treeanon.schema.toml_lines import SchemaProblems, find_places
 
 FILE_KEYS = ("name", "person", "files")
 KEY_KEYS = ("from", "to")
-INPUT_KEYS = ("format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects")
+INPUT_KEYS = (
+    "format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects", "shift_days",
+)  # fmt: skip
 
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 
@@ -157,7 +161,18 @@ class InputReader:
             null_person=self.one_of(table, NULL_PERSONS, "input", "null_person") or "error",
             one_per_person=table.get("one_per_person") is True,
             objects=self.objects,
+            shift_days=self.read_shift_days(table),
         )
+
+    def read_shift_days(self, table: Mapping[str, Any]) -> int:
+        """Return by how many days the dates of a person may move."""
+        found, where = table.get("shift_days", SHIFT_DAYS), ("input", "shift_days")
+        if type(found) is not int or not 1 <= found <= MOST_SHIFT_DAYS:
+            self.problems.add(f"must be a whole number of days from 1 to {MOST_SHIFT_DAYS:,}", *where)
+            return SHIFT_DAYS
+        if "shift_days" in table and not any(isinstance(each, dict) and "shift" in each for each in self.tables):
+            self.problems.add('only goes with a class that has shift = "person"', *where)
+        return found
 
     def read_person(self, table: Mapping[str, Any]) -> FieldPath | None:
         """Return the field that says whose a row is, and check what goes with it."""

@@ -17,6 +17,7 @@ from treeanon.schema.model import (
     TYPES,
     ClassSpec,
     Schema,
+    Shift,
     ValueType,
 )
 from treeanon.schema.paths import (
@@ -26,7 +27,7 @@ from treeanon.schema.relational import check_relational
 from treeanon.schema.toml_lines import parse_toml
 
 TOP_KEYS = ("version", "input", "file", "key", "class")
-CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets")
+CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets", "shift")
 
 SchemaLike = Schema | str | Path
 """A schema, the path of its file, or its text in TOML (several lines)."""
@@ -166,7 +167,27 @@ class _Loader(InputReader):
             on_unknown="suppress" if on_unknown == "suppress" else "error",
             pseudonym=pseudonym if is_pseudonym else False,
             facets=self.read_facets(table, path, *where, "facets"),
+            shift=self.read_shift(table, value_type, *where, "shift"),
         )
+
+    def read_shift(self, table: Mapping[str, Any], kind: ValueType | None, *where: str | int) -> Shift:
+        """Return whether dates move, and check that all that tells them moves with them."""
+        if "shift" not in table:
+            return ""
+        wrong = ""
+        if table["shift"] != "person":
+            wrong = 'must be "person": all dates of a person move by one secret span'
+        elif kind not in (None, "date"):
+            wrong = 'needs a class of type = "date"'
+        elif table.get("role") in ("identifier", "drop"):
+            wrong = f"is not for role {table['role']}, which is not published"
+        elif "facets" in table:
+            wrong = "is not for a class with facets, which would tell the dates as they were"
+        elif isinstance(table.get("hierarchy"), str):
+            wrong = 'needs a hierarchy that is built from the dates, such as { dates = ["month", "year"] }, not a file'
+        if wrong:
+            self.problems.add(wrong, *where)
+        return "" if wrong else "person"
 
     def read_facets(
         self, table: Mapping[str, Any], path: FieldPath | None, *where: str | int

@@ -25,6 +25,10 @@ TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
 ON_UNKNOWN = ("error", "suppress")
 OBJECTS: tuple[Objects, ...] = ("merged", "whole")
 
+Shift = Literal["", "person"]
+SHIFT_DAYS = 365
+MOST_SHIFT_DAYS = 36_500
+
 NullPerson = Literal["error", "own"]
 NULL_PERSONS: tuple[NullPerson, ...] = ("error", "own")
 
@@ -32,6 +36,8 @@ NULL_PERSONS: tuple[NullPerson, ...] = ("error", "own")
 @dataclass(frozen=True)
 class ClassSpec:
     """One `[[class]]` of a schema; `facets` are the fields that say the same as its value, by name.
+
+    `shift` says that its dates move, all of a person by one secret span.
 
     >>> ClassSpec("age").published, ClassSpec("ssn", role="identifier").published
     (True, False)
@@ -47,6 +53,7 @@ class ClassSpec:
     on_unknown: Literal["error", "suppress"] = "error"
     pseudonym: bool | str = False
     facets: Mapping[str, FieldPath] = field(default_factory=dict)
+    shift: Shift = ""
 
     @property
     def pseudonym_kind(self) -> str:
@@ -97,7 +104,8 @@ class InputSpec:
     of a file of rows the `delimiter` that its header was found to have, which is no key of schemas. `person` is the
     field whose values say whose each row (or line, or item) is; `null_person` what a row without one is: an error, or a
     person of its own. `one_per_person` says that each row is known to be another person. `objects` says
-    whether the repeated objects of a record stay whole, or are merged by the values at their heads.
+    whether the repeated objects of a record stay whole, or are merged by the values at their heads. `shift_days` is by
+    how much the dates of a person may move where classes have `shift`.
     """
 
     format: str = NESTED
@@ -110,6 +118,7 @@ class InputSpec:
     null_person: NullPerson = "error"
     one_per_person: bool = False
     objects: Objects = "merged"
+    shift_days: int = SHIFT_DAYS
 
     @property
     def keeps_objects(self) -> bool:

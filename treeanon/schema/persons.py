@@ -7,6 +7,7 @@ readers and writers work by it, and know nothing of persons.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from treeanon.schema.model import ClassSpec, ValueType
 from treeanon.schema.paths import FieldPath, Step
 
 if TYPE_CHECKING:
-    from treeanon.schema.model import Schema
+    from treeanon.schema.model import ClassSpec, Schema
 
 KEY_CLASS = "treeanon person"
 """The class of a schema of rows that holds the key of the person."""
@@ -80,6 +81,13 @@ def refuse_objects(schema: Schema, by: str) -> None:
     """UsageError for objects that stay whole, which whoever is named cannot keep."""
     if schema.input.keeps_objects:
         raise UsageError(f'objects: {by} knows merged trees alone so far; use objects = "merged" in [input]')
+
+
+def refuse_shift(specs: Iterable[ClassSpec], by: str) -> None:
+    """UsageError for dates that are to move, which whoever is named would publish as they are."""
+    found = [spec.name for spec in specs if spec.shift and spec.published]
+    if found:
+        raise UsageError(f"shift: {by} cannot move the dates of class {found[0]!r}; use the default search of trees")
 
 
 def person_layout(schema: Schema) -> Layout:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from treeanon.forest.report import shift_lines
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
 from treeanon.report.page.elements import (
     Cell,
@@ -124,6 +125,7 @@ def left_out(counts: Mapping[str, Any], *, suppressed: int = 0, withheld: Sequen
     if tables := counts.get("tables_not_read"):
         parts.append(el("p", f"Tables without a path in the schema: {', '.join(tables)}."))
     parts += [el("p", f"Left out: {what}.") for what in counts.get("left_out", ())]
+    parts += [el("p", line) for line in shift_lines(counts.get("shifted_dates", {}))]
     dropped = counts.get("dropped") or {}
     if dropped:
         rows: list[Sequence[Cell]] = [[value(path), times] for path, times in list(dropped.items())[:MAX_PATHS]]
