@@ -126,7 +126,12 @@ def reading_notes(counts: Mapping[str, Any]) -> list[str]:
         if counts.get(key):
             lines.append(f"{counted(counts[key], noun)} {words}")
     for key, rows in counts.get("dangling_keys", {}).items():
-        lines.append(f"{rows:,} rows refer to a missing row by {key} (an error with --strict)")
+        strict = " (an error with --strict)" if "rows_in_circles" in counts else ""
+        lines.append(f"{rows:,} rows refer to a missing row by {key}{strict}")
+    for key, objects in counts.get("dangling_references", {}).items():
+        lines.append(f"{objects:,} references by {key} name nothing in their document, or one of several; left out")
+    for key, objects in counts.get("references_not_written", {}).items():
+        lines.append(f"{objects:,} objects do not refer by {key} to what they can only mean; the key is not written")
     for key, rows in counts.get("rows_in_circles", {}).items():
         lines.append(f"{rows:,} rows refer to each other in a cycle by {key}; these references are ignored")
     for table, rows in counts.get("rows_of_nobody", {}).items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ from treeanon.forest.facets import FacetReader
 from treeanon.forest.forest import Forest
 from treeanon.forest.person_index import PersonIndex
 from treeanon.forest.persons import Piece, RowBatches, grouped, same_of
+from treeanon.forest.reference_texts import identity
 from treeanon.forest.row_store import RowStore
 from treeanon.forest.rows import without_rows
 from treeanon.forest.spill import Spill, in_memory
@@ -33,17 +33,6 @@ BLOCK = 1024
 """Persons whose rows are found together."""
 
 _NO_DIGESTS = np.empty((0, 2), np.uint64)
-
-_BEFORE = re.compile(r"urn:(?:uuid|oid):|.*/", re.DOTALL | re.IGNORECASE)
-
-
-def identity(text: str) -> str:
-    """Return what a reference names, without its type and the address of its server.
-
-    >>> [identity(text) for text in ("Patient/17", "urn:uuid:17", "17", "https://host/fhir/Patient/17/")]
-    ['17', '17', '17', '17']
-    """
-    return _BEFORE.sub("", text.strip().rstrip("/"), count=1)
 
 
 @dataclass(frozen=True)

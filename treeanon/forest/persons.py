@@ -17,6 +17,7 @@ from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.facets import FacetBuilder, FacetReader
 from treeanon.forest.forest import Forest
+from treeanon.forest.references import ReferenceBuilder
 from treeanon.forest.rows import united, without_rows
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes
 from treeanon.randomness import secret_key
@@ -41,6 +42,8 @@ def builder_of(schema: Schema, *, skip: bool = False) -> ForestBuilder:
     """
     if schema.input.person is not None:
         return PersonBuilder(schema, skip=skip)
+    if schema.references:
+        return ReferenceBuilder(schema, skip=skip)
     return FacetBuilder(schema) if has_facets(schema) else ForestBuilder(schema)
 
 

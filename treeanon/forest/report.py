@@ -107,6 +107,10 @@ class ReadReport:
     table); the tables that no path goes through; the rows of key columns, which releases have made anew; and what of
     the input could not be taken for tables or keys. Of a file of rows: the delimiter that its header was found to have.
 
+    Of documents: references to what is not there (`dangling`), and objects without the reference that a key with
+    inside = false would give them in a release, or with another (`unsaid`, by the number of the key and its field):
+    such a key is then not written.
+
     `broken` are the records that were skipped: their sources and places.
     """
 
@@ -134,6 +138,7 @@ class ReadReport:
     facets: Mapping[tuple[str, str], FacetTexts] = field(default_factory=dict)
     shifted: Counter[str] = field(default_factory=Counter)
     shift_days: int = 0
+    unsaid: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def skip(self, source: str, place: str) -> None:
         """Count a broken record that is left out."""
@@ -153,6 +158,7 @@ class ReadReport:
         self.ignored_files += other.ignored_files
         self.is_relational |= other.is_relational
         self.dangling.update(other.dangling)
+        self.unsaid.update(other.unsaid)
         self.circles.update(other.circles)
         self.ownerless.update(other.ownerless)
         self.unreached.update(other.unreached)
@@ -163,8 +169,9 @@ class ReadReport:
 
     def strays(self) -> list[str]:
         """Return what tables hold beside the persons' trees and a release must not, a line each."""
+        what, one = ("rows", "a row") if self.is_relational or self.rows else ("objects", "an object")
         rows = (
-            (self.dangling, "rows refer to a row that is not there, by {}"),
+            (self.dangling, f"{what} refer to {one} that is not there, by {{}}"),
             (self.circles, "rows refer to each other in circles, by {}"),
             (self.unreached, "rows of {} hold values, but belong to nobody"),
             (self.unmerged, "rows of {} are equal to others: which one is referred to says more than they do"),
@@ -189,10 +196,13 @@ class ReadReport:
             counts["facets"] = facet_counts(self.facets)
         if self.shift_days:
             counts["shifted_dates"] = {"days": self.shift_days, "values": dict(self.shifted)}
+        if self.dangling or self.is_relational:
+            counts["dangling_keys" if self.is_relational or self.rows else "dangling_references"] = dict(self.dangling)
+        if unsaid := {key: objects for (_, key), objects in self.unsaid.items() if objects}:
+            counts["references_not_written"] = unsaid
         if not self.is_relational:
             return counts
         return counts | {
-            "dangling_keys": dict(self.dangling),
             "rows_in_circles": dict(self.circles),
             "rows_of_nobody": {table: rows for table, rows in self.ownerless.items() if rows},
             "unreached_rows_with_values": dict(self.unreached),

@@ -15,6 +15,7 @@ from treeanon.schema.files import in_one
 from treeanon.schema.model import ClassSpec
 from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
 from treeanon.schema.persons import with_rows
+from treeanon.schema.references import through_references
 from treeanon.schema.relational import nested
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ def derive(schema: Schema, name: str) -> Schema:
     wanted = FORMATS.named(name)
     if wanted is schema.input.form or wanted.names_classes:
         return schema
-    return through_facets(schema, lambda whole: _derived(whole, name))
+    return through_references(schema, lambda plain: through_facets(plain, lambda whole: _derived(whole, name)))
 
 
 def _derived(schema: Schema, name: str) -> Schema:
-    """Return the same for a schema without facets."""
+    """Return the same for a schema without facets and keys inside documents."""
     source, wanted = schema.input.form, FORMATS.named(name)
     if schema.files:
         source = FORMATS[NESTED]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 
-from treeanon.schema.model import SHIFT_DAYS, ClassSpec, FileKey, FileSpec, InputSpec, Schema
+from treeanon.schema.model import SHIFT_DAYS, ClassSpec, FileKey, FileSpec, InputSpec, Reference, Schema
 from treeanon.schema.paths import FieldPath, RecordPath, Step
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -45,6 +45,7 @@ def dump_schema(schema: Schema) -> str:
         tables.append("[input.namespaces]\n" + _pairs(iter(schema.input.namespaces.items())))
     tables += ["[[file]]\n" + _pairs(_file_items(spec)) for spec in schema.files]
     tables += ["[[key]]\n" + _pairs(_key_items(key)) for key in schema.file_keys]
+    tables += ["[[key]]\n" + _pairs(_reference_items(key, slashed=slashed)) for key in schema.references]
     tables += ["[[class]]\n" + _pairs(_class_items(spec, slashed=slashed)) for spec in schema.classes]
     return "\n".join(tables)
 
@@ -96,6 +97,13 @@ def _file_items(spec: FileSpec) -> Iterator[tuple[str, object]]:
 def _key_items(key: FileKey) -> Iterator[tuple[str, object]]:
     yield "from", FieldPath((Step(key.file), *key.path.steps)).text(slashed=False)
     yield "to", FieldPath((Step(key.target), *key.target_path.steps)).text(slashed=False)
+
+
+def _reference_items(key: Reference, *, slashed: bool) -> Iterator[tuple[str, object]]:
+    yield "from", key.path.text(slashed=slashed)
+    yield "to", key.target.text(slashed=slashed)
+    if not key.inside:
+        yield "inside", False
 
 
 def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:

@@ -20,6 +20,7 @@ from treeanon.schema.model import (
     FileSpec,
     InputSpec,
     Objects,
+    Reference,
 )
 from treeanon.schema.paths import (
     XML_NAME,
@@ -35,6 +36,7 @@ from treeanon.schema.toml_lines import SchemaProblems, find_places
 
 FILE_KEYS = ("name", "person", "files")
 KEY_KEYS = ("from", "to")
+REFERENCE_KEYS = (*KEY_KEYS, "inside")
 INPUT_KEYS = (
     "format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects", "shift_days",
 )  # fmt: skip
@@ -90,8 +92,9 @@ class InputReader:
         if name == "file" and declared and self.form is not None and self.form.name not in FILE_FORMATS:
             self.problems.add(f"is for formats {', '.join(FILE_FORMATS)}, not for {self.form.name}", name)
             return
-        if name == "key" and declared and not self.of_files:
-            self.problems.add("ties files together: there is no [[file]]", name)
+        if name == "key" and declared and not self.of_files and self.form is not None and not self._has_references:
+            what = "ties files together, or objects of documents" + (" of one person each" if self.of_persons else "")
+            self.problems.add(f"{what}: this schema reads {self.form.name}", name)
             return
         yield from enumerate(declared)
 
@@ -124,6 +127,29 @@ class InputReader:
             return None
         ends = FieldPath(own.steps[1:]), FieldPath(target.steps[1:])
         return FileKey(own.steps[0].name or "", ends[0], target.steps[0].name or "", ends[1])
+
+    @property
+    def _has_references(self) -> bool:
+        """Whether records are documents, whose objects may refer to one another."""
+        form = self.form
+        return form is not None and form.is_document and not self.of_persons
+
+    def read_reference(self, number: int, table: dict[str, Any]) -> Reference | None:
+        """Return one key inside documents."""
+        self.problems.unknown_keys(table, REFERENCE_KEYS, "a key", "key", number)
+        example = "conditions[].encounter", "encounters[].id"
+        ends = []
+        for side, usual in zip(KEY_KEYS, example, strict=True):
+            if side in table:
+                ends.append(self.read_path(table[side], "key", number, side))
+            else:
+                self.problems.add(f'is missing; for example {side} = "{usual}"', "key", number, side)
+        inside = table.get("inside", True)
+        if not isinstance(inside, bool):
+            self.problems.add("must be true or false", "key", number, "inside")
+        if len(ends) < len(KEY_KEYS) or ends[0] is None or ends[1] is None or not isinstance(inside, bool):
+            return None
+        return Reference(ends[0], ends[1], inside)
 
     def read_field(self, text: object, example: str, *where: str | int) -> FieldPath | None:
         """Return the path of a field that a row has once."""

@@ -16,6 +16,8 @@ from treeanon.schema.model import (
     ROLES,
     TYPES,
     ClassSpec,
+    FileKey,
+    Reference,
     Schema,
     Shift,
     ValueType,
@@ -105,10 +107,18 @@ class _Loader(InputReader):
         self.of_files = bool(self.document.get("file"))
         spec = self.read_input(self.document.get("input"))
         files = tuple(found for number, table in self.listed("file") if (found := self.read_file(number, table)))
-        keys = tuple(key for number, table in self.listed("key") if (key := self.read_file_key(number, table)))
+        keys, references = self.read_all_keys()
         self.check_classes(self.document.get("class"))
         classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
-        return Schema(spec, classes, self.problems.source, files, keys)
+        return Schema(spec, classes, self.problems.source, files, keys, references)
+
+    def read_all_keys(self) -> tuple[tuple[FileKey, ...], tuple[Reference, ...]]:
+        """Return the keys between files, and those inside documents where there are none."""
+        if self.of_files:
+            found = (self.read_file_key(number, table) for number, table in self.listed("key"))
+            return tuple(key for key in found if key is not None), ()
+        inside = (self.read_reference(number, table) for number, table in self.listed("key"))
+        return (), tuple(key for key in inside if key is not None)
 
     def check_version(self, version: object) -> None:
         if type(version) is not int or version != 1:

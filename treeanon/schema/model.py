@@ -180,6 +180,19 @@ class FileKey:
     target_path: FieldPath
 
 
+@dataclass(frozen=True)
+class Reference:
+    """One `[[key]]` inside documents: a field of an object whose values name another object by a field of that.
+
+    The object becomes one of that which it refers to. With `inside = false` it stays where it is, and its reference is
+    written where it can mean one object only.
+    """
+
+    path: FieldPath
+    target: FieldPath
+    inside: bool = True
+
+
 @dataclass(frozen=True, eq=False)
 class Schema:
     """A checked schema. `Schema.load` reads one from a file and reports all of its problems at once.
@@ -204,6 +217,9 @@ class Schema:
     source: str = "schema"
     files: tuple[FileSpec, ...] = ()
     file_keys: tuple[FileKey, ...] = ()
+    references: tuple[Reference, ...] = ()
+    as_documents: bool = False
+    """Whether the layout is that of the documents, where objects stand beside those that they refer to."""
 
     @cached_property
     def layout(self) -> Layout:
@@ -211,6 +227,7 @@ class Schema:
         from treeanon.schema.files import files_layout
         from treeanon.schema.layout import compile_layout
         from treeanon.schema.persons import person_layout
+        from treeanon.schema.references import tied
         from treeanon.schema.relational import resolve
 
         if self.input.is_relational and self.input.relations is None:
@@ -219,6 +236,9 @@ class Schema:
             return files_layout(self)
         if self.input.person is not None:
             return person_layout(self)
+        if self.references:
+            found = tied(self)
+            return found.documents if self.as_documents else found.records
         return compile_layout(self)
 
     @classmethod

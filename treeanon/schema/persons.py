@@ -17,6 +17,7 @@ from treeanon.schema.facets import refuse_facets, through_facets
 from treeanon.schema.layout import Layout, compile_layout
 from treeanon.schema.model import ClassSpec, ValueType
 from treeanon.schema.paths import FieldPath, Step
+from treeanon.schema.references import refuse_references
 
 if TYPE_CHECKING:
     from treeanon.schema.model import ClassSpec, Schema
@@ -73,6 +74,7 @@ def as_lines(schema: Schema) -> Schema:
 def refuse_persons(schema: Schema, by: str) -> None:
     """UsageError for rows of persons, and for facets, which whoever is named cannot read."""
     refuse_facets(schema, by)
+    refuse_references(schema, by)
     if schema.input.person is not None or schema.files:
         raise UsageError(f"person: {by} takes each row for a person; use the local engine, or one record per person")
 

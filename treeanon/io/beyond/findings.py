@@ -14,7 +14,7 @@ V = TypeVar("V")
 
 KINDS: Mapping[str, str] = {
     "fields": "fields that the schema does not name or withholds",
-    "keys": "keys of tables that are more than row numbers",
+    "keys": "keys and ids that are more than numbers, that nothing refers to, or that refer to nothing",
     "content": "content beside the records",
     "repeated-keys": "keys that an object holds twice",
     "comments": "comments",

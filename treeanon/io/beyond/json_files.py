@@ -37,9 +37,10 @@ def look_at_ndjson(sources: Sequence[Source], records: Records, found: Findings)
 
 def compare_records(spans: Iterator[Span], records: Records, found: Findings, writer: TextsOf | None = None) -> None:
     """Count what texts of JSON hold beyond the records that were read of them; `writer` makes the canonical ones."""
-    look = JsonLook(records.forest.schema.for_format(records.form.name).layout, found)
+    look = JsonLook(records.forest.schema.for_format(records.form.name), found)
     for _, text, canonical in paired(spans, records, writer):
         look.record(text, canonical)
+    look.keys.end()
 
 
 def paired(
@@ -131,10 +132,11 @@ def look_at_lines(
     parse: Callable[[bytes], bytes], sources: Sequence[Source], records: Records, found: Findings
 ) -> None:
     """Count what lines, each of which `parse` makes a text of JSON, hold beyond the records that were read of them."""
-    look = JsonLook(records.forest.schema.for_format(records.form.name).layout, found)
+    look = JsonLook(records.forest.schema.for_format(records.form.name), found)
     for _, text, canonical in paired(lines_of(sources, SKIPPING, ReadReport()), records):
         if text.rstrip("\r") != canonical:
             before = found.counts.total()
             look.record(parse(text.encode()).decode(), parse(canonical.encode()).decode())
             if found.counts.total() == before:
                 found.add("form")
+    look.keys.end()

@@ -9,11 +9,13 @@ from typing import Any
 
 from treeanon.io.beyond.documents import Content, compare
 from treeanon.io.beyond.findings import Findings
+from treeanon.io.beyond.key_texts import KeyTexts
 from treeanon.io.documents.json_exact import named_keys, predicate_holds
 from treeanon.io.documents.json_write import is_number_text, json_text
 from treeanon.io.documents.values import token_texts
-from treeanon.schema import Container, Layout, Shape
+from treeanon.schema import Container, Schema, Shape
 from treeanon.schema.layout import MOVED
+from treeanon.schema.references import as_documents
 
 _TOKEN = re.compile(r'[ \t\n\r]*+("(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^ \t\n\r{}\[\],:"]++)')
 
@@ -115,19 +117,22 @@ def plain(value: Any, found: Findings) -> Content:
 class JsonLook:
     """Comparison of the texts of records with those that would be written."""
 
-    def __init__(self, layout: Layout, found: Findings) -> None:
-        self.layout, self.found = layout, found
+    def __init__(self, schema: Schema, found: Findings) -> None:
+        self.schema, self.layout, self.found = schema, as_documents(schema).layout, found
+        self.keys = KeyTexts(schema, found)
 
     def record(self, text: str, canonical: str) -> None:
         """Count what the text of a record holds beyond the canonical one."""
         try:
-            compare(self.content(text), JsonLook(self.layout, Findings()).content(canonical), self.found)
+            compare(self.content(text), JsonLook(self.schema, Findings()).content(canonical), self.found)
         except RecursionError:
             self.found.add("form")
 
     def content(self, text: str) -> Content:
         """Return what the schema names of a record."""
-        return self._item(parsed(text, self.found), self.layout.containers[0]) or {}
+        content = self._item(parsed(text, self.found), self.layout.containers[0]) or {}
+        self.keys.end_record()
+        return content
 
     def _item(self, value: Any, container: Container) -> Content | None:
         shape = container.shape
@@ -201,7 +206,8 @@ class JsonLook:
         if value[0] != '"' or is_number_text(text) or text in ("true", "false"):
             # A number may be a text in one record and none in another.
             self.found.uniform("spellings", ("quotes", held), value[0] == '"')
-        return text if self.layout.classes[held].spec.type == "text" else text.strip()
+        text = text if self.layout.classes[held].spec.type == "text" else text.strip()
+        return self.keys.text(held, text)
 
     def _nothing(self, value: Any) -> None:
         self.found.add("nulls" if value == "null" else "empty")

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from treeanon.forest import Forest
-from treeanon.forest.files import identity
 from treeanon.forest.persons import TIES
+from treeanon.forest.reference_texts import identity
 from treeanon.formats import Format
 from treeanon.io.beyond.documents import Records, look_at_documents
 from treeanon.io.beyond.findings import Findings

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 from treeanon.forest import ReadReport
 from treeanon.io.beyond.documents import Content, Records, compare
 from treeanon.io.beyond.findings import Findings
+from treeanon.io.beyond.key_texts import KeyTexts
 from treeanon.io.documents.xml_compile import MOVED_TAG, NODE_TAG, Qualifier
 from treeanon.io.documents.xml_write import xml_attribute, xml_text
 from treeanon.io.interface import writer_of
@@ -24,6 +25,7 @@ from treeanon.io.sources import Source
 from treeanon.schema import Schema, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 from treeanon.schema.paths import Predicate
+from treeanon.schema.references import as_documents
 
 _BLOCK = 1 << 18
 _TOKEN = re.compile(
@@ -154,6 +156,7 @@ def look_at_xml(sources: Sequence[Source], records: Records, found: Findings) ->
                     continue
                 written = io.BytesIO(single(next(texts)).encode())
                 compare(look.content(element), own.content(_alone(schema, written)), found)
+    look.keys.end()
 
 
 def _alone(schema: Schema, stream: BinaryIO) -> Element:
@@ -166,7 +169,7 @@ class _Reader:
 
     def __init__(self, schema: Schema, found: Findings, *, only: bool = False) -> None:
         assert schema.input.record is not None
-        self.found, self.layout = found, schema.layout
+        self.found, self.layout = found, as_documents(schema).layout
         self.qualifier = Qualifier(schema.input.namespaces)
         names = schema.input.record.names[-1:] if only else schema.input.record.names
         self.names = [self.qualifier.element(name) for name in names]
@@ -305,11 +308,15 @@ class _Look:
     """Reading of elements as content, by the layout of a schema."""
 
     def __init__(self, schema: Schema, found: Findings) -> None:
-        self.layout, self.found, self.qualifier = schema.layout, found, Qualifier(schema.input.namespaces)
+        self.layout, self.found = as_documents(schema).layout, found
+        self.qualifier = Qualifier(schema.input.namespaces)
+        self.keys = KeyTexts(schema, found)
 
     def content(self, element: Element) -> Content:
         """Return what the schema names of a record."""
-        return self._element(element, self.layout.containers[0].shape) or {}
+        content = self._element(element, self.layout.containers[0].shape) or {}
+        self.keys.end_record()
+        return content
 
     def _element(self, element: Element, shape: Shape) -> Content | None:
         content: dict[str, list[Any]] = {}
@@ -349,7 +356,8 @@ class _Look:
             content["text()"] = [self._typed(text, held)]
 
     def _typed(self, text: str, held: int) -> str:
-        return text if held < 0 or self.layout.classes[held].spec.type == "text" else text.strip()
+        text = text if held < 0 or self.layout.classes[held].spec.type == "text" else text.strip()
+        return self.keys.text(held, text)
 
     def _children(self, element: Element, shape: Shape, content: dict[str, list[Any]]) -> None:
         wrappers = {self.qualifier.element(wrapper.name or ""): wrapper for wrapper in shape.wrappers}

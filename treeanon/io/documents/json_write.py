@@ -10,7 +10,8 @@ import orjson
 
 from treeanon.forest import Forest
 from treeanon.hierarchy.numbers import is_shortest
-from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names, used_labels
+from treeanon.io.documents.object_references import apart_of
+from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names
 from treeanon.io.documents.values import token_texts
 from treeanon.io.interface import LINES, Document, DocumentWriter
 from treeanon.schema import Layout, Schema, Shape
@@ -125,7 +126,9 @@ class JsonTexts:
     """JSON objects of records, without the comma that rows end in."""
 
     def __init__(self, forest: Forest, schema: Schema) -> None:
-        self.rows = RowWriter(schema.layout, forest.classes, used_labels(forest), JsonDialect(schema.layout))
+        apart = apart_of(forest, schema)
+        dialect = JsonDialect(schema.layout if apart is None else apart.layout)
+        self.rows = RowWriter(schema.layout, forest, dialect, apart)
 
     def records(self, forest: Forest) -> list[str]:
         """Return the texts of the records of a part of the forest."""

@@ -7,7 +7,7 @@ Trees laid out in the rows of their document: the inverse of building a forest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from treeanon.arrays import Ints
-from treeanon.forest import Classes, Forest
+from treeanon.forest import Forest
 from treeanon.forest.facet_texts import written
 from treeanon.kernels.tree.build import MOVED, place_nodes
 from treeanon.schema import Layout
@@ -124,12 +124,27 @@ def used_labels(forest: Forest) -> np.ndarray:
     return used
 
 
+class Apart(Protocol):
+    """Protocol for what makes rows of documents of those of records, where objects lie in others that they refer to."""
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of documents, whose last classes are those of keys."""
+
+    def rows(self, placed: Placed) -> tuple[Placed, Mapping[int, Sequence[str]]]:
+        """Return the rows, and the texts of each class of a key."""
+
+
 class RowWriter:
     """Writer of the text of every record of a forest in one dialect."""
 
-    def __init__(self, layout: Layout, classes: Classes, used: np.ndarray, dialect: Dialect) -> None:
-        self.layout, self.classes, self.dialect = layout, classes, dialect
-        self.functions = [dialect.row_function(container.index) for container in layout.containers]
+    def __init__(self, layout: Layout, forest: Forest, dialect: Dialect, apart: Apart | None = None) -> None:
+        self.layout, self.dialect, self.apart = layout, dialect, apart
+        self.classes = classes = forest.classes
+        used = used_labels(forest)
+        # Of objects that stand beside what they lie in, the rows are those of documents.
+        self.written = layout if apart is None else apart.layout
+        self.functions = [dialect.row_function(container.index) for container in self.written.containers]
         self.writable = np.ones(len(classes), bool)
         # For the labels of a class that are written their fragments, and where each has its own; the last is for none.
         self.fragments: list[np.ndarray] = []
@@ -156,12 +171,18 @@ class RowWriter:
         """Return the texts of the records of a part of the forest."""
         # The order of siblings must not depend on the values of others, which a release has no more.
         placed = place(forest.in_text_order(), self.layout, self.writable)
+        keys: Mapping[int, Sequence[str]] = {}
+        if self.apart is not None:
+            placed, keys = self.apart.rows(placed)
         joined: dict[int, list[str]] = {}
         texts: list[str] = []
-        for container in reversed(self.layout.containers):
+        for container in reversed(self.written.containers):
             table = placed.tables[container.index]
-            columns: list[Any] = [self._column(held, table.labels[held]) for held in container.held]
-            inner = [c.index for c in self.layout.containers if c.parent == container.index]
+            columns: list[Any] = [
+                self._key_column(held, keys[held]) if held in keys else self._column(held, table.labels[held])
+                for held in container.held
+            ]
+            inner = [c.index for c in self.written.containers if c.parent == container.index]
             columns.extend(joined[index] for index in inner)
             columns.append(self._moved(placed, container.index, len(table)))
             texts = self.functions[container.index](*columns)
@@ -173,6 +194,11 @@ class RowWriter:
     def _column(self, held: int, labels: Ints) -> list[str]:
         texts: list[str] = self.fragments[held][self.places[held](labels)].tolist()
         return texts
+
+    def _key_column(self, held: int, texts: Sequence[str]) -> list[str]:
+        """Return what rows write for the texts of a key; nothing for an empty one."""
+        said = iter(self.dialect.fragments(held, [text for text in texts if text]))
+        return [next(said) if text else "" for text in texts]
 
     def _moved(self, placed: Placed, container: int, size: int) -> Any:
         """Return the texts of moved nodes of every row; an endless "" when there are none."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from treeanon.errors import DataError
 from treeanon.forest import Forest
-from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names, used_labels
+from treeanon.io.documents.object_references import apart_of
+from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names
 from treeanon.io.interface import Document, DocumentWriter
 from treeanon.schema import Layout, Schema, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
@@ -137,8 +138,9 @@ def _record_element(schema: Schema) -> str:
 
 
 def _texts(forest: Forest, schema: Schema) -> RowWriter:
-    dialect = XmlDialect(schema.layout, _record_element(schema))
-    return RowWriter(schema.layout, forest.classes, used_labels(forest), dialect)
+    apart = apart_of(forest, schema)
+    dialect = XmlDialect(schema.layout if apart is None else apart.layout, _record_element(schema))
+    return RowWriter(schema.layout, forest, dialect, apart)
 
 
 def _document(schema: Schema) -> Document:

@@ -142,6 +142,10 @@ def _counts(counts: Mapping[str, Any], suppressed: int) -> Iterator[tuple[str, i
     yield "files of other formats", counts.get("ignored_files", 0)
     for key, rows in counts.get("dangling_keys", {}).items():
         yield f"rows that refer to a missing row, by {key}", rows
+    for key, objects in counts.get("dangling_references", {}).items():
+        yield f"references to what is not in the document, or to one of several, by {key}", objects
+    for key, objects in counts.get("references_not_written", {}).items():
+        yield f"objects that do not refer by {key} to what they can only mean; not written", objects
     for key, rows in counts.get("rows_in_circles", {}).items():
         yield f"rows that refer to each other in cycles, by {key}", rows
     for name, rows in counts.get("rows_of_nobody", {}).items():
