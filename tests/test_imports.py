@@ -22,6 +22,7 @@ LAYERS = [
     "progress",
     "plugins",
     "formats",
+    "profiles",
     "arrays",
     "randomness",
     "resources",

@@ -21,6 +21,7 @@ from treeanon.io.interface import format_of_name, reader_of, writer_of
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_folder
 from treeanon.io.persons import as_files
+from treeanon.io.profiles.seam import decoded, document_of
 from treeanon.io.sources import Source, Sources, find_sources, plain_name
 from treeanon.progress import Progress
 from treeanon.schema import Schema
@@ -50,22 +51,25 @@ def read_files(
     builder.report.files = sum(map(len, kinds))
     builder.report.ignored_files = found.ignored + len(found.items) - builder.report.files
     for at, items in enumerate(kinds):
-        for batch in _batches(items, builder.reads_of[at], form, options, builder.report):
+        read = decoded(items, schema, form)
+        for batch in _batches(read, builder.reads_of[at], form, options, builder.report):
             builder.add_rows(at, batch)
     if not builder.records:
         raise DataError("holds no record", source=called or str(source))
     return builder.finish(show_values=show_values, jobs=options.jobs)
 
 
-def rows_of_files(source: str | Path, schema: Schema, form: Format, options: ReadOptions) -> Iterator[Forest]:
-    """Yield the rows of each kind of files as records of their own, with their keys as classes."""
+def rows_of_files(
+    source: str | Path, schema: Schema, form: Format, options: ReadOptions
+) -> Iterator[tuple[FileSpec, Sequence[Source], Forest]]:
+    """Yield each kind of files, and their rows as records of their own, with their keys as classes."""
     found = find_sources(source, form.endings)
     parts = [part for part in parts_of(schema, "integer") if part.container >= 0]
     for part, items in zip(parts, _kinds_of(found, [part.spec for part in parts], form), strict=True):
         builder = ForestBuilder(facet_schema(part.schema))
-        for batch in _batches(items, builder.reads, form, options, builder.report):
+        for batch in _batches(decoded(items, schema, form), builder.reads, form, options, builder.report):
             builder.add(batch)
-        yield builder.finish()
+        yield part.spec, items, builder.finish()
 
 
 def _kinds_of(found: Sources, specs: Sequence[FileSpec], form: Format) -> list[list[Source]]:
@@ -189,12 +193,12 @@ def write_files(
     with open_folder(target, force=force, check=check) as folder:
         for spec, rows in as_files(forest, orders, schema):
             with folder.open(_written_name(spec, form)) as stream:
-                _write(rows, form, orders, stream)
+                _write(rows, form, orders, stream, spec.name)
             if progress is not None:
                 progress(len(rows), None)
 
 
-def _write(rows: Forest, form: Format, orders: Callable[[int], Longs], stream: BinaryIO) -> None:
+def _write(rows: Forest, form: Format, orders: Callable[[int], Longs], stream: BinaryIO, kind: str) -> None:
     from treeanon.io.columns.rows import make_rows
     from treeanon.io.columns.write_rows import write_rows
     from treeanon.io.memory import nested_of_forest
@@ -214,7 +218,7 @@ def _write(rows: Forest, form: Format, orders: Callable[[int], Longs], stream: B
         pq.write_table(nested_of_forest(nested, pa.table({}), shuffle=False), stream)
         return
     writer = writer_of(form.name)
-    texts, document = writer.texts(rows, rows.schema), writer.document(rows.schema)
+    texts, document = writer.texts(rows, rows.schema), document_of(rows.schema, form, kind)
     parts = range(0, len(order), _AT_ONCE)
     chunks = (lines_of(texts, document, rows, order[start : start + _AT_ONCE], start) for start in parts)
     write_document(stream.write, document, chunks)

@@ -20,6 +20,7 @@ from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.interface import format_of_name, reader_of
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Written
+from treeanon.io.profiles.seam import decoded
 from treeanon.io.relational.source import TableSource
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
@@ -92,7 +93,7 @@ def read(
             source, form, schema, options, called=called, show_values=show_values, progress=progress
         )
     else:
-        found = find_sources(source, form.endings, called=called)
+        found = _found(source, form, schema, called)
         options = ReadOptions(on_error, strict, jobs, collection=found.collection, advance=_advance(found, progress))
         forest = _read_found(found, form, schema, options, show_values, called or str(source))
     assert forest.report is not None
@@ -123,12 +124,17 @@ def read_back(written: Written, name: str | Path, schema: Schema, format: str, *
     if not isinstance(written, Path):
         raise TypeError("documents are read from files")
     path = written
-    found = find_sources(path, form.endings, called=called)
+    found = _found(path, form, schema, called)
     options = ReadOptions(jobs=jobs, collection=found.collection)
     try:
         return _read_found(found, form, schema.for_format(form.name), options, False, called)
     finally:
         forget_archives()
+
+
+def _found(source: str | Path, form: Format, schema: Schema, called: str | None) -> Sources:
+    found = find_sources(source, form.endings, called=called)
+    return replace(found, items=decoded(found.items, schema, form))
 
 
 def _read_relational(

@@ -15,6 +15,7 @@ from treeanon.io.interface import Document, RecordTexts, format_of_name, writer_
 from treeanon.io.options import MAX_RECORD_BYTES
 from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.persons import in_rows
+from treeanon.io.profiles.seam import document_of
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.io.sources import plain_name
 from treeanon.progress import Progress
@@ -115,7 +116,7 @@ def write(
         put(forest, target, schema, orders, force=force, progress=progress, check=check)
         return
     writer = writer_of(form.name)
-    texts, document = writer.texts(forest, schema), writer.document(schema)
+    texts, document = writer.texts(forest, schema), document_of(schema, form)
     order = orders(len(forest))
 
     def chunks() -> Iterator[list[str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Flat
+from treeanon.profiles import PROFILES
 from treeanon.schema.facets import through_facets
 from treeanon.schema.files import in_one
 from treeanon.schema.model import ClassSpec
@@ -31,7 +32,9 @@ def derive(schema: Schema, name: str) -> Schema:
     wanted = FORMATS.named(name)
     if wanted is schema.input.form or wanted.names_classes:
         return schema
-    return through_references(schema, lambda plain: through_facets(plain, lambda whole: _derived(whole, name)))
+    made = through_references(schema, lambda plain: through_facets(plain, lambda whole: _derived(whole, name)))
+    kept = bool(made.profile) and PROFILES[made.profile].is_for(wanted) and not schema.files
+    return made if kept else replace(made, profile="")
 
 
 def _derived(schema: Schema, name: str) -> Schema:

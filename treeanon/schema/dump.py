@@ -43,6 +43,8 @@ def dump_schema(schema: Schema) -> str:
     tables = ["version = 1\n", "[input]\n" + _pairs(_input_items(schema.input, slashed=slashed))]
     if schema.input.namespaces:
         tables.append("[input.namespaces]\n" + _pairs(iter(schema.input.namespaces.items())))
+    if schema.profile:
+        tables.append("[output]\n" + _pairs(iter([("profile", schema.profile)])))
     tables += ["[[file]]\n" + _pairs(_file_items(spec)) for spec in schema.files]
     tables += ["[[key]]\n" + _pairs(_key_items(key)) for key in schema.file_keys]
     tables += ["[[key]]\n" + _pairs(_reference_items(key, slashed=slashed)) for key in schema.references]

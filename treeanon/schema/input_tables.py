@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from treeanon.formats import FORMATS, NESTED, Format, names_of
+from treeanon.profiles import PROFILES
 from treeanon.schema.files import FILE_FORMATS
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
@@ -37,6 +38,7 @@ from treeanon.schema.toml_lines import SchemaProblems, find_places
 FILE_KEYS = ("name", "person", "files")
 KEY_KEYS = ("from", "to")
 REFERENCE_KEYS = (*KEY_KEYS, "inside")
+OUTPUT_KEYS = ("profile",)
 INPUT_KEYS = (
     "format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects", "shift_days",
 )  # fmt: skip
@@ -82,6 +84,27 @@ class InputReader:
     def has_objects(self) -> bool:
         """Whether rows are objects of their person's record."""
         return self.of_persons or self.of_files
+
+    def read_profile(self, table: Any) -> str:
+        """Return the standard that releases are valid by, if there is one."""
+        if table is None:
+            return ""
+        if not isinstance(table, dict):
+            self.problems.add('must be a table: [output] and in it, for instance, profile = "fhir-r4"', "output")
+            return ""
+        self.problems.unknown_keys(table, OUTPUT_KEYS, "[output]", "output")
+        name, where = table.get("profile"), ("output", "profile")
+        if name is None:
+            return ""
+        if not isinstance(name, str) or name not in PROFILES:
+            self.problems.unknown_value(name, tuple(PROFILES), *where)
+            return ""
+        able = PROFILES[name].formats
+        if self.of_persons:
+            self.problems.add("is for documents of one person each, or [[file]], not with person", *where)
+        elif self.form is not None and self.form.name not in able:
+            self.problems.add(f"{name!r} is for formats {', '.join(able)}, not for {self.form.name}", *where)
+        return name
 
     def listed(self, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the tables of a list by their numbers, and note what is no list of tables."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from treeanon.formats import FORMATS, Format
+from treeanon.profiles import PROFILES
 
 Rules = dict[str, Any]
 
@@ -30,6 +31,11 @@ def with_formats(rules: Rules) -> Rules:
         lambda form: not form.is_relational,
         lambda form: form.is_rows or form.names_classes,
     ]
+    profile = made["$defs"]["output"]["properties"]["profile"]
+    profile |= {
+        "description": " ".join(f"{one.name}: {one.about}." for one in PROFILES.values()),
+        "enum": list(PROFILES),
+    }
     for rule, test in zip(spec["allOf"], tests, strict=True):
         rule["if"]["properties"]["format"]["enum"] = _names(test)
     _of_input(made)["enum"] = _names(lambda form: not form.is_relational and not form.names_classes)

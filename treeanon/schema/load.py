@@ -28,7 +28,7 @@ from treeanon.schema.paths import (
 from treeanon.schema.relational import check_relational
 from treeanon.schema.toml_lines import parse_toml
 
-TOP_KEYS = ("version", "input", "file", "key", "class")
+TOP_KEYS = ("version", "input", "output", "file", "key", "class")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets", "shift")
 
 SchemaLike = Schema | str | Path
@@ -110,7 +110,8 @@ class _Loader(InputReader):
         keys, references = self.read_all_keys()
         self.check_classes(self.document.get("class"))
         classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
-        return Schema(spec, classes, self.problems.source, files, keys, references)
+        profile = self.read_profile(self.document.get("output"))
+        return Schema(spec, classes, self.problems.source, files, keys, references, profile=profile)
 
     def read_all_keys(self) -> tuple[tuple[FileKey, ...], tuple[Reference, ...]]:
         """Return the keys between files, and those inside documents where there are none."""

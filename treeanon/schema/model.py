@@ -197,6 +197,8 @@ class Reference:
 class Schema:
     """A checked schema. `Schema.load` reads one from a file and reports all of its problems at once.
 
+    `profile` is the standard that releases are valid by, if there is one.
+
     >>> schema = Schema.loads('''
     ... version = 1
     ... [input]
@@ -220,6 +222,7 @@ class Schema:
     references: tuple[Reference, ...] = ()
     as_documents: bool = False
     """Whether the layout is that of the documents, where objects stand beside those that they refer to."""
+    profile: str = ""
 
     @cached_property
     def layout(self) -> Layout:

@@ -43,6 +43,8 @@ class SparkEngine:
 
     def _publish(self, job: Job, request: Request, notify: Notifier) -> DistributedRelease:
         check_request(request, job.schema)
+        if job.schema.profile:
+            raise UsageError(f"[output] profile = {job.schema.profile!r} is not supported on Spark; leave it out")
         source = source_form(job)
         form = target_form(job, source)
         schema = job.schema if source is TABLES else job.schema.for_format(source.document)

@@ -25,7 +25,7 @@ def look(path: Path, schema: ta.Schema, format: str) -> dict[str, int]:
         found = dict(look_beyond(path, released, forest, format=format).counts)
         with pytest.MonkeyPatch.context() as patch:
             # As if the file were another program's: record by record.
-            patch.setattr(documents, "_are_as_written", lambda sources, records: False)
+            patch.setattr(documents, "are_as_written", lambda sources, records: False)
             apart = dict(look_beyond(path, released, forest, format=format).counts)
         assert found == apart
         return found

@@ -17,6 +17,7 @@ from treeanon.formats import Format
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.interface import Document, RecordTexts, writer_of
 from treeanon.io.output import is_part
+from treeanon.io.profiles.seam import decoded, document_of, profile_of
 from treeanon.io.sources import Source, Sources
 from treeanon.schema import Schema
 
@@ -31,12 +32,14 @@ TextsOf = Callable[[Forest, Schema], RecordTexts]
 class Records:
     """The records that were read, in order, as they would be written.
 
-    `broken` are the records that were not read: their sources and places, as readers name them.
+    `broken` are the records that were not read: their sources and places, as readers name them; `kind` is the
+    `[[file]]` that they are rows of.
     """
 
     forest: Forest
     form: Format
     broken: frozenset[tuple[str, str]]
+    kind: str = ""
 
     def __post_init__(self) -> None:
         if not self.form.names_classes:
@@ -61,23 +64,27 @@ def look_at_documents(sources: Sources, records: Records, found: Findings) -> No
     """Count what documents hold beyond the records that were read of them."""
     if sources.collection:
         found.add("file-names", sum(not is_part(_base(source.name)) for source in sources.items))
-    if not records.broken and _are_as_written(sources.items, records):
+    if not records.broken and are_as_written(sources.items, records):
         return
+    schema = records.forest.schema
+    if profile_of(schema, records.form) is not None:
+        # Taking back what a profile has changed could hide something: its releases are as they were written.
+        found.add("form")
     if not records.form.beyond:
         found.add("form")
         return
     look: Look = records.form.function("beyond")
-    look(sources.items, records, found)
+    look(decoded(sources.items, schema, records.form), records, found)
 
 
 def _base(name: str) -> str:
     return name.replace(":", "/").replace("\\", "/").rpartition("/")[2]
 
 
-def _are_as_written(sources: Sequence[Source], records: Records) -> bool:
+def are_as_written(sources: Sequence[Source], records: Records) -> bool:
     """Return whether documents are, byte for byte, as they would be written in this order."""
     schema = records.forest.schema.for_format(records.form.name)
-    document = writer_of(records.form.name).document(schema)
+    document = document_of(schema, records.form, records.kind)
     # The texts are made in pieces as they are needed.
     lines = _Lines(document.line(number, text) for number, text in enumerate(records.texts(), start=1))
     if records.form.has_record_path and schema.input.whole_file:

@@ -13,12 +13,13 @@ from treeanon.forest import Forest
 from treeanon.forest.persons import TIES
 from treeanon.forest.reference_texts import identity
 from treeanon.formats import Format
-from treeanon.io.beyond.documents import Records, look_at_documents
+from treeanon.io.beyond.documents import Records, are_as_written, look_at_documents
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.columns.read_table import read_table
 from treeanon.io.files import rows_of_files
 from treeanon.io.options import ReadOptions
 from treeanon.io.persons import as_rows
+from treeanon.io.profiles.seam import profile_of
 from treeanon.io.reading import input_format, read
 from treeanon.io.sources import find_sources
 from treeanon.schema import Schema
@@ -55,8 +56,10 @@ def look_beyond(
     if report is not None:
         found.add_report(report)
     if schema.files and not form.names_classes:
-        for rows in rows_of_files(source, schema, form, ReadOptions(on_error, delimiter=delimiter)):
+        for spec, items, rows in rows_of_files(source, schema, form, ReadOptions(on_error, delimiter=delimiter)):
             _look_at_references(rows, found)
+            if profile_of(schema, form) is not None:
+                found.add("form", not are_as_written(items, Records(rows, form, frozenset(), spec.name)))
         found.counts = +found.counts
         return found
     if schema.input.person is not None and not form.names_classes:
