@@ -103,7 +103,7 @@ def test_the_hierarchies_are_a_file_or_one_of_the_builders() -> None:
     references = [choice["$ref"].rpartition("/")[2] for choice in PARTS["class"]["properties"]["hierarchy"]["oneOf"]]
     assert references == ["hierarchy_file", *BUILDERS]
     for name, kind in BUILDERS.items():
-        assert set(PARTS[name]["properties"]) == {name, *kind.options}
+        assert set(PARTS[name]["properties"]) == {name, *kind.options, *(["leaves"] if kind.has_levels else [])}
         assert PARTS[name]["required"] == [name] and PARTS[name]["additionalProperties"] is False
 
 

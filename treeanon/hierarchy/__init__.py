@@ -17,6 +17,7 @@ from treeanon.hierarchy.files import (
     write_hierarchy,
 )
 from treeanon.hierarchy.intervals import Intervals
+from treeanon.hierarchy.levels import Levels
 from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.model import Codes, Hierarchy
 from treeanon.hierarchy.prefixes import Prefix
@@ -36,6 +37,7 @@ __all__ = [
     "Hierarchy",
     "Icd10",
     "Intervals",
+    "Levels",
     "Prefix",
     "Terminology",
     "dump_csv",

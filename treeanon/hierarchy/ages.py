@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +74,14 @@ class Ages:
         rank = np.empty(len(labels), dtype=np.int64)
         rank[sorted(range(len(labels)), key=keys.__getitem__)] = np.arange(len(labels))
         return Hierarchy(*preorder(labels, np.array(parents, dtype=np.intp), rank))
+
+    def labels_among(self, texts: Sequence[str]) -> set[str]:
+        """Return those of the texts that are ages or ranges of them.
+
+        >>> sorted(Ages((5,), on="2024-06-30").labels_among(["36 years", "35-39 years", "36-39 years", "1987"]))
+        ['35-39 years', '36 years']
+        """
+        return {text for text in texts if self._span_of(text) is not None}
 
     def _spans(self, texts: list[str]) -> tuple[Days, Days, NDArray[np.bool_]]:
         """Return the least and the greatest age of each text, -1 for one that is none, and whether it is a label."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from treeanon.hierarchy.ages import parse_ages
 from treeanon.hierarchy.codes import parse_atc, parse_icd10
 from treeanon.hierarchy.dates import parse_dates
 from treeanon.hierarchy.intervals import parse_intervals
+from treeanon.hierarchy.levels import LevelBuilder, Levels
 from treeanon.hierarchy.links import ROOT, Ids, Nodes
 from treeanon.hierarchy.model import Hierarchy
 from treeanon.hierarchy.numbers import DECIMAL
@@ -267,18 +268,19 @@ class _Kind:
     parse: Callable[[Mapping[str, object], str], tuple[Builder | None, Problems]]
     options: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    has_levels: bool = False
 
 
 BUILDERS: Mapping[str, _Kind] = {
     "intervals": _Kind(parse_intervals, ("min", "max")),
-    "dates": _Kind(parse_dates),
-    "prefix": _Kind(parse_prefix, ("population",), files=("population",)),
+    "dates": _Kind(parse_dates, has_levels=True),
+    "prefix": _Kind(parse_prefix, ("population",), files=("population",), has_levels=True),
     "groups": _Kind(parse_groups),
     "flat": _Kind(parse_flat),
     "icd10": _Kind(parse_icd10),
     "atc": _Kind(parse_atc),
     "terminology": _Kind(parse_terminology, ("system",), files=("terminology",)),
-    "ages": _Kind(parse_ages, ("on", "top")),
+    "ages": _Kind(parse_ages, ("on", "top"), has_levels=True),
 }
 
 
@@ -315,6 +317,8 @@ def parse_builder(
     (None, [('depth', 'unknown key; choose from flat')])
     """
     names = [name for name in BUILDERS if name in spec]
+    if LEAVES in spec and any(BUILDERS[name].has_levels for name in names):
+        return _without_leaves(spec, value_type, folder)
     allowed = [key for name in names or BUILDERS for key in (name, *BUILDERS[name].options)]
     problems = [(key, f"unknown key; choose from {', '.join(allowed)}") for key in spec if key not in allowed]
     if len(names) != 1:
@@ -325,3 +329,24 @@ def parse_builder(
         builder, found = BUILDERS[name].parse(placed if isinstance(placed, Mapping) else spec, value_type)
         problems += found
     return (None, problems) if problems else (builder, [])
+
+
+LEAVES = "leaves"
+"""The key that says whether values themselves may be published, or the levels of the builder alone."""
+
+
+def _without_leaves(
+    spec: Mapping[str, object], value_type: str, folder: Path | None
+) -> tuple[Builder | None, Problems]:
+    """Return the builder of `{dates = ["year"], leaves = false}`, and all problems.
+
+    >>> parse_builder({"prefix": [3], "leaves": False}, "text")
+    (Levels(builder=Prefix(keep=(3,), large=None), knows_values=True), [])
+    """
+    rest = {key: value for key, value in spec.items() if key != LEAVES}
+    builder, problems = parse_builder(rest, value_type, folder)
+    if not isinstance(spec[LEAVES], bool):
+        return None, [*problems, (LEAVES, "must be true, or false: values are published by their level at the finest")]
+    if builder is None or spec[LEAVES]:
+        return builder, problems
+    return Levels(cast(LevelBuilder, builder)), problems

@@ -211,6 +211,16 @@ class Dates:
         nodes.add(list(compress(leaves, is_leaf)), keys, up[is_leaf])
         return Hierarchy(*nodes.tree())
 
+    def labels_among(self, texts: Sequence[str]) -> set[str]:
+        """Return those of the texts that are periods of the levels.
+
+        >>> sorted(Dates(("month", "year")).labels_among(["2019", "2019-03", "2019-Q1", "2019-03-04"]))
+        ['2019', '2019-03']
+        """
+        found, _, ranks = read_periods(texts)
+        chosen = {LEVELS.index(level) for level in self.levels}
+        return {text for text, rank in zip(found, ranks.tolist(), strict=True) if rank in chosen}
+
 
 def _anchors(starts: Days, ranks: NDArray[np.int64]) -> Days:
     """Return the days by which periods lie in those above, where weeks are a level: of days the Thursdays."""

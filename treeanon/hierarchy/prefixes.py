@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, pairwise
 from operator import ne
@@ -76,6 +76,15 @@ class Prefix:
             up = np.repeat(nodes.add([zeros], [len(texts)], [0]), len(below))
             nodes.add(below, np.full(len(below), len(texts)), up)
         return Hierarchy(*nodes.tree())
+
+    def labels_among(self, texts: Sequence[str]) -> set[str]:
+        """Return those of the texts that are prefixes of the levels, or the zeros that stand for small areas.
+
+        >>> sorted(Prefix((3, 1), frozenset(["121"])).labels_among(["121*", "12*", "1*", "000", "12101"]))
+        ['000', '1*', '121*']
+        """
+        zeros = {"0" * self.keep[0]} if self.large is not None else set()
+        return {text for text in texts if text in zeros or not self._is_leaf(text)}
 
     def _is_small(self, text: str) -> bool:
         """Return whether zeros stand for the first characters of a text; labels of shorter prefixes stay."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED, Format, names_of
-from treeanon.hierarchy import Flat
+from treeanon.hierarchy import Flat, Levels
 from treeanon.profiles import PROFILES
 from treeanon.schema.facets import through_facets
 from treeanon.schema.files import in_one
@@ -264,6 +264,8 @@ def _with_paths(schema: Schema, *, slashed: bool) -> Schema:
 def as_released(schema: Schema) -> Schema:
     """Return the schema by which a release is read again: pseudonyms are plain values, which need no key.
 
+    Values that are never published (`leaves = false`) are unknown.
+
     >>> from treeanon.schema import Schema
     >>> text = 'version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "id"\\npath = "id"\\nrole = "identifier"\\n'
     >>> [(spec.role, spec.pseudonym) for spec in as_released(Schema.loads(text + "pseudonym = true")).classes]
@@ -272,6 +274,8 @@ def as_released(schema: Schema) -> Schema:
     classes = tuple(
         replace(spec, role="keep", pseudonym=False, type="text", hierarchy=Flat(), hierarchy_source={"flat": True})
         if spec.pseudonym
+        else replace(spec, hierarchy=replace(spec.hierarchy, knows_values=False))
+        if isinstance(spec.hierarchy, Levels)
         else spec
         for spec in schema.classes
     )

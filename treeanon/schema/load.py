@@ -196,6 +196,8 @@ class _Loader(InputReader):
             wrong = "is not for a class with facets, which would tell the dates as they were"
         elif isinstance(table.get("hierarchy"), str):
             wrong = 'needs a hierarchy that is built from the dates, such as { dates = ["month", "year"] }, not a file'
+        elif isinstance(table.get("hierarchy"), dict) and table["hierarchy"].get("leaves") is False:
+            wrong = "moves days, and the hierarchy has none (leaves = false)"
         if wrong:
             self.problems.add(wrong, *where)
         return "" if wrong else "person"
