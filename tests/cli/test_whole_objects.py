@@ -99,6 +99,44 @@ def test_what_is_not_offered_is_refused(asked: tuple, few: tuple[Path, Path], tm
     assert "objects" in str(done.exception) and not (tmp_path / "out.ndjson").exists()
 
 
+def test_what_is_left_open_is_whole_until_merged_trees_are_needed(few: tuple[Path, Path], tmp_path: Path) -> None:
+    source, schema = few
+    schema.write_text(schema.read_text().replace('objects = "whole"', 'objects = "auto"'))
+    made = {}
+    for name, asked in (("whole", ()), ("moved", ("-a", "gcs", "--param", "g=2", "--as-published"))):
+        out, solution = tmp_path / f"{name}.ndjson", tmp_path / f"{name}.json"
+        done = run("anonymize", source, "-s", schema, "-k", 4, "-n", 1, "-o", out, "--solution", solution, *asked)
+        assert done.exit_code == 0, done.output
+        assert ("Trees are merged" in done.output) == (name == "moved")
+        made[name] = json.loads(solution.read_text())
+        assert made[name]["objects"] == ("whole" if name == "whole" else "merged")
+        again = run("apply", solution, source, "-s", schema, "-o", tmp_path / f"{name}-again.ndjson")
+        assert again.exit_code == 0, again.output
+        compared = run("compare", source, out, "-s", schema, "--objects", made[name]["objects"])
+        assert compared.exit_code == 0, compared.output
+    checked = ("verify", "-s", schema, "-k", 4)
+    assert run(*checked, tmp_path / "whole.ndjson").exit_code == 0
+    # What is published of merged trees is not more than what was counted only if it is read as such.
+    asked = (*checked, tmp_path / "moved.ndjson", "--as-published")
+    assert run(*asked, "--objects", "merged").exit_code == 0
+    plain = run(*asked)
+    assert plain.exit_code == (0 if made["moved"]["disassociated"] else 1), plain.output
+    assert "merged" in plain.output
+    # What holds of whole objects holds of merged trees: these have the same values, and no other relations.
+    assert run(*checked, tmp_path / "whole.ndjson", "--objects", "merged").exit_code == 0
+    assert run("preview", source, "-s", schema, "-k", 4, "-a", "gcs").exit_code == 0
+
+
+def test_a_solution_says_of_which_trees_it_is(few: tuple[Path, Path], tmp_path: Path) -> None:
+    source, schema = few
+    forest = ta.read(source, ta.Schema.load(schema))
+    merged = ta.read(source, ta.Schema.load(schema).with_objects("merged"))
+    with pytest.raises(UsageError, match="made for merged trees"):
+        ta.apply(ta.anonymize(merged, k=3).solution, forest)
+    with pytest.raises(UsageError, match="made for whole objects"):
+        ta.apply(ta.anonymize(forest, k=3).solution, merged)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -137,6 +137,20 @@ def test_every_search_keeps_diversity(tmp_path: Path) -> None:
             assert isinstance(good[0], OutcomeReady) and good[-1] == Finished(True)
 
 
+def test_objects_that_stay_whole_and_merged_trees_of_them(tmp_path: Path) -> None:
+    folder = hospital(tmp_path / "x", 60)
+    text = (folder / "s.toml").read_text().replace("[input]\n", '[input]\nobjects = "auto"\n')
+    schema = ta.Schema.loads(text, folder=folder)
+    forest = ta.read(folder / "in.ndjson", schema)
+    assert forest.classes.types
+    with session_of(explored_data(forest, 60)) as session:
+        for algorithm, whole in (("maximal", True), ("gcs", False)):
+            events = looked(session, start_of(session.explored, k=2, algorithm=algorithm))
+            assert isinstance(events[0], OutcomeReady) and events[-1] == Finished(True)
+            found = events[0].outcome.preview.release
+            assert isinstance(found, ta.Release) and bool(found.forest.classes.types) == whole
+
+
 def test_rows() -> None:
     with session_of(rows_ground()) as session:
         settings = start_of(session.explored)

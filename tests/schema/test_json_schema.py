@@ -14,7 +14,7 @@ from treeanon.hierarchy import BUILDERS
 from treeanon.schema.input_tables import INPUT_KEYS
 from treeanon.schema.json_schema import with_formats
 from treeanon.schema.load import CLASS_KEYS, TOP_KEYS
-from treeanon.schema.model import OBJECTS, ON_UNKNOWN, ROLES, TYPES
+from treeanon.schema.model import AUTO, OBJECTS, ON_UNKNOWN, ROLES, TYPES
 
 FORM: dict[str, Any] = json.loads((SHIPPED / "treeanon.schema.json").read_text())
 PARTS: dict[str, Any] = FORM["$defs"]
@@ -92,7 +92,7 @@ def test_the_loader_and_the_form_know_the_same_names() -> None:
     assert of_class["role"]["enum"] == list(ROLES)
     assert of_class["type"]["enum"] == list(TYPES)
     assert of_class["on_unknown"]["enum"] == list(ON_UNKNOWN)
-    assert PARTS["input"]["properties"]["objects"]["enum"] == list(OBJECTS)
+    assert PARTS["input"]["properties"]["objects"]["enum"] == [*OBJECTS, AUTO]
 
 
 def test_what_it_says_of_formats_is_from_their_table() -> None:

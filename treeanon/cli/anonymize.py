@@ -29,9 +29,15 @@ from treeanon.cli.options import (
     to_option,
 )
 from treeanon.cli.printing import print_result, progress_bar, say
-from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
+from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
 from treeanon.cli.request import CommandRequest, ReleaseOptions, models_of_options, release_options
-from treeanon.cli.summaries import documents_summary, permuted_summary, release_summary, table_release_summary
+from treeanon.cli.summaries import (
+    documents_summary,
+    merged_notes,
+    permuted_summary,
+    release_summary,
+    table_release_summary,
+)
 
 if TYPE_CHECKING:
     from treeanon.algorithms.table.registry import TableAlgorithm
@@ -111,12 +117,11 @@ def command(
         raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == "output"))
     refuse_two_on_stdout(output, as_json=as_json)
     refuse_own_input([source, schema], [output, solution, page.target])
-    from treeanon.schema import Schema
 
     request = CommandRequest(
-        source=source, schema=Schema.load(schema), output=output, solution=solution, target_format=target_format,
-        force=force, seed=seed, quiet=quiet, as_json=as_json, mining=mining, reading=reading, page=page,
-        release=release, rest=rest, **options,
+        source=source, schema=load_schema(schema, reading), output=output, solution=solution,
+        target_format=target_format, force=force, seed=seed, quiet=quiet, as_json=as_json, mining=mining,
+        reading=reading, page=page, release=release, rest=rest, **options,
     )  # fmt: skip
     if engine.name == "spark":
         anonymize_spark(request, engine)
@@ -135,18 +140,17 @@ def recommend_trees(
 ) -> None:
     """Try several m and n on a sample of trees, and print what each costs and leaves."""
     from treeanon.release.recommend import K, recommend_by, recommendation_text
-    from treeanon.schema import Schema
 
     if options["m"] is not None or options["n"] is not None:
         raise click.UsageError("--recommend tries several -m and -n; leave them out")
     options = {**options, "k": K if options["k"] is None else options["k"]}
-    request = CommandRequest(source=source, schema=Schema.load(schema), seed=seed, reading=reading, **options)
+    request = CommandRequest(source=source, schema=load_schema(schema, reading), seed=seed, reading=reading, **options)
     if request.is_table:
         raise click.UsageError("--recommend applies to trees only: in a table all quasi-identifiers are taken as known")
     wanted = request.tree_request()
     wanted.check(request.schema)
     announce_compilation(quiet=quiet)
-    forest = read_records(source, request.schema, reading, quiet=quiet)
+    forest = read_records(source, wanted.fitting(request.schema), reading, quiet=quiet)
     with progress_bar("trying", quiet=quiet) as progress:
         found = recommend_by(wanted, forest, progress=progress)
     if not as_json:
@@ -165,8 +169,9 @@ def anonymize_trees(request: CommandRequest) -> None:
     from treeanon.release import fulfill
     from treeanon.report import losses_data
 
-    schema, output, solution, quiet = request.schema, request.output, request.solution, request.quiet
-    wanted.check(schema)
+    output, solution, quiet = request.output, request.solution, request.quiet
+    wanted.check(request.schema)
+    schema = wanted.fitting(request.schema)
     refuse_existing(output, force=request.force)
     check_folder(output)
     check_extra_output(solution, output, force=request.force)
@@ -186,9 +191,10 @@ def anonymize_trees(request: CommandRequest) -> None:
     if solution is not None:
         release.write_solution(solution, force=request.force)
     mined = ml2(forest, release.forest, release.kept) if request.mining else None
+    notes = merged_notes(request.schema, release.solution.objects)
     # Nobody is told of it: then it need not be measured.
     beyond = None if quiet and not request.as_json else release.one_more
-    say(release_summary(release, output, solution, mined, beyond), quiet=quiet)
+    say(release_summary(release, output, solution, mined, beyond, notes), quiet=quiet)
     write_page_of(request, release, forest)
     told = {} if beyond is None else {"one_more_value": beyond.as_dict()}
     made = {**release.as_dict(), **told, "losses": losses_data(release.loss, mined), "output": shown(output)}

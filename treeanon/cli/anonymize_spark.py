@@ -15,7 +15,7 @@ import click
 from treeanon.cli.checks import check_extra_output, refuse_hierarchies
 from treeanon.cli.printing import Bar, print_result, progress_bar, say
 from treeanon.cli.request import CommandRequest
-from treeanon.cli.summaries import release_summary, table_release_summary
+from treeanon.cli.summaries import merged_notes, release_summary, table_release_summary
 
 if TYPE_CHECKING:
     from treeanon.spark.interface import DistributedRelease, Job, Notify
@@ -142,9 +142,13 @@ def _trees(request: CommandRequest, engine: EngineRequest) -> None:
     work = engine_named(engine.name)
     with _notifying(quiet) as notify:
         published = work.publish(_job(request, engine), wanted, notify)
+    notes = merged_notes(request.schema, published.solution.objects)
     if request.solution is not None:
         published.write_solution(request.solution, force=request.force)
-    say(release_summary(published, request.output, request.solution) + "\n\n" + _searched(published), quiet=quiet)
+    say(
+        release_summary(published, request.output, request.solution, notes=notes) + "\n\n" + _searched(published),
+        quiet=quiet,
+    )
     report = {**published.as_dict(), "losses": losses_data(published.loss, None), "output": request.output}
     print_result(report, as_json=request.as_json)
 

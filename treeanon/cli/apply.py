@@ -25,7 +25,7 @@ from treeanon.cli.options import (
     to_option,
 )
 from treeanon.cli.printing import print_result, progress_bar, say
-from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
+from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
 from treeanon.cli.summaries import release_summary, table_release_summary
 
 if TYPE_CHECKING:
@@ -72,9 +72,8 @@ def command(
     from treeanon.io.relational.urls import shown
     from treeanon.release import SolutionFile, apply
     from treeanon.release.table_reapply import is_of_table
-    from treeanon.schema import Schema
 
-    loaded = Schema.load(schema)
+    loaded = load_schema(schema, reading)
     refuse_existing(output, force=force)
     check_folder(output)
     if is_of_table(solution):

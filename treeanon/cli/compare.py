@@ -15,6 +15,7 @@ from treeanon.cli.options import Command, per_column, printing_options, reduce_o
 from treeanon.cli.printing import print_result, printable, progress_bar, reading_notes, say
 from treeanon.cli.reading import (
     Reading,
+    load_schema,
     read_as_table,
     read_both,
     read_records,
@@ -248,6 +249,7 @@ def compare_trees(
 ) -> Compared:
     """Measure the losses of the trees of AFTER; `guarantee` is k (None: do not verify), m and n."""
     from treeanon.forest.compared import in_terms_of
+    from treeanon.forest.merged import comparable
     from treeanon.metrics import measure, measure_unmatched, ml2
     from treeanon.report import losses_text
     from treeanon.table.compared import schema_as_published
@@ -256,6 +258,7 @@ def compare_trees(
     original = read_records(before, schema, reading, quiet=quiet)
     raw = read_records(after, schema_as_published(schema), reading, quiet=quiet)
     refuse_more(before, len(original), after, len(raw), "records")
+    original = comparable(original, raw)
     published, strange = in_terms_of(original, raw)
     losses = (measure if in_order else measure_unmatched)(original, published, weights=weights)
     mined = ml2(original, published, np.arange(len(published))) if mining else None
@@ -358,13 +361,12 @@ def command(
     treeanon compare patients.xml out.csv -s schema.toml --reduce disease=mode
     treeanon compare people.csv out/ -s schema.toml --permuted
     """
-    from treeanon.schema import Schema
 
     if weights is not None and not isinstance(weights, dict):
         raise click.UsageError("--weight: must be CLASS=N, for example age=2")
     if before == after == "-":
         raise click.UsageError("only one of BEFORE and AFTER can be standard input")
-    loaded = Schema.load(schema)
+    loaded = load_schema(schema, reading)
     rows = [rows_format(source, loaded, reading["format"]) is not None for source in (before, after)]
     of_trees = {"-m": m is not None, "-n": n is not None, "--mining": mining, "--in-order": in_order}
     of_rows = {"--label": label is not None, "--queries": queries is not None}

@@ -25,7 +25,7 @@ from treeanon.cli.options import (
     to_option,
 )
 from treeanon.cli.printing import counted, print_result, printable, progress_bar, reading_notes, say
-from treeanon.cli.reading import Reading, read_records, reading_options
+from treeanon.cli.reading import Reading, load_schema, read_records, reading_options
 
 
 @click.command(cls=Command)
@@ -63,11 +63,10 @@ def command(
     refuse_two_on_stdout(output, as_json=as_json)
     from treeanon.io import output_format, write
     from treeanon.io.output import refuse_existing
-    from treeanon.schema import Schema
     from treeanon.schema.derive import for_trees
 
     refuse_own_input([source, schema], [output, schema_out])
-    loaded = Schema.load(schema)
+    loaded = load_schema(schema, reading)
     refuse_existing(output, force=force)
     check_folder(output)
     if schema_out is not None:

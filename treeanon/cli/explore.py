@@ -12,7 +12,7 @@ import click
 from treeanon.cli.checks import announce_compilation
 from treeanon.cli.options import AlgorithmName, Command, reduce_option, schema_option
 from treeanon.cli.printing import say
-from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
+from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
 
 if TYPE_CHECKING:
     from socket import socket
@@ -70,12 +70,9 @@ def command(
     _need_extra()
     from treeanon.explore.server import listening
     from treeanon.explore.settings import explored_data
-    from treeanon.schema import Schema
-    from treeanon.schema.persons import refuse_objects
 
     with contextlib.closing(listening(port)) as found:
-        loaded = Schema.load(schema)
-        refuse_objects(loaded, "explore")
+        loaded = load_schema(schema, reading)
         announce_compilation(quiet=quiet)
         data = _read(source, loaded, algorithm, reductions_of(reduced), reading, quiet, trees=(start["m"], start["n"]))
         explored = explored_data(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))

@@ -26,7 +26,7 @@ from treeanon.cli.options import (
     to_option,
 )
 from treeanon.cli.printing import counted, print_result, printable, reading_notes, say
-from treeanon.cli.reading import Reading, read_records, reading_options, reductions_of
+from treeanon.cli.reading import Reading, load_schema, read_records, reading_options, reductions_of
 
 if TYPE_CHECKING:
     from treeanon.table import Table
@@ -69,11 +69,10 @@ def command(
     reductions = reductions_of(reduced)
     from treeanon.io.columns.write_table import table_format, table_schema, write_table
     from treeanon.io.output import refuse_existing
-    from treeanon.schema import Schema
     from treeanon.table.reductions import flatten
 
     refuse_own_input([source, schema], [output, schema_out])
-    loaded = Schema.load(schema)
+    loaded = load_schema(schema, reading)
     refuse_hierarchies(loaded, output, schema_out)
     refuse_existing(output, force=force)
     check_folder(output)

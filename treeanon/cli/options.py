@@ -47,14 +47,14 @@ class Command(click.Command):
         "Tables": ("as_table", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
-            "audience", "engine", "sample", "on_error", "strict", "show_values", "seed", "force",
+            "audience", "engine", "sample", "on_error", "strict", "objects", "show_values", "seed", "force",
         ),
         "General": ("jobs", "quiet", "as_json", "help_all", "help"),
     }  # fmt: skip
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
-        ("models", "round_ranges", "taking_apart", "delimiter", "on_error", "strict", "show_values", "seed", "jobs")
-    )
+        ("models", "round_ranges", "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
+    ) | {"seed", "jobs"}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with --help-all where --help does not list all."""

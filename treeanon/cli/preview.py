@@ -12,7 +12,7 @@ import click
 from treeanon.cli.checks import announce_compilation, check_extra_output, refuse_hierarchies, refuse_own_input
 from treeanon.cli.options import Command, force_option, printing_options, schema_option
 from treeanon.cli.printing import print_result, printable, progress_bar, reading_notes, say
-from treeanon.cli.reading import Reading, read_as_table, read_records, reading_options, reductions_of
+from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
 from treeanon.cli.request import CommandRequest, ReleaseOptions, release_options
 from treeanon.cli.summaries import sacrifice_lines, search_lines
 
@@ -87,10 +87,15 @@ def command(
     """
     if numbers and (records or worst or classes):
         raise click.UsageError("--record excludes --records, --worst and --class")
-    from treeanon.schema import Schema
 
     request = CommandRequest(
-        source=source, schema=Schema.load(schema), reading=reading, force=force, quiet=quiet, as_json=as_json, **options
+        source=source,
+        schema=load_schema(schema, reading),
+        reading=reading,
+        force=force,
+        quiet=quiet,
+        as_json=as_json,
+        **options,
     )
     refuse_own_input([source, schema], [html])
     check_extra_output(html, "", force=force, option="--html")
@@ -113,7 +118,7 @@ def _of_trees(request: CommandRequest, sample: int | None, chosen: dict[str, Any
     from treeanon.release import fulfill
 
     announce_compilation(quiet=request.quiet)
-    forest = read_records(request.source, request.schema, request.reading, quiet=request.quiet)
+    forest = read_records(request.source, wanted.fitting(request.schema), request.reading, quiet=request.quiet)
     with progress_bar("searching", quiet=request.quiet) as progress:
         return previewed(forest, lambda part: fulfill(wanted, part, progress), sample=sample, **chosen)
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from treeanon.forest import Forest
     from treeanon.formats import Format
     from treeanon.schema import Schema
+    from treeanon.schema.model import Objects
     from treeanon.table import Table
 
 
 class Reading(TypedDict):
-    """How an input is to be read; see `treeanon.io.read`."""
+    """How an input is to be read; see `treeanon.io.read`. `objects` overrides what the schema says of them."""
 
     format: str | None
     delimiter: str
@@ -31,6 +32,7 @@ class Reading(TypedDict):
     strict: bool
     show_values: bool
     jobs: int
+    objects: Objects | None
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +40,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
-        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values")}
+        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values", "objects")}
         reading |= {"format": source_format, "jobs": jobs or os.cpu_count() or 1}
         return command(*args, reading=reading, **given)
 
@@ -58,6 +60,12 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 is_flag=True,
                 help="Refuse duplicate JSON keys and dangling keys of tables.",
             ),
+            click.option(
+                "--objects",
+                type=click.Choice(["merged", "whole"]),
+                metavar="HOW",
+                help="Trees: objects are merged or stay whole, whatever the schema says.",
+            ),
             click.option("--show-values", is_flag=True, help="Let messages about hierarchies show values of the data."),
             click.option(
                 "--jobs", type=click.IntRange(1), metavar="N", help="Number of processor cores [default: all]."
@@ -66,6 +74,18 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         gathered = option(gathered)
     return gathered
+
+
+def load_schema(path: str, reading: Reading) -> Schema:
+    """Return the schema in a file, by which an input is read so."""
+    from treeanon.schema import Schema
+
+    return Schema.load(path).with_objects(reading["objects"])
+
+
+def _plain(reading: Reading) -> dict[str, Any]:
+    """Return the options of readers."""
+    return {name: value for name, value in reading.items() if name != "objects"}
 
 
 @contextmanager
@@ -90,7 +110,7 @@ def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool, 
     from treeanon.io import read
 
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read(source, schema, progress=progress, called=called, **reading)
+        return read(source, schema, progress=progress, called=called, **_plain(reading))
 
 
 def read_as_table(
@@ -115,7 +135,7 @@ def read_as_table(
 
         raise UsageError("--reduce applies to records with repeated classes; a row has one value of each class")
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read_table(source, schema, progress=progress, published=published, called=called, **reading)
+        return read_table(source, schema, progress=progress, published=published, called=called, **_plain(reading))
 
 
 def rows_format(source: str, schema: Schema, format: str | None) -> Format | None:

@@ -11,6 +11,7 @@ from treeanon.cli.options import Command, printing_options, reduce_option, schem
 from treeanon.cli.printing import counted, dropped_lines, print_result, printable, progress_bar, say
 from treeanon.cli.reading import (
     Reading,
+    load_schema,
     read_as_table,
     read_both,
     read_records,
@@ -89,9 +90,8 @@ def command(
     treeanon risk out.xml -s schema.toml -k 5 -m 2 -n 1 --json
     treeanon risk people.csv -s schema.toml --population town.csv
     """
-    from treeanon.schema import Schema
 
-    loaded = Schema.load(schema)
+    loaded = load_schema(schema, reading)
     rows = rows_format(source, loaded, reading["format"]) is not None and n is None
     time = None if exact else seconds
     if rows or as_table or reduced or population is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treeanon.cli.printing import counted, printable, reading_notes
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from treeanon.metrics import MiningLoss
     from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
     from treeanon.risks.one_more import OneMore
+    from treeanon.schema import Schema
+    from treeanon.schema.model import Objects
     from treeanon.spark.interface import DistributedRelease
     from treeanon.table import Table
 
@@ -23,6 +25,7 @@ def release_summary(
     solution: str | None = None,
     mining: MiningLoss | None = None,
     one_more: OneMore | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """Return the summary of a release of trees, if known with whom one more known value singles out."""
     from treeanon.io.relational.urls import shown
@@ -40,11 +43,19 @@ def release_summary(
         # Without a common cut, each record was recoded by itself.
         applies = release.solution.cut is not None
         lines.append(_solution_line(solution, applies=applies))
+    lines += notes
     lines += sacrifice_lines(data)
     lines += reading_notes(counts)
     lines += ["", *losses_text(release.loss, mining).splitlines()]
     # Names of files and classes may hold control characters that would steer the terminal.
     return "\n".join(map(printable, lines))
+
+
+def merged_notes(schema: Schema, objects: Objects) -> list[str]:
+    """Return what to say of a release of merged trees where the schema leaves open what objects are."""
+    if objects == "whole" or not schema.input.keeps_objects or len(schema.layout.containers) < 2:
+        return []
+    return ["Trees are merged, as what is asked for needs them: verify and compare this release with --objects merged"]
 
 
 def _nodes_line(counts: Mapping[str, int]) -> str:

@@ -12,6 +12,7 @@ from treeanon.cli.options import Command, model_options, printing_options, reduc
 from treeanon.cli.printing import counted, dropped_lines, print_result, printable, progress_bar, say
 from treeanon.cli.reading import (
     Reading,
+    load_schema,
     read_as_table,
     read_both,
     read_records,
@@ -26,6 +27,7 @@ from treeanon.progress import run_interruptibly
 if TYPE_CHECKING:
     from treeanon.forest import Forest, ReadReport
     from treeanon.io.beyond.findings import Finding, Findings
+    from treeanon.privacy.guarantee import Guarantee
     from treeanon.schema import Schema
     from treeanon.table import Table
     from treeanon.verifier.freeform import FreeformVerdict
@@ -113,14 +115,13 @@ def command(
     treeanon verify out/ -s schema.toml --permuted --l 3 --diversity frequency
     """
     from treeanon.io.beyond.findings import check_kinds
-    from treeanon.schema import Schema
     from treeanon.schema.derive import as_released
 
     if ignore_unnamed:
         say("hint: --ignore-unnamed is deprecated; use --ignore fields", quiet=quiet)
         ignored = (*ignored, *_UNNAMED)
     check_kinds(ignored)
-    loaded = Schema.load(schema)
+    loaded = load_schema(schema, reading)
     kept = [spec.name for spec in loaded.classes if spec.published and spec.role not in ("quasi", "sensitive")]
     loaded = as_released(loaded)
     trees = {
@@ -277,7 +278,21 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
     forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet, called=request.called)
     with progress_bar("verifying", quiet=request.quiet) as progress:
         verdict = verify(forest, guarantee, jobs=request.reading["jobs"], progress=progress)
+    for line in _trees_lines(request.schema, forest, guarantee, holds=verdict.holds):
+        say(line, quiet=request.quiet)
     return request.with_findings(verdict, forest), forest.report
+
+
+def _trees_lines(schema: Schema, forest: Forest, guarantee: Guarantee, *, holds: bool) -> Iterator[str]:
+    """Return what to say of the trees that were counted, where the schema leaves open what objects are."""
+    if not schema.input.objects_open or not schema.layout.types:
+        return
+    if not forest.classes.types:
+        yield "Counted in merged trees, as nodes have moved in the release (--objects overrides the schema)"
+    elif guarantee.of_merged_trees:
+        yield f"Counted in merged trees (--objects overrides the schema): {guarantee.of_merged_trees}"
+    elif not holds:
+        yield "Counted in objects that stay whole; what was published of merged trees is verified with --objects merged"
 
 
 def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
@@ -333,7 +348,7 @@ def _of_permuted(request: VerifyRequest) -> tuple[PermutedVerdict, ReadReport]:
         raise click.UsageError("--delimiter does not apply to --permuted: datapackage.json has the delimiter")
     models = models_of_options(request.k, request.models)
     options: dict[str, Any] = {**request.reading}
-    del options["format"], options["delimiter"]
+    del options["format"], options["delimiter"], options["objects"]
     made = read_permuted(request.release, request.schema, **options)
     report = report_of(made)
     found = Findings()

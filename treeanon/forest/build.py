@@ -18,6 +18,7 @@ from treeanon.arrays import Ints
 from treeanon.errors import HierarchyError, UsageError
 from treeanon.forest.classes import Classes
 from treeanon.forest.forest import Forest
+from treeanon.forest.merged import has_moved_nodes, merged
 from treeanon.forest.planting import Planter
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
@@ -156,6 +157,7 @@ class ForestBuilder:
         def labels() -> list[Ints]:
             return [_labels(next(of_parts), first) for of_parts, first in zip(codes, firsts, strict=False)]
 
+        any_moved = any(len(part.moved.held) for part in self._parts())
         waiting, self.batches = deque(self.batches), []
         planter = Planter(self.layout, sum(batch.cells for batch in waiting), jobs)
         while waiting:
@@ -163,7 +165,7 @@ class ForestBuilder:
             apart = batch.apart
             planter.plant(batch, labels(), None if apart is None else (apart, labels()))
             del batch
-        return Forest(self.schema, classes, *planter.finish(), self.report)
+        return recognized(Forest(self.schema, classes, *planter.finish(), self.report), any_moved)
 
     def distinct_texts(self, index: int) -> set[str]:
         """Return the value texts of a class in the batches so far."""
@@ -217,6 +219,16 @@ class ForestBuilder:
 def _labels(codes: Ints, first: int) -> Ints:
     """Return labels for codes of a class, with -1 at the end for code -1 (absent)."""
     return np.append(np.where(codes < 0, -1, codes + first), -1).astype(np.int32)
+
+
+def recognized(forest: Forest, any_moved: bool) -> Forest:
+    """Return the forest, or its merged trees where the schema leaves open what objects are and nodes have moved.
+
+    Nothing moves out of an object that stays whole: so they are the trees of a release, or file, of merged trees.
+    """
+    if any_moved and forest.schema.input.objects_open and forest.classes.types and has_moved_nodes(forest):
+        return merged(forest)
+    return forest
 
 
 def with_objects(batch: Batch, layout: Layout) -> Batch:

@@ -88,7 +88,8 @@ class NestedReader:
         number = self.numbers[name]
         if number >= 0 and self.layout.classes[number].is_object and value != STAR:
             raise Malformed(f"an object has no value of its own: {STAR!r} stands for it")
-        if number >= 0 and (number == above or not self.layout.is_below(number, above)):
+        is_below = self.layout.is_below(number, above) or (number, above) in self.layout.if_merged
+        if number >= 0 and (number == above or not is_below):
             raise Malformed("a node lies under a class that is not above its own in the class tree")
         if number < 0 and (value != STAR or children or above >= 0):
             raise Malformed(f"the class {STAR!r} has one value, {STAR!r}, directly under the record, without children")

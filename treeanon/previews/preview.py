@@ -12,6 +12,7 @@ from treeanon.api import anonymize, read_for_release
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.forest.merged import comparable
 from treeanon.forest.shifting import shifted
 from treeanon.io.given import Data, Given
 from treeanon.previews.changes import record_changes
@@ -154,7 +155,7 @@ def preview_of(
     """Return the preview of a release of these data; see `preview`."""
     if isinstance(data, Forest):
         assert isinstance(release, Release)
-        changes = _of_trees(data, release, records, worst, classes, numbers)
+        changes = _of_trees(comparable(data, release.forest), release, records, worst, classes, numbers)
         return Preview(release, tuple(changes), len(data))
     assert not isinstance(release, Release)
     trace = RowTrace.of(data, release)

@@ -18,6 +18,7 @@ from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.forest.merged import merged
 from treeanon.forest.shifting import shifted
 from treeanon.infer.persons import refuse_repeats
 from treeanon.metrics.measure import measure
@@ -80,7 +81,7 @@ def anonymize(forest: Forest, **asked: Any) -> Release:
 def fulfill(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
     """Return the release of a forest that a request asks for."""
     request.check(forest.schema)
-    forest = shifted(forest)
+    forest = shifted(fitting(request, forest))
     refuse_repeats(forest.report)
     roles_of(forest, request.guarantee)
     refuse_too_few(forest, request.guarantee.k)
@@ -94,6 +95,11 @@ def fulfill(request: Request, forest: Forest, progress: Progress | None = None) 
     else:
         found = _largest(request.guarantee, request.max_loss, forest, find)
     return _release(request, forest, found, stage(progress, "verifying"))
+
+
+def fitting(request: Request, forest: Forest) -> Forest:
+    """Return the trees that a request is of: those given, or merged ones where it needs these."""
+    return forest if request.fitting(forest.schema) is forest.schema else merged(forest)
 
 
 def refuse_uniform(forest: Forest, guarantee: Guarantee) -> None:
@@ -199,7 +205,7 @@ def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solu
     if cut is not None and STAR not in cut:
         known = [forest.classes.names[i] for i in roles_of(forest, solution.guarantee).known]
         cut = {name: cut[name] for name in known if name in cut and name not in solution.withheld}
-    return replace(solution, options=options, cut=cut)
+    return replace(solution, options=options, cut=cut, objects="whole" if forest.classes.types else "merged")
 
 
 def _same(one: Forest, other: Forest) -> bool:

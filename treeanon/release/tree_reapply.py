@@ -13,6 +13,7 @@ from treeanon.algorithms.tree.solution import Label, LabelRule, Solution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.forest.merged import merged
 from treeanon.forest.shifting import shifted
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.measure import measure
@@ -20,7 +21,10 @@ from treeanon.privacy.guarantee import refuse_too_few, roles_of
 from treeanon.release.solution_file import SolutionFile
 from treeanon.release.tree import counts_of
 from treeanon.release.tree_release import Release
+from treeanon.schema.persons import of_merged_trees
 from treeanon.verifier.tree import verify
+
+_MERGED = "the solution was made for merged trees"
 
 SEARCH_ANEW = "new data may need a new search (treeanon anonymize)"
 
@@ -33,7 +37,7 @@ def apply(solution: Solution | str | Path, forest: Forest) -> Release:
     """
     if not isinstance(solution, Solution):
         solution = SolutionFile.load(solution).solution
-    forest = shifted(forest)
+    forest = shifted(_trees_of(solution, forest))
     refuse_too_few(forest, solution.guarantee.k)
     own = replace(fitted(solution, forest), suppressed=0)
     published = own.apply(forest)
@@ -44,6 +48,16 @@ def apply(solution: Solution | str | Path, forest: Forest) -> Release:
             " what a search makes of them may lose more"
         )
     return Release(published, own, measure(forest, published), verdict, counts_of(forest, published))
+
+
+def _trees_of(solution: Solution, forest: Forest) -> Forest:
+    """Return the trees of which a solution is: those given, or merged ones where the schema leaves it open."""
+    whole = bool(forest.classes.types)
+    if whole and solution.objects == "merged":
+        return forest if of_merged_trees(forest.schema, _MERGED) is forest.schema else merged(forest)
+    if solution.objects == "whole" and not whole and len(forest.schema.layout.containers) > 1:
+        raise UsageError('the solution was made for whole objects: the schema needs objects = "whole"')
+    return forest
 
 
 def fitted(solution: Solution, forest: Forest) -> Solution:

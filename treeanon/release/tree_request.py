@@ -13,6 +13,7 @@ from treeanon.algorithms.tree.registry import TREE_DEFAULT, TreeAlgorithm, tree_
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee
 from treeanon.schema import Schema
+from treeanon.schema.persons import of_merged_trees
 
 SMALLEST_K = 2
 
@@ -92,8 +93,7 @@ class Request:
 
     def check(self, schema: Schema) -> None:
         """UsageError if the schema has not the classes that the request needs."""
-        if schema.input.keeps_objects:
-            self._check_objects()
+        self.fitting(schema)
         roles = {spec.name: spec.role for spec in schema.classes if spec.published}
         known = [name for name, role in roles.items() if role == "quasi"]
         sensitive = [name for name, role in roles.items() if role == "sensitive"]
@@ -116,24 +116,21 @@ class Request:
                         f"{what}: the role of class {name!r} is not quasi; of that role: {', '.join(known)}"
                     )
 
-    def _check_objects(self) -> None:
-        """UsageError for what is not offered where objects stay whole."""
-        merged = 'use objects = "merged" in [input]'
+    def fitting(self, schema: Schema) -> Schema:
+        """Return the schema by which data are read for this: that of merged trees, where they are needed.
+
+        UsageError where the schema itself says that objects stay whole.
+        """
+        reason = self._only_merged()
+        return of_merged_trees(schema, reason) if reason else schema
+
+    def _only_merged(self) -> str:
+        """Return why merged trees are needed; an empty text if they are not."""
         if self.algorithm != TREE_DEFAULT or self.complete:
-            raise UsageError(
-                f"algorithm {self.algorithm!r} searches the merged trees of its paper, and the schema keeps objects"
-                f" whole: {merged}, or the default search"
-            )
+            return f"algorithm {self.algorithm!r} searches merged trees, in which no object stays whole"
         if self.options.get("taking_apart") == "move":
-            raise UsageError(f"nothing moves out of an object that stays whole: {merged}, or taking_apart = leave-out")
-        joint = self.attacker == "joint" and self.m > 2 and self.n > 1
-        for name, wanted in (
-            ("joint attackers", joint),
-            ("l-diversity", self.l is not None and self.l > 1),
-            ("negative knowledge", bool(self.negative)),
-        ):
-            if wanted:
-                raise UsageError(f"{name}: not yet offered by the search where objects stay whole; {merged}")
+            return "taking_apart = move: nothing moves out of objects that stay whole"
+        return self.guarantee.of_merged_trees
 
 
 def request_of(*, negative: str | Sequence[str] = (), **asked: Any) -> Request:

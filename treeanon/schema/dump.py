@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 
-from treeanon.schema.model import SHIFT_DAYS, ClassSpec, FileKey, FileSpec, InputSpec, Reference, Schema
+from treeanon.schema.model import AUTO, SHIFT_DAYS, ClassSpec, FileKey, FileSpec, Reference, Schema
 from treeanon.schema.paths import FieldPath, RecordPath, Step
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -40,7 +40,7 @@ def dump_schema(schema: Schema) -> str:
     under = "/"
     """
     slashed = schema.input.slashed
-    tables = ["version = 1\n", "[input]\n" + _pairs(_input_items(schema.input, slashed=slashed))]
+    tables = ["version = 1\n", "[input]\n" + _pairs(_input_items(schema))]
     if schema.input.namespaces:
         tables.append("[input.namespaces]\n" + _pairs(iter(schema.input.namespaces.items())))
     if schema.profile:
@@ -68,8 +68,11 @@ def record_text(record: RecordPath, slashed: bool) -> str:
     return FieldPath(tuple(Step(name) for name in record.names)).text(slashed=slashed) + mark
 
 
-def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, object]]:
+def _input_items(schema: Schema) -> Iterator[tuple[str, object]]:
+    spec, slashed = schema.input, schema.input.slashed
     yield "format", spec.format
+    if spec.objects == "whole":
+        yield "objects", AUTO if spec.objects_open else spec.objects
     if spec.record is not None:
         if spec.is_relational:
             yield "record", FieldPath((Step(spec.record.names[0]),)).text(slashed=False)
@@ -83,8 +86,6 @@ def _input_items(spec: InputSpec, *, slashed: bool) -> Iterator[tuple[str, objec
             yield "null_person", spec.null_person
     if spec.one_per_person:
         yield "one_per_person", True
-    if spec.objects != "merged":
-        yield "objects", spec.objects
     if spec.shift_days != SHIFT_DAYS:
         yield "shift_days", spec.shift_days
 

@@ -13,6 +13,7 @@ from treeanon.schema.files import FILE_FORMATS
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
+    AUTO,
     MOST_SHIFT_DAYS,
     NULL_PERSONS,
     OBJECTS,
@@ -77,6 +78,7 @@ class InputReader:
         self.form: Format | None = None
         self.prefixes: Collection[str] | None = ()
         self.objects: Objects = OBJECTS[0]
+        self.objects_open = False
         self.unsure: set[int] = set()
         self.of_persons = self.of_files = False
 
@@ -211,6 +213,7 @@ class InputReader:
             one_per_person=table.get("one_per_person") is True,
             objects=self.objects,
             shift_days=self.read_shift_days(table),
+            objects_open=self.objects_open,
         )
 
     def read_shift_days(self, table: Mapping[str, Any]) -> int:
@@ -252,7 +255,7 @@ class InputReader:
         return path
 
     def read_objects(self, table: Mapping[str, Any]) -> Objects:
-        """Return whether objects are merged or stay whole."""
+        """Return whether objects are merged or stay whole; merged where that is still open."""
         where, form = ("input", "objects"), self.form
         is_bare = form is not None and form.is_rows and not self.has_objects
         if "objects" in table and form is not None and (is_bare or form.names_classes):
@@ -262,7 +265,10 @@ class InputReader:
                 f"is only for formats whose records hold objects ({able}{rows}), not for {form.name}", *where
             )
             return OBJECTS[0]
-        return self.one_of(table, OBJECTS, *where) or OBJECTS[0]
+        known: tuple[str, ...] = (*OBJECTS, AUTO)
+        chosen = self.one_of(table, known, *where)
+        self.objects_open = chosen == AUTO
+        return "whole" if chosen == "whole" else "merged"
 
     def read_format(self, name: object) -> Format | None:
         """Return the format of that name."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 from treeanon.errors import Problem, SchemaError
@@ -99,6 +100,8 @@ class Layout:
 
     classes: tuple[PublishedClass, ...]
     containers: tuple[Container, ...]
+    if_merged: frozenset[tuple[int, int]] = frozenset()
+    """Where the schema leaves open what objects are: which class lies under which other one in merged trees."""
 
     @property
     def types(self) -> int:
@@ -415,4 +418,11 @@ def _freeze_shape(draft: _Draft, classes: dict[int, int], numbers: dict[int, int
 
 def compile_layout(schema: Schema) -> Layout:
     """Return the layout of a schema's published classes; SchemaError lists every contradiction in it."""
-    return _Compiler(schema).compile()
+    found = _Compiler(schema).compile()
+    if not (schema.input.objects_open and found.types):
+        return found
+    other = _Compiler(schema.merged).compile()
+    index = [found.class_index(held.name) for held in other.classes]
+    pairs = product(range(len(index)), repeat=2)
+    below = {(index[a], index[b]) for a, b in pairs if a != b and other.is_below(a, b)}
+    return replace(found, if_merged=frozenset(below))

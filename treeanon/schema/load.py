@@ -111,7 +111,10 @@ class _Loader(InputReader):
         self.check_classes(self.document.get("class"))
         classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
         profile = self.read_profile(self.document.get("output"))
-        return Schema(spec, classes, self.problems.source, files, keys, references, profile=profile)
+        schema = Schema(spec, classes, self.problems.source, files, keys, references, profile=profile)
+        if spec.objects_open:
+            schema = replace(schema, input=replace(spec, objects=schema.auto_objects))
+        return schema
 
     def read_all_keys(self) -> tuple[tuple[FileKey, ...], tuple[Reference, ...]]:
         """Return the keys between files, and those inside documents where there are none."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED, Format
 from treeanon.hierarchy import Builder, Flat, Hierarchy
 from treeanon.schema.keys import ForeignKey
@@ -24,6 +25,8 @@ ROLES: tuple[Role, ...] = ("quasi", "sensitive", "identifier", "keep", "drop")
 TYPES: tuple[ValueType, ...] = ("text", "integer", "number", "date")
 ON_UNKNOWN = ("error", "suppress")
 OBJECTS: tuple[Objects, ...] = ("merged", "whole")
+AUTO = "auto"
+"""In a schema: objects stay whole, but where what is asked for needs merged trees."""
 
 Shift = Literal["", "person"]
 SHIFT_DAYS = 365
@@ -104,8 +107,9 @@ class InputSpec:
     of a file of rows the `delimiter` that its header was found to have, which is no key of schemas. `person` is the
     field whose values say whose each row (or line, or item) is; `null_person` what a row without one is: an error, or a
     person of its own. `one_per_person` says that each row is known to be another person. `objects` says
-    whether the repeated objects of a record stay whole, or are merged by the values at their heads. `shift_days` is by
-    how much the dates of a person may move where classes have `shift`.
+    whether the repeated objects of a record stay whole, or are merged by the values at their heads; `objects_open` that
+    the schema leaves it open ("auto"), so that what needs merged trees has them. `shift_days` is by how
+    much the dates of a person may move where classes have `shift`.
     """
 
     format: str = NESTED
@@ -119,6 +123,7 @@ class InputSpec:
     one_per_person: bool = False
     objects: Objects = "merged"
     shift_days: int = SHIFT_DAYS
+    objects_open: bool = False
 
     @property
     def keeps_objects(self) -> bool:
@@ -257,6 +262,31 @@ class Schema:
         from treeanon.schema.load import parse_schema
 
         return parse_schema(text, folder=Path(folder), source=source)
+
+    @property
+    def auto_objects(self) -> Objects:
+        """What becomes of objects where the schema leaves it open: `under` belongs to merged trees."""
+        form = self.input.form
+        rows = form.is_rows and self.input.person is None and not self.files
+        if rows or form.names_classes or any(spec.under is not None for spec in self.classes):
+            return "merged"
+        return "whole"
+
+    def with_objects(self, objects: Objects | None) -> Schema:
+        """Return the schema that says that objects are merged, or that they stay whole; itself for None.
+
+        UsageError where a class has `under`, which belongs to merged trees.
+        """
+        if objects is None:
+            return self
+        if objects == "whole" and any(spec.under is not None for spec in self.classes):
+            raise UsageError("objects = whole: classes of the schema have `under`, which is only for merged trees")
+        return replace(self, input=replace(self.input, objects=objects, objects_open=False))
+
+    @property
+    def merged(self) -> Schema:
+        """The schema of merged trees of the same records; it leaves open what this one does."""
+        return replace(self, input=replace(self.input, objects="merged"))
 
     def for_format(self, name: str) -> Schema:
         """Return the schema by which this one's classes are read from another format; itself where nothing changes."""

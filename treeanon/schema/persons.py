@@ -79,10 +79,13 @@ def refuse_persons(schema: Schema, by: str) -> None:
         raise UsageError(f"person: {by} takes each row for a person; use the local engine, or one record per person")
 
 
-def refuse_objects(schema: Schema, by: str) -> None:
-    """UsageError for objects that stay whole, which whoever is named cannot keep."""
-    if schema.input.keeps_objects:
-        raise UsageError(f'objects: {by} knows merged trees alone so far; use objects = "merged" in [input]')
+def of_merged_trees(schema: Schema, by: str) -> Schema:
+    """Return the schema of merged trees, which whoever is named needs; UsageError if objects are to stay whole."""
+    if not schema.input.keeps_objects:
+        return schema
+    if not schema.input.objects_open:
+        raise UsageError(f'{by}; use objects = "merged" in [input]')
+    return schema.merged
 
 
 def refuse_shift(specs: Iterable[ClassSpec], by: str) -> None:

@@ -28,7 +28,7 @@ from treeanon.progress import Progress
 from treeanon.release.tree import plain_solution, search
 from treeanon.release.tree_request import Request, persons
 from treeanon.schema import Schema
-from treeanon.schema.persons import refuse_objects, refuse_persons, refuse_shift
+from treeanon.schema.persons import refuse_persons, refuse_shift
 from treeanon.spark.checking import check_diversity, check_written_trees
 from treeanon.spark.counting import (
     HAD,
@@ -113,7 +113,6 @@ def check_request(request: Request, schema: Schema) -> None:
     """Raise UsageError for a request that this engine cannot fulfill."""
     request.check(schema)
     refuse_persons(schema, "engine spark")
-    refuse_objects(schema, "engine spark")
     refuse_shift(schema.classes, "engine spark")
     refuse_unspreadable(request.guarantee)
     if request.algorithm == "miracle":

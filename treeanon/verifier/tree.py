@@ -18,6 +18,7 @@ from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
+from treeanon.forest.merged import merged
 from treeanon.kernels.verify.counting import KEYS, NOBODY
 from treeanon.kernels.verify.groups import group_failures
 from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items
@@ -203,6 +204,9 @@ def verify(
     """
     requested = _requested(guarantee, k, m, n, attacker, l, diversity, negative, as_published)
     jobs = jobs or os.cpu_count() or 1
+    if requested.of_merged_trees and forest.schema.input.objects_open and forest.classes.types:
+        # As a release with this guarantee is made.
+        forest = merged(forest)
     refuse_too_many_kinds(forest, requested)
     traced = with_traces(forest)
     if traced is forest:

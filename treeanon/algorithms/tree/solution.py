@@ -16,6 +16,7 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.privacy import Guarantee
+from treeanon.schema.model import OBJECTS, Objects
 
 Label = tuple[str, str]
 LabelPair = tuple[Label, Label]
@@ -33,6 +34,7 @@ class Solution:
     hangs under them goes to their parents. A rule (a, b) of `left_out` leaves out every b below an a; rules are applied
     from the top of the class tree down. Where objects stay whole a rule (a, b, t) leaves b out of each object of type t
     that holds an a, and rules are applied in their order. `suppressed` counts the persons left out as outliers.
+    `objects` says of which trees it is: of merged ones, or of those in which objects stay whole.
     """
 
     guarantee: Guarantee
@@ -43,6 +45,7 @@ class Solution:
     suppressed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     left_out: tuple[LabelRule, ...] = ()
+    objects: Objects = "merged"
 
     def __repr__(self) -> str:
         # Nodes and pairs are values of the data, and a repr ends up in logs and tracebacks.
@@ -75,6 +78,7 @@ class Solution:
             "disassociated": [[list(upper), list(lower)] for upper, lower in self.disassociated],
             "left_out": [[list(rule[0]), list(rule[1]), *rule[2:]] for rule in self.left_out],
             "suppressed": self.suppressed,
+            "objects": self.objects,
         }
 
     @classmethod
@@ -115,7 +119,7 @@ def cut_of_map(forest: Forest, mapping: np.ndarray) -> dict[str, tuple[str, ...]
     }
 
 
-PARTS = ("guarantee", "algorithm", "options", "cut", "withheld", "disassociated", "left_out", "suppressed")
+PARTS = ("guarantee", "algorithm", "options", "cut", "withheld", "disassociated", "left_out", "suppressed", "objects")
 NEEDED = ("guarantee", "algorithm", "cut")
 
 
@@ -142,12 +146,18 @@ def solution_of(plain: Mapping[str, Any]) -> Solution:
         raise UsageError("options: must be an object")
     if not _is_texts(withheld):
         raise UsageError("withheld: must be a list of classes")
+    rules = _rules(plain)
+    # Files that do not say so were made when trees were merged, unless the schema or a rule said otherwise.
+    objects = plain.get("objects", "whole" if any(len(rule) == 3 for rule in rules) else "merged")
+    if objects not in OBJECTS:
+        raise UsageError(f"objects: must be one of {', '.join(OBJECTS)}")
     return Solution(
         guarantee=_guarantee(plain["guarantee"]),
         algorithm=algorithm,
         cut=_cut(plain["cut"]),
         disassociated=_pairs(plain, "disassociated"),
-        left_out=_rules(plain),
+        left_out=rules,
+        objects=objects,
         withheld=tuple(withheld),
         suppressed=suppressed,
         options=options,

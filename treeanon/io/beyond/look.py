@@ -51,6 +51,8 @@ def look_beyond(
     {'fields': 1, 'repeated-keys': 1}
     """
     found = Findings()
+    if isinstance(data, Forest) and not data.classes.types:
+        schema = schema.merged
     form = input_format(source, schema, format)
     report = data.report
     if report is not None:
