@@ -226,6 +226,27 @@ def test_rows_of_persons(tmp_path: Path, form: str) -> None:
     assert back.report.facets["code", "name"].agreed() == {f"C{n}": f"name of {n}" for n in range(3)}
 
 
+def test_rows_without_what_facets_lie_under(tmp_path: Path) -> None:
+    """A row without its head is a row all the same: its values have their facets, and nothing is out of place."""
+    schema = ta.Schema.loads(
+        'version = 1\n[input]\nformat = "ndjson"\nperson = "who"\n[[class]]\nname = "kind"\npath = "kind"\n'
+        '[[class]]\nname = "code"\npath = "codes[].code"\nfacets = { display = "…codes[].display" }\n'
+    )
+    rows = [
+        {"who": n % 4, "codes": [{"code": c, "display": f"Name {c}"} for c in "XY"[: 1 + n % 2]]}
+        | ({"kind": "A"} if n % 3 else {})
+        for n in range(12)
+    ]
+    (tmp_path / "in.ndjson").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    forest = ta.read(tmp_path / "in.ndjson", schema)
+    ta.write(forest, tmp_path / "out.ndjson")
+    written = [json.loads(line) for line in (tmp_path / "out.ndjson").read_text().splitlines()]
+    assert all(each["display"] == f"Name {each['code']}" for row in written for each in row["codes"])
+    assert any("kind" not in row for row in written)
+    assert ta.read(tmp_path / "out.ndjson", schema) == forest
+    assert not ta.verify(tmp_path / "out.ndjson", schema=schema, k=1).beyond
+
+
 @pytest.mark.parametrize("target", ["out/", "out.zip"])
 def test_tables(tmp_path: Path, target: str) -> None:
     folder = tmp_path / "in"

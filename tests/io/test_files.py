@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from collections import defaultdict
 from itertools import combinations
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +25,14 @@ from treeanon.io.documents import json_document
 from treeanon.io.memory import forest_of_records
 from treeanon.schema.dump import dump_schema
 
-HEADS = {"ndjson": "", "json": 'record = "[]"\n', "parquet": "", "csv": ""}
+HEADS = {
+    "ndjson": "",
+    "json": 'record = "[]"\n',
+    "yaml": 'record = "[]"\n',
+    "yaml-stream": "",
+    "parquet": "",
+    "csv": "",
+}
 FILES = """
 [[file]]
 name = "Patient"
@@ -74,8 +83,15 @@ def put(rows: Rows, folder: Path, form: str = "ndjson") -> Path:
     for name, own in rows.items():
         if form == "json":
             (folder / f"{name}.json").write_text(json.dumps(own))
+        elif form == "yaml":
+            (folder / f"{name}.yaml").write_text(yaml.safe_dump(own))
+        elif form == "yaml-stream":
+            (folder / f"{name}.yaml").write_text(yaml.safe_dump_all(own))
         elif form == "parquet":
-            pq.write_table(pa.Table.from_pylist(own), folder / f"{name}.parquet")
+            names = dict.fromkeys(key for row in own for key in row)
+            pq.write_table(
+                pa.Table.from_pylist([{key: row.get(key) for key in names} for row in own]), folder / f"{name}.parquet"
+            )
         else:
             for number, some in enumerate((own[: len(own) // 2], own[len(own) // 2 :])):
                 (folder / f"{name}.{number:03}.ndjson").write_text("".join(json.dumps(row) + "\n" for row in some))
@@ -136,18 +152,26 @@ def trees(forest: ta.Forest) -> list[str]:
 
 
 @pytest.mark.parametrize("more", ["", WHOLE])
-@pytest.mark.parametrize("form", ["ndjson", "json", "parquet"])
+@pytest.mark.parametrize("form", ["ndjson", "json", "yaml", "yaml-stream", "parquet"])
 def test_rows_find_their_persons_and_objects(tmp_path: Path, form: str, more: str) -> None:
-    rows, schema = bulk(30), schema_of(form, more=more)
+    """Of folders, globs and zips, whose files may be packed."""
+    rows, schema = bulk(15), schema_of(form, more=more)
     forest = ta.read(put(rows, tmp_path / "in", form), schema)
-    assert len(forest) == 30 and trees(forest) == twin(rows, more)
+    assert len(forest) == 15 and trees(forest) == twin(rows, more)
+    assert trees(ta.read(str(tmp_path / "in/*"), schema)) == trees(forest)
+    ending = form.removesuffix("-stream")
     ta.write(forest, tmp_path / "out/")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.{form}" for name in rows}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {f"{name}.{ending}" for name in rows}
     assert trees(ta.read(tmp_path / "out", schema)) == trees(forest)
     ta.write(forest, tmp_path / "out.zip")
     assert trees(ta.read(tmp_path / "out.zip", schema)) == trees(forest)
     ta.write(forest, tmp_path / "out.trees.jsonl")
     assert trees(ta.read(tmp_path / "out.trees.jsonl", schema)) == trees(forest)
+    if form != "parquet":
+        for path in list((tmp_path / "in").iterdir()):
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+        assert trees(ta.read(tmp_path / "in", schema)) == trees(forest)
 
 
 def test_many_rows_wait_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +325,10 @@ def test_files_of_rows(tmp_path: Path) -> None:
         [["sex", "f", []], ["ward", "W1", []], ["ward", "W3", []]],
         [["sex", "m", []], ["ward", "W2", []]],
     ]
+    assert trees(ta.read(str(folder / "*.csv"), schema)) == trees(forest)
     ta.write(forest, tmp_path / "out/", seed=1)
+    ta.write(forest, tmp_path / "out.zip", seed=1)
+    assert trees(ta.read(tmp_path / "out.zip", schema)) == trees(forest)
     assert {row["Id"] for row in csv.DictReader((tmp_path / "out/people.csv").open())} == {"1", "2"}
     assert trees(ta.read(tmp_path / "out", schema)) == trees(forest)
 
@@ -393,6 +420,10 @@ CIRCLE = KEY + '[[key]]\nfrom = "Encounter.reason.reference"\nto = "Condition.id
         (lambda: schema_of(more='person = "id"\n'), "is not for several files"),
         (lambda: ta.Schema.loads(dump_schema(schema_of()).replace('"ndjson"', '"xml"\nrecord = "a/b"')), "not for xml"),
         (lambda: schema_of(files=""), "a field of a repeated object"),
+        (
+            lambda: ta.Schema.loads(dump_schema(schema_of()).replace('"ndjson"', '"json"\nrecord = "."')),
+            "array of rows",
+        ),
     ],
 )
 def test_schemas_that_contradict_themselves(given_schema: Any, words: str) -> None:

@@ -19,6 +19,9 @@ from treeanon.kernels.tree.forest import group_by_record
 from treeanon.kernels.tree.objects import canonical_trees
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_class, facet_schema, facets_of
+from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
+from treeanon.schema.layout import ROOT
+from treeanon.schema.persons import KEY_CLASS, by_row
 
 
 class FacetReader:
@@ -199,13 +202,14 @@ class _Grower:
     def _in_place(self) -> np.ndarray:
         """Return which nodes lie, and hang on nodes that lie, where documents have their class.
 
-        That is under the class that their own lies under. Of a class of the record itself a document has one value.
+        That is under the class that their own lies under; in rows of persons also where a class around the row is not
+        there. Of a class of the record itself a document has one value.
         """
         forest, parent = self.before, self.parent
         own = forest.classes.class_of[forest.label]
         declared = np.array([*forest.classes.parents, -2], np.int32)[own]
         above = np.where(parent < 0, -1, np.append(own, -1)[parent])
-        fits: np.ndarray = above == declared
+        fits: np.ndarray = (above == declared) | _in_rows(forest.schema)[own, above]
         for index, held in enumerate(forest.schema.layout.classes):
             if held.container == 0:
                 of_class = own == index
@@ -238,6 +242,30 @@ class _Grower:
         if old.types:
             return {label: said.get(label, "") for label in used}
         return {label: node_text(said.get(label, ""), old.decode(label)[1]) for label in used}
+
+
+def _in_rows(schema: Schema) -> np.ndarray:
+    """Return for each class whether rows hold it in its place when it lies under another, the last being the root.
+
+    That is so where it lies under nothing in its row: then it may lie under whatever is not inside of the row. Where
+    objects stay whole, each value is in its own.
+    """
+    layout = schema.layout
+    found = np.zeros((len(layout.classes) + 1, len(layout.classes) + 1), bool)
+    if layout.types:
+        return found
+    kinds = [(by_row(schema), 1)] if schema.input.person is not None else []
+    kinds += [(part.schema, part.container) for part in (parts_of(schema) if schema.files else ())]
+    for own, base in kinds:
+        within = np.zeros(len(layout.containers), bool)
+        within[base] = base > 0
+        for container in layout.containers[1:]:
+            within[container.index] |= base > 0 and within[container.parent]
+        inside = np.array([within[held.container] and held.container != base for held in layout.classes] + [False])
+        for held in own.layout.classes:
+            if base > 0 and held.parent == ROOT and held.name not in (KEY_CLASS, ID_CLASS, REFERENCE_CLASS):
+                found[layout.class_index(held.name)] = ~inside
+    return found
 
 
 def _agreeing(values: Ints, records: Longs, objects: Longs, said: Ints) -> Ints:

@@ -53,7 +53,7 @@ class PersonBuilder(ForestBuilder):
     def __init__(self, schema: Schema, *, skip: bool = False) -> None:
         super().__init__(schema)
         plain = by_row(schema).layout
-        self.reads = by_row(facet_schema(schema))
+        self.reads = facet_schema(by_row(schema))
         self.facets = FacetReader(schema, self.reads.layout, plain)
         self.rows = RowBatches(plain, schema.input, skip=skip)
 

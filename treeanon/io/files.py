@@ -5,29 +5,32 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import replace
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from treeanon.arrays import Longs
 from treeanon.errors import DataError, UsageError
-from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
+from treeanon.forest import Batch, Forest, ReadReport
 from treeanon.forest.files import FilesBuilder
+from treeanon.forest.persons import builder_of
 from treeanon.formats import NESTED, Format
 from treeanon.io.interface import format_of_name, reader_of, writer_of
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_folder
-from treeanon.io.persons import as_files
+from treeanon.io.persons import as_files, prefixes_of
 from treeanon.io.profiles.seam import decoded, document_of
 from treeanon.io.sources import Source, Sources, find_sources, plain_name
 from treeanon.progress import Progress
 from treeanon.schema import Schema
-from treeanon.schema.facets import facet_schema
-from treeanon.schema.files import parts_of
+from treeanon.schema.files import Part, parts_of
 from treeanon.schema.model import FileSpec
+
+if TYPE_CHECKING:
+    from treeanon.io.columns.row_files import OneFile
 
 _AT_ONCE = 20_000
 
@@ -59,17 +62,32 @@ def read_files(
     return builder.finish(show_values=show_values, jobs=options.jobs)
 
 
-def rows_of_files(
-    source: str | Path, schema: Schema, form: Format, options: ReadOptions
-) -> Iterator[tuple[FileSpec, Sequence[Source], Forest]]:
-    """Yield each kind of files, and their rows as records of their own, with their keys as classes."""
+@dataclass(frozen=True)
+class Kind:
+    """The files of one kind, and their rows as records of their own, with their keys as classes.
+
+    `prefix` stands before the number of a person, `prefix_above` before that of what a key leads to. `broken` are the
+    rows that were not read.
+    """
+
+    part: Part
+    items: Sequence[Source]
+    rows: Forest
+    prefix: str
+    prefix_above: str
+    broken: frozenset[tuple[str, str]]
+
+
+def rows_of_files(source: str | Path, schema: Schema, form: Format, options: ReadOptions) -> Iterator[Kind]:
+    """Yield each kind of files, that of the persons first."""
     found = find_sources(source, form.endings)
     parts = [part for part in parts_of(schema, "integer") if part.container >= 0]
-    for part, items in zip(parts, _kinds_of(found, [part.spec for part in parts], form), strict=True):
-        builder = ForestBuilder(facet_schema(part.schema))
+    prefixes = prefixes_of(parts)
+    for part, items, own in zip(parts, _kinds_of(found, [part.spec for part in parts], form), prefixes, strict=True):
+        builder = builder_of(part.schema)
         for batch in _batches(decoded(items, schema, form), builder.reads, form, options, builder.report):
             builder.add(batch)
-        yield part.spec, items, builder.finish()
+        yield Kind(part, items, builder.finish(), *own, frozenset(builder.report.broken))
 
 
 def _kinds_of(found: Sources, specs: Sequence[FileSpec], form: Format) -> list[list[Source]]:
@@ -106,7 +124,7 @@ def _around(name: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(name) + after)
 
 
-def _written_name(spec: FileSpec, form: Format) -> str:
+def written_name(spec: FileSpec, form: Format) -> str:
     """Return the name of the file of a kind, which the schema finds again."""
     names = (f"{spec.name}{form.endings[0]}", spec.pattern.replace("*", "").replace("?", "1"))
     found = next((name for name in names if name and _matches(name, spec, form) and name.endswith(form.endings)), None)
@@ -124,31 +142,36 @@ def _batches(
         return
     for item in items:
         if form.delimited:
-            yield _delimited(item, schema, form, options, report)
+            from treeanon.io.columns.rows import read_rows
+
+            with opened_rows(item, form, options) as file:
+                yield read_rows(file, schema, options, report)
         else:
-            for part in _nested(item):
-                yield from reader_of(NESTED)([part], _as_lines(schema), options, report)
+            for part in lines_of_parquet(item):
+                yield from reader_of(NESTED)([part], as_lines(schema), options, report)
 
 
-def _delimited(item: Source, schema: Schema, form: Format, options: ReadOptions, report: ReadReport) -> Batch:
+@contextmanager
+def opened_rows(item: Source, form: Format, options: ReadOptions) -> Iterator[OneFile]:
+    """Open a file of rows, which may be packed, or in a zip."""
     from treeanon.io.columns.row_files import OneFile
-    from treeanon.io.columns.rows import read_rows
     from treeanon.io.relational.file_store import Copies
 
     copies = Copies()
     try:
         path = Path(item.name) if Path(item.name).is_file() else copies.of(item)
         with closing(OneFile(path, form, options.advance, called=item.name, delimiter=options.delimiter)) as file:
-            return read_rows(file, schema, options, report)
+            yield file
     finally:
         copies.close()
 
 
-def _as_lines(schema: Schema) -> Schema:
+def as_lines(schema: Schema) -> Schema:
+    """Return the schema by which nested rows are read and written that are in no file of lines."""
     return replace(schema, input=replace(schema.input, format=NESTED, record=None, delimiter=""))
 
 
-def _nested(item: Source) -> Iterator[Source]:
+def lines_of_parquet(item: Source) -> Iterator[Source]:
     """Yield the rows of a Parquet file as sources of lines, some at a time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -192,7 +215,7 @@ def write_files(
         raise UsageError(f"{target}: several files go to a folder or a .zip; name it, with / at the end")
     with open_folder(target, force=force, check=check) as folder:
         for spec, rows in as_files(forest, orders, schema):
-            with folder.open(_written_name(spec, form)) as stream:
+            with folder.open(written_name(spec, form)) as stream:
                 _write(rows, form, orders, stream, spec.name)
             if progress is not None:
                 progress(len(rows), None)
@@ -213,7 +236,7 @@ def _write(rows: Forest, form: Format, orders: Callable[[int], Longs], stream: B
         import pyarrow.parquet as pq
 
         lines = rows.take(order)
-        schema = _as_lines(rows.schema)
+        schema = as_lines(rows.schema)
         nested = replace(lines, schema=schema)
         pq.write_table(nested_of_forest(nested, pa.table({}), shuffle=False), stream)
         return

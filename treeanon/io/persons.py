@@ -6,7 +6,7 @@ It undoes what `treeanon.forest.persons` and `files` do: every format then write
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,15 +16,16 @@ from treeanon.forest.build import with_objects
 from treeanon.forest.facets import with_facets
 from treeanon.forest.persons import TIES
 from treeanon.forest.planting import Planter
-from treeanon.forest.tables import MovedNodes
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.documents.row_texts import Placed, PlacedRows, place
+from treeanon.io.extra_rows import ExtraRows
 from treeanon.io.row_places import Moved, moved_by_kind, persons_of, repeated_rows
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_schema
-from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
+from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, Part, parts_of
 from treeanon.schema.layout import ROOT
 from treeanon.schema.model import FileSpec
+from treeanon.schema.paths import FieldPath
 from treeanon.schema.persons import KEY_CLASS, by_row
 
 _AT_ONCE = 20_000
@@ -47,17 +48,16 @@ class _Kind:
 
 def in_rows(forest: Forest, orders: Callable[[int], Longs]) -> Forest:
     """Return the forest as its schema's format holds it: with facets, and of rows where a field says whose each is."""
-    forest = with_facets(forest)
-    return forest if forest.schema.input.person is None else as_rows(forest, orders(len(forest)))
+    return with_facets(forest) if forest.schema.input.person is None else as_rows(forest, orders(len(forest)))
 
 
 def as_rows(forest: Forest, order: Longs) -> Forest:
-    """Return the forest of the rows of persons; `order` has the number, from 0, that stands for each person.
+    """Return the forest of the rows of persons, with facets; `order` has the number, from 0, of each person.
 
     Reading the rows by the schema of the persons gives the same forest again.
     """
-    kind = _Kind(by_row(forest.schema, "integer"), 1, is_alone=True)
-    (made,) = _made(forest, [kind], order, lambda count: np.arange(count))
+    kind = _Kind(facet_schema(by_row(forest.schema, "integer")), 1, is_alone=True)
+    (made,) = _made(with_facets(forest), [kind], order, lambda count: np.arange(count))
     return made
 
 
@@ -69,26 +69,30 @@ def as_files(forest: Forest, orders: Callable[[int], Longs], schema: Schema) -> 
     parts = [part for part in parts_of(schema, "integer", forest.schema.layout) if part.container >= 0]
     names = [part.spec.name for part in parts]
     kinds = []
-    for part in parts:
+    for part, prefixes in zip(parts, prefixes_of(parts), strict=True):
         above = names.index(part.key.target) if part.key is not None else -1
-        person, own = names[0], part.spec.person.steps[-1].name
-        kinds.append(
-            _Kind(
-                facet_schema(part.schema),
-                part.container,
-                above if above > 0 else -1,
-                prefix=f"{person}/" if own == "reference" else "",
-                prefix_above=f"{names[above]}/" if part.key and part.key.path.steps[-1].name == "reference" else "",
-            )
-        )
+        base = facet_schema(part.schema)
+        kinds.append(_Kind(base, part.container, above if above > 0 else -1, False, *prefixes))
     made = _made(forest, kinds, orders(len(forest)), orders)
     return [(part.spec, rows) for part, rows in zip(parts, made, strict=True)]
+
+
+def prefixes_of(parts: Sequence[Part]) -> list[tuple[str, str]]:
+    """Return what stands before the numbers of persons, and of what keys lead to, in the rows of each kind of files."""
+
+    def prefix(field: FieldPath, name: str) -> str:
+        return f"{name}/" if field.steps[-1].name == "reference" else ""
+
+    person = parts[0].spec.name
+    return [
+        (prefix(part.spec.person, person), prefix(part.key.path, part.key.target) if part.key else "") for part in parts
+    ]
 
 
 def _made(forest: Forest, kinds: Sequence[_Kind], order: Longs, orders: Callable[[int], Longs]) -> list[Forest]:
     """Return the forests of all kinds of rows."""
     layout = forest.schema.layout
-    makers = [_RowMaker(forest, kind) for kind in kinds]
+    makers = [RowMaker(forest, kind) for kind in kinds]
     home = _homes(layout, kinds)
     writable = np.ones(len(forest.classes), bool)
     for start in range(0, len(forest), _AT_ONCE):
@@ -122,7 +126,7 @@ def _homes(layout: Layout, kinds: Sequence[_Kind]) -> list[int]:
     return homes
 
 
-class _RowMaker:
+class RowMaker:
     """Maker of batches of rows of one kind, whose codes are nodes of the hierarchies of their classes."""
 
     def __init__(self, forest: Forest, kind: _Kind) -> None:
@@ -161,7 +165,7 @@ class _RowMaker:
         held_here = self.before.containers[self.kind.base].held
         return frozenset(held for held in held_here if self.before.classes[held].parent == ROOT and held not in above)
 
-    def add(self, placed: Placed, start: int, moved: Sequence[Moved], around: _RowMaker | None) -> None:
+    def add(self, placed: Placed, start: int, moved: Sequence[Moved], around: RowMaker | None) -> None:
         """Take in the rows of some persons, the first of whom has number `start`."""
         base = self.kind.base
         table = placed.tables[base] if base else PlacedRows(persons_of(placed, self.before, 0), placed.tables[0].labels)
@@ -170,7 +174,7 @@ class _RowMaker:
         kept = self._needed(placed, table, person, only) if base else np.arange(len(placed.forest))
         self.place = np.full(len(table), -1, np.int32)
         self.place[kept] = self.rows + np.arange(len(kept), dtype=np.int32)
-        extra = _ExtraRows(placed, self, kept)
+        extra = ExtraRows(placed, self, kept)
         for one in moved:
             extra.add(*one)
         own = np.concatenate([person[kept], np.array(extra.people, np.int32)]).astype(np.int32)
@@ -286,123 +290,3 @@ class _RowMaker:
             planter.plant(batch, labels, None)
         self.batches = []
         return Forest(self.kind.schema, classes, *planter.finish(), self.source.report)
-
-
-@dataclass
-class _ExtraRows:
-    """Rows for nodes that are out of place, which no row of their own class can hold.
-
-    Where rows are flat, each path to a leaf becomes a row; elsewhere such nodes are moved ones of a row.
-    """
-
-    placed: Placed
-    maker: _RowMaker
-    kept: Longs
-    people: list[int] = field(default_factory=list)
-    outer: list[int] = field(default_factory=list)
-    cells: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)
-    columns: tuple[list[int], ...] = field(default_factory=lambda: ([], [], [], [], []))
-
-    def add(self, container: int, row: int, top: int) -> None:
-        """Add a node, with its descendants, that hangs on a row of a container."""
-        forest, kind = self.placed.forest, self.maker.kind
-        record = int(np.searchsorted(forest.offsets, top, side="right")) - 1
-        first, stop = int(forest.offsets[record]), int(forest.offsets[record + 1])
-        parents = forest.parent[first:stop].tolist()
-        labels = forest.label[first:stop].tolist()
-        at = last = top - first
-        last += 1
-        while last < len(parents) and parents[last] >= at:
-            last += 1
-        nodes = range(at, last)
-        if kind.schema.input.is_flat and len(self.maker.layout.containers) == 1 and labels[at]:
-            outer = self._outer(container, row)
-            self._add_paths(record, outer, parents, labels, nodes)
-        elif container in self.maker.containers and container:
-            self._add_below(parents, labels, nodes, container, row)
-        elif not kind.base:
-            self._add_moved(parents, labels, nodes, self._under(parents, labels, at), record)
-        else:
-            self._new_row(record, self._outer(container, row))
-            self._add_moved(parents, labels, nodes, -1, len(self.kept) + len(self.people) - 1)
-
-    def _new_row(self, person: int, outer: int) -> None:
-        self.people.append(person)
-        self.outer.append(outer)
-
-    def _outer(self, container: int, row: int) -> int:
-        """Return the row around the rows of this kind that a row of a container is, or lies in; -1: none."""
-        wanted = self.maker.before.containers[self.maker.kind.base].parent if self.maker.kind.base else 0
-        while container and container != wanted:
-            row = int(self.placed.tables[container].owner[row])
-            container = self.maker.before.containers[container].parent
-        return row if container else -1
-
-    def around(self, place: Ints) -> Ints:
-        """Return the places of the rows around the rows, -1 for none."""
-        outer = np.array(self.outer, np.int64)
-        return np.append(place, -1)[outer].astype(np.int32)
-
-    def _add_paths(self, person: int, outer: int, parents: list[int], labels: list[int], nodes: range) -> None:
-        """Add a row for each path to a leaf among these nodes."""
-        inner = {parents[node] for node in nodes}
-        class_of = self.placed.forest.classes.class_of
-        for node in nodes:
-            if node in inner:
-                continue
-            at = node
-            while at >= 0:
-                held = self.maker.new.get(int(class_of[labels[at]]))
-                if held is not None:
-                    into = self.cells.setdefault(held, ([], []))
-                    into[0].append(len(self.people))
-                    into[1].append(labels[at])
-                at = parents[at]
-            self._new_row(person, outer)
-
-    def _under(self, parents: list[int], labels: list[int], node: int) -> int:
-        """Return the class of the rows that a moved node lies under; -1: the row itself."""
-        class_of = self.placed.forest.classes.class_of
-        if parents[node] < 0 or not labels[node]:
-            return -1
-        held = self.maker.new.get(int(class_of[labels[node]]), -1)
-        under = self.maker.new.get(int(class_of[labels[parents[node]]]), -1)
-        return under if held >= 0 and under >= 0 and self.maker.layout.is_below(held, under) else -1
-
-    def _add_below(self, parents: list[int], labels: list[int], nodes: range, container: int, row: int) -> None:
-        """Add a moved node that hangs on a row of a container."""
-        base = self.maker.kind.base
-        under = self._under(parents, labels, nodes[0])
-        if under < 0:
-            while container != base:
-                row = int(self.placed.tables[container].owner[row])
-                container = self.maker.before.containers[container].parent
-        if container == base and base:
-            row = int(np.searchsorted(self.kept, row))
-        self._add_moved(parents, labels, nodes, under, row)
-
-    def _add_moved(self, parents: list[int], labels: list[int], nodes: range, under: int, row: int) -> None:
-        """Add a moved node with its descendants; those that lie under no class of theirs in a row lie beside it."""
-        class_of, layout = self.placed.forest.classes.class_of, self.maker.layout
-        held = {node: self.maker.new.get(int(class_of[labels[node]]), -1) for node in nodes}
-        places: dict[int, int] = {}
-        for node in nodes:
-            above = places.get(parents[node], -1)
-            if above >= 0 and not layout.is_below(held[node], held[parents[node]]):
-                above = -1
-            places[node] = len(self.columns[0])
-            own = under if node == nodes[0] else -1
-            values = (held[node], int(self.maker.code[labels[node]]), above, own, row)
-            for column, value in zip(self.columns, values, strict=True):
-                column.append(value)
-
-    def values(self, held: int) -> Ints:
-        """Return the labels of a class in the rows, -1 where they have none."""
-        found = np.full(len(self.people), -1, np.int32)
-        at, labels = self.cells.get(held, ([], []))
-        found[at] = labels
-        return found
-
-    def moved(self) -> MovedNodes:
-        """Return the moved nodes of all rows."""
-        return MovedNodes(*(np.array(column, np.int32) for column in self.columns))

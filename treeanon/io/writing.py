@@ -97,16 +97,16 @@ def write(
     """
     form = output_format(target, forest.schema, format)
     orders = random_orders(seed)
-    plain = forest.schema
-    if not form.names_classes:
-        forest = with_facets(forest)
     if forest.schema.files and form is forest.schema.input.form:
         from treeanon.io.files import write_files
 
-        write_files(forest, plain, target, form, orders, force=force, progress=progress, check=check)
+        whole = with_facets(forest)
+        write_files(whole, forest.schema, target, form, orders, force=force, progress=progress, check=check)
         return
     if forest.schema.for_format(form.name).input.person is not None and not form.names_classes:
         forest = in_rows(forest, orders)
+    elif not form.names_classes:
+        forest = with_facets(forest)
     schema = forest.schema.for_format(form.name)
     if not form.is_document:
         if schema.input.is_flat:

@@ -27,7 +27,7 @@ ID_CLASS = "treeanon id"
 REFERENCE_CLASS = "treeanon reference"
 """The class of a file's schema that holds the reference to the object that its rows lie in."""
 
-FILE_FORMATS = ("ndjson", "json", "csv", "parquet")
+FILE_FORMATS = ("ndjson", "json", "yaml", "yaml-stream", "csv", "parquet")
 """Formats of files of several kinds of objects."""
 
 
@@ -156,6 +156,9 @@ def files_layout(schema: Schema) -> Layout:
 
 def _problems(schema: Schema) -> Iterator[Problem]:
     names = [spec.name for spec in schema.files]
+    if schema.input.whole_file:
+        what = 'must lead to an array of rows, such as "[]", and not take each file for one row'
+        yield Problem(f"{schema.source}, [input]: record", what)
     for spec in schema.classes:
         first = spec.path.steps[0] if spec.path is not None and spec.path.steps else Step("")
         where = f"{schema.source}, class {spec.name!r}: path"

@@ -220,7 +220,7 @@ class _Loader(InputReader):
             wrong = f"is not for role {table['role']}, which is not published"
         elif self.form is not None and self.form.names_classes:
             wrong = f"is not for format {self.form.name}, whose records hold classes alone"
-        elif self.form is not None and self.form.is_rows and not self.of_persons:
+        elif self.form is not None and self.form.is_rows and not self.has_objects:
             wrong = f"is not for format {self.form.name} without person: columns of tables count each by itself"
         if wrong:
             self.problems.add(wrong, *where)

@@ -10,16 +10,14 @@ from typing import Literal
 import numpy as np
 
 from treeanon.forest import Forest
-from treeanon.forest.persons import TIES
-from treeanon.forest.reference_texts import identity
+from treeanon.forest.facets import with_facets
 from treeanon.formats import Format
-from treeanon.io.beyond.documents import Records, are_as_written, look_at_documents
+from treeanon.io.beyond.documents import Records, look_at_documents
 from treeanon.io.beyond.findings import Findings
+from treeanon.io.beyond.person_files import look_at_files
 from treeanon.io.columns.read_table import read_table
-from treeanon.io.files import rows_of_files
 from treeanon.io.options import ReadOptions
 from treeanon.io.persons import as_rows
-from treeanon.io.profiles.seam import profile_of
 from treeanon.io.reading import input_format, read
 from treeanon.io.sources import find_sources
 from treeanon.schema import Schema
@@ -58,10 +56,8 @@ def look_beyond(
     if report is not None:
         found.add_report(report)
     if schema.files and not form.names_classes:
-        for spec, items, rows in rows_of_files(source, schema, form, ReadOptions(on_error, delimiter=delimiter)):
-            _look_at_references(rows, found)
-            if profile_of(schema, form) is not None:
-                found.add("form", not are_as_written(items, Records(rows, form, frozenset(), spec.name)))
+        assert isinstance(data, Forest)
+        look_at_files(source, schema, form, data, ReadOptions(on_error, delimiter=delimiter), found)
         found.counts = +found.counts
         return found
     if schema.input.person is not None and not form.names_classes:
@@ -101,17 +97,7 @@ def _look_at_persons(rows: Forest, data: Forest | Table, found: Findings) -> Non
         return
     made = as_rows(data, np.array(keys, np.int64) - 1)
     found.add("repeats", max(0, len(rows) - len(made)))
-    found.add("form", int(len(rows) <= len(made) and made != rows))
-
-
-def _look_at_references(rows: Forest, found: Findings) -> None:
-    """Count references that are more than numbers, and rows of nobody, in files of one kind."""
-    for at, name in enumerate(rows.classes.names):
-        if name in TIES:
-            labels = rows.label[rows.classes.class_of[rows.label] == at]
-            keys = [identity(text) for text in rows.classes.texts_of(at, labels)]
-            found.add("keys", sum(not (key.isdigit() and key.isascii() and len(key) < 10) for key in keys))
-            found.add("nulls", len(rows) - len(keys) if name == KEY_CLASS else 0)
+    found.add("form", int(len(rows) <= len(made) and made != with_facets(rows)))
 
 
 def _look_at_keys(keys: Sequence[str | None], found: Findings) -> bool:

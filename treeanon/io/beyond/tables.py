@@ -27,6 +27,8 @@ from treeanon.schema.facets import facet_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from treeanon.io.columns.row_files import RowFiles
+
 
 import re
 from typing import TYPE_CHECKING
@@ -102,16 +104,21 @@ def look_at_rows(
     source: str | Path, format: str, delimiter: str, called: str | None, schema: Schema, table: Table, found: Findings
 ) -> None:
     """Count what files of rows hold beyond the table that was read of them."""
-    headers = {spec.name: spec.path.steps[-1].name or "" for spec in schema.classes if spec.path is not None}
     with closing(open_rows(source, format, called=called, delimiter=delimiter)) as file:
-        for column in table.columns:
-            header = headers.get(column.name, column.header)
-            found.add("spellings", _other_spellings(column, file.read(file.table, [header])[header]))
-        for part in file.parts():
-            if isinstance(part, DelimitedFile):
-                _look_at_text(part, frozenset(headers.values()), found)
-            else:
-                _look_at_metadata(part, found)
+        look_at_open_rows(file, schema, table, found)
+
+
+def look_at_open_rows(file: RowFiles, schema: Schema, table: Table, found: Findings) -> None:
+    """Count the same of files that are open."""
+    headers = {spec.name: spec.path.steps[-1].name or "" for spec in schema.classes if spec.path is not None}
+    for column in table.columns:
+        header = headers.get(column.name, column.header)
+        found.add("spellings", _other_spellings(column, file.read(file.table, [header])[header]))
+    for part in file.parts():
+        if isinstance(part, DelimitedFile):
+            _look_at_text(part, frozenset(headers.values()), found)
+        else:
+            look_at_metadata(part, found)
 
 
 def _other_spellings(column: Column, given: pa.ChunkedArray) -> int:
@@ -169,7 +176,7 @@ def _raw(part: DelimitedFile, row: bytes) -> list[bytes]:
     return values
 
 
-def _look_at_metadata(part: ParquetFile, found: Findings) -> None:
+def look_at_metadata(part: ParquetFile, found: Findings) -> None:
     """Count what a Parquet file says of itself, beside what its writers add."""
     for metadata in (part.schema.metadata, *(field.metadata for field in part.schema)):
         found.add("metadata", len((metadata or {}).keys() - _OWN_METADATA))
