@@ -56,7 +56,8 @@ def test_the_samples_get_the_classes_of_the_shipped_schemas(tmp_path, name, exam
         assert found[path] == (kind, role)
     hidden = {spec.name for spec in made.classes if not spec.published}
     assert hidden == {"ssn", "record", "name", "note"}
-    parents = [c.parent for c in made.layout.classes]
+    assert made.input.keeps_objects and made.input.objects_open
+    parents = [c.parent for c in made.merged.layout.classes]
     assert parents == [c.parent for c in shipped.layout.classes]
 
 
@@ -73,7 +74,9 @@ def test_standard_output_is_the_schema_and_nothing_else():
     done = process("init", SAMPLES / "patients.xml")
     assert done.returncode == 0 and "Persons: 1,000" in done.stderr
     assert process("init", SAMPLES / "patients.xml", "--quiet").stderr == ""
-    assert tomllib.loads(done.stdout)["input"] == {"format": "xml", "record": "patients/patient"}
+    assert tomllib.loads(done.stdout)["input"] == {
+        "format": "xml", "record": "patients/patient", "objects": "auto",
+    }  # fmt: skip
 
 
 def test_standard_input_and_compression(tmp_path):
@@ -129,7 +132,7 @@ def test_bundles_are_told_apart_by_kind(tmp_path):
     assert schema.input.record.whole_file
     paths = {spec.path.text(slashed=False): spec for spec in schema.classes}
     gender = paths["entry[resource.resourceType=Patient].resource.gender"]
-    assert gender.under == "/" and gender.role == "quasi"
+    assert gender.under is None and gender.role == "quasi"
     for withheld in ("Patient].resource.id", "Patient].resource.name[].family", "Condition].resource.id"):
         assert paths["entry[resource.resourceType=" + withheld].role == "identifier"
     assert paths["entry[resource.resourceType=Condition].resource.code.text"].role == "quasi"

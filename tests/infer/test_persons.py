@@ -152,8 +152,11 @@ def test_init_proposes_the_person(tmp_path: Path, form: str) -> None:
 
 def test_what_a_person_has_once_lies_under_the_person(tmp_path: Path) -> None:
     rows = [(person, disease, "fm"[person % 2]) for person, disease, _ in VISITS]
-    schema = ta.Schema.loads(render_schema(propose(put_csv(tmp_path / "in.csv", "patient_id", rows))))
-    assert {spec.name: spec.under for spec in schema.classes} == {"disease": None, "sex": "/"}
+    findings = propose(put_csv(tmp_path / "in.csv", "patient_id", rows))
+    assert {found.name: found.under for found in findings.classes} == {"disease": None, "sex": "/"}
+    # Where objects stay whole it is a value of each row, as it was.
+    schema = ta.Schema.loads(render_schema(findings))
+    assert schema.input.keeps_objects and {spec.under for spec in schema.classes} == {None}
 
 
 def test_init_proposes_no_person_where_nothing_repeats(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_the_clinic_gets_the_paths_of_its_shipped_schema(tmp_path, kind):
     for spec in shipped.classes:
         assert found[spec.path.text(slashed=False)] == spec.role
     written = tomllib.loads(text)["input"]
-    assert written == {"format": findings.sample.format, "record": "patient"}
+    assert written == {"format": findings.sample.format, "record": "patient", "objects": "auto"}
     assert findings.warnings == ()
     assert "#   treatment.(visit_id, line_no) -> diagnosis.(visit_id, line_no)" in text
     jsonschema.validate(tomllib.loads(text), json.loads((ROOT / "schemas" / "treeanon.schema.json").read_text()))

@@ -290,6 +290,16 @@ class Findings:
         return self.form.is_rows
 
     @property
+    def keeps_objects(self) -> bool:
+        """Whether the schema has objects that can stay whole."""
+        if self.form.names_classes:
+            return False
+        if self.files or self.person is not None or self.is_relational:
+            return True
+        paths = (found.path for found in self.classes if found.published)
+        return any(step.repeated for path in paths if path is not None for step in path.steps)
+
+    @property
     def extent(self) -> str:
         """The sample in words."""
         count, total = len(self.sample.records), self.sample.total

@@ -358,7 +358,7 @@ def propose(
 def _checked(findings: Findings) -> Findings:
     """Return the findings with what each class lies under, after loading their schema."""
     # loading yields the parents, and proves that the schema is valid
-    layout = Schema.loads(render_schema(findings)).layout
+    layout = Schema.loads(render_schema(findings)).merged.layout
     names = [published.name for published in layout.classes]
     return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
 

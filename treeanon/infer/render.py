@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from treeanon.hierarchy.show import printable
 from treeanon.infer.model import Finding, Findings, LeftOut, ProposedKeys
@@ -56,11 +57,18 @@ A schema names the parts of a person's record that may be published. What it doe
 role: without one, a class is a quasi-identifier: something a neighbor may know, published in a coarser form.
 "identifier" and "drop" are never published; "sensitive" is published as it is, and protected by l-diversity;
 "keep" is published as it is, and you declare that this is safe.
-under: a record becomes a tree. The first class of a {repeats} is its head; its other classes lie
-under the head. under = "other class" (or "/" for the record) says otherwise.
+{trees}
 hierarchy: how values become coarser: a builder as below, or a file of your own ("hierarchies/city.csv").
 Read on and correct it: a proposal knows the form of the data, not what it means."""
 
+
+_MERGED = """\
+under: a record becomes a tree. The first class of a {repeats} is its head; its other classes lie
+under the head. under = "other class" (or "/" for the record) says otherwise."""
+
+_WHOLE = """\
+objects = "auto": each {repeats} is published whole, with its values where they were.
+With "merged" its first class is the head of the others, and equal ones become one."""
 
 _FILES = """\
 Each file is a kind of object of a person. The first has the persons; `person` says in every file whose a row is.
@@ -70,6 +78,7 @@ A [[key]] ties the rows of one file to those of another: check both."""
 def render_schema(findings: Findings) -> str:
     """Return the commented TOML text of a schema that declares the findings."""
     keys = tuple(key for key, _ in findings.sample.keys.found) if findings.sample.keys else ()
+    whole = findings.keeps_objects
     schema = Schema(
         InputSpec(
             findings.sample.format,
@@ -77,8 +86,10 @@ def render_schema(findings: Findings) -> str:
             findings.namespaces,
             keys,
             person=findings.person.path if findings.person else None,
+            objects="whole" if whole else "merged",
+            objects_open=whole,
         ),
-        tuple(_spec(found) for found in findings.classes),
+        tuple(replace(_spec(found), under=None) if whole else _spec(found) for found in findings.classes),
         files=findings.files,
         file_keys=findings.file_keys,
     )
@@ -97,15 +108,16 @@ def render_schema(findings: Findings) -> str:
 
 
 def _language(findings: Findings) -> str:
+    repeats = "row of a child table" if findings.is_relational else "repeated object ([])"
     if findings.person is not None and not findings.is_relational:
-        return _LANGUAGE.format(repeats="record, or of a repeated object ([]) in it,")
-    if findings.is_flat:
-        lead, _, rest = _LANGUAGE.partition("under:")
-        lead = lead.replace("the parts of a person's record", "the columns")
-        return f"{lead}hierarchy:{rest.partition('hierarchy:')[2]}"
+        repeats = "record, or repeated object ([]) in it,"
+    if findings.is_flat and findings.person is None:
+        return _LANGUAGE.replace("{trees}\n", "").replace("the parts of a person's record", "the columns")
+    form = _WHOLE if findings.keeps_objects else _MERGED
+    language = _LANGUAGE.format(trees=form.format(repeats=repeats))
     if not findings.is_relational:
-        return _LANGUAGE.format(repeats="repeated object ([])")
-    lead, mark, rest = _LANGUAGE.format(repeats="child table").partition("role:")
+        return language
+    lead, mark, rest = language.partition("role:")
     return f"{lead}{KEY_LANGUAGE}\n{mark}{rest}"
 
 
@@ -157,11 +169,13 @@ def _section(found: Finding, findings: Findings) -> str:
     published = [f for f in findings.classes if f.place == found.place and f.published]
     if not published:
         return _comment(f"--- In {found.place}: nothing that would be published.")
-    if len(published) > 1 and all(f.under == "/" for f in published):
+    if len(published) > 1 and all(f.under == "/" for f in published) and not findings.keeps_objects:
         return _comment(f"--- In {found.place}: at most one in a record, so its classes describe the person (under /).")
     place = found.place
     if findings.sample.keys is not None:
         place = f"{place} ({findings.sample.keys.places.get(place, 'rows')})"
+    if findings.keeps_objects:
+        return _comment(f"--- In {place}, which repeats: each is an object.")
     head, rest = published[0], published[1:]
     above = findings.parents.get(head.name)
     lies = f"It lies under {above!r}." if above else "It lies directly under the record."

@@ -165,7 +165,7 @@ class _Proposal:
         findings = Findings(taken, classes, tuple(left), warnings=tuple(self.warnings))
         findings = with_person(findings, leaves.found)
         # Loading proves that the schema is valid.
-        layout = Schema.loads(render_schema(findings), folder=self.home).layout
+        layout = Schema.loads(render_schema(findings), folder=self.home).merged.layout
         names = [held.name for held in layout.classes]
         return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
 

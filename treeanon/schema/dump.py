@@ -71,8 +71,6 @@ def record_text(record: RecordPath, slashed: bool) -> str:
 def _input_items(schema: Schema) -> Iterator[tuple[str, object]]:
     spec, slashed = schema.input, schema.input.slashed
     yield "format", spec.format
-    if spec.objects == "whole":
-        yield "objects", AUTO if spec.objects_open else spec.objects
     if spec.record is not None:
         if spec.is_relational:
             yield "record", FieldPath((Step(spec.record.names[0]),)).text(slashed=False)
@@ -86,6 +84,8 @@ def _input_items(schema: Schema) -> Iterator[tuple[str, object]]:
             yield "null_person", spec.null_person
     if spec.one_per_person:
         yield "one_per_person", True
+    if spec.objects == "whole":
+        yield "objects", AUTO if spec.objects_open else spec.objects
     if spec.shift_days != SHIFT_DAYS:
         yield "shift_days", spec.shift_days
 
