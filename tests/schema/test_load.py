@@ -56,7 +56,7 @@ BROKEN = {
         '[[class]]\nunder = 3\nhierarchy = { grups = 2 }\n[[class]]\nname = "c"\nunder = "d"\npseudonym = 1',
         (
             "line 1: version: must be 1",
-            "line 2: author: is not a key of a schema; choose from version, input, output, file, key, class",
+            "line 2: author: is not a key of a schema; choose from version, use, withhold, input, output",
             "line 4, [input]: format: unknown value 'jsn'; did you mean 'json'? choose from json, ndjson, xml, trees",
             "line 5, [input]: fromat: is not a key of [input]; did you mean 'format'?",
             "line 8, class 'a': type: unknown value 'int'; did you mean 'integer'? choose from text, integer,",

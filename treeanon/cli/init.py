@@ -14,12 +14,13 @@ from treeanon.cli.printing import print_result, printable, say
 
 if TYPE_CHECKING:
     from treeanon.infer import Findings
+    from treeanon.infer.preset import PresetSchema
 
 _COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
 
 
 @click.command(cls=Command)
-@click.argument("source", metavar="INPUT")
+@click.argument("source", metavar="INPUT", default="")
 @click.option("--output", "-o", default="-", metavar="FILE", help="Schema to write [default: standard output].")
 @from_option
 @delimiter_option
@@ -33,6 +34,15 @@ _COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
     metavar="FIELD",
     help="Publish a field that looks like an identifier, a secret or free text, by class or path; repeatable.",
 )
+@click.option(
+    "--preset", metavar="NAME", help="Write the classes of a preset that occur in INPUT; `help` lists the presets."
+)
+@click.option(
+    "--terminology",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="With --preset: concepts of a code system, such as snomed=sct/; repeatable.",
+)
 @click.option("--explain", is_flag=True, help="Print the findings with reasons on standard error.")
 @force_option
 @printing_options
@@ -44,6 +54,8 @@ def command(
     record: str | None,
     sample: int,
     publish: tuple[str, ...],
+    preset: str | None,
+    terminology: tuple[str, ...],
     explain: bool,
     force: bool,
     quiet: bool,
@@ -69,8 +81,14 @@ def command(
     treeanon init people.csv -o schema.toml
     treeanon init bundles/ --explain -o schema.toml
     treeanon init clinic.sqlite --record patient -o schema.toml
+    treeanon init bundles/ --preset fhir-r4 -o schema.toml
     """
     refuse_two_on_stdout(output, as_json=as_json)
+    if preset == "help":
+        _list_presets()
+        return
+    if not source:
+        raise click.UsageError("Missing argument 'INPUT'.")
     from treeanon.infer import propose, render_schema
     from treeanon.io.output import open_output, refuse_existing
 
@@ -79,6 +97,16 @@ def command(
         refuse_own_input([source], [output])
     refuse_existing(output, force=force)
     home = "." if output == "-" else os.path.dirname(os.path.abspath(output))  # noqa: PTH100, PTH120
+    if preset is not None:
+        text = _by_preset(preset, source, source_format, record, sample, terminology, publish, home)
+        with open_output(output, force=force) as stream:
+            stream.write(text.text().encode())
+        for line in _preset_lines(text, output):
+            say(printable(line), quiet=quiet)
+        print_result(text.as_dict(), as_json=as_json)
+        return
+    if terminology:
+        raise click.UsageError("--terminology only goes with --preset")
     findings = propose(
         source, format=source_format, delimiter=delimiter, record=record, sample=sample, home=home, publish=publish
     )
@@ -91,6 +119,48 @@ def command(
     for line in _summary(findings, output):
         say(printable(line), quiet=quiet)
     print_result(findings.as_dict(), as_json=as_json)
+
+
+def _list_presets() -> None:
+    from treeanon.schema.presets import preset_named, preset_names
+
+    for name in preset_names():
+        print(f"{name}: {preset_named(name).about}")
+
+
+def _by_preset(
+    preset: str,
+    source: str,
+    source_format: str | None,
+    record: str | None,
+    sample: int,
+    terminology: tuple[str, ...],
+    publish: tuple[str, ...],
+    home: str,
+) -> PresetSchema:
+    """Return the schema that a preset gives of an input."""
+    from treeanon.infer.preset import schema_by_preset
+
+    if publish:
+        raise click.UsageError("--publish is not for --preset: add a [[class]] to the schema that it writes")
+    files = {}
+    for given in terminology:
+        name, found, path = given.partition("=")
+        if not found or not name or not path:
+            raise click.UsageError("--terminology must be NAME=FILE, such as snomed=sct/")
+        files[name] = os.path.relpath(path, home)
+    return schema_by_preset(preset, source, format=source_format, record=record, sample=sample, terminologies=files)
+
+
+def _preset_lines(made: PresetSchema, output: str) -> Iterator[str]:
+    """Yield the summary of a schema by a preset, and what to do next."""
+    name = "schema" if output == "-" else output
+    yield f"{name}: {len(made.classes)} classes of preset {made.preset.name} (from {made.extent})"
+    for note in made.notes:
+        yield f"note: {note}"
+    yield "not published: " + "; ".join(what.partition(" ")[2] for what in made.preset.withheld)
+    if output != "-":
+        yield f"Then run: treeanon anonymize INPUT -s {output} -k 5 -m 2 -n 1 -o OUTPUT"
 
 
 def _summary(findings: Findings, output: str) -> Iterator[str]:

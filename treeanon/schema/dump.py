@@ -40,15 +40,15 @@ def dump_schema(schema: Schema) -> str:
     under = "/"
     """
     slashed = schema.input.slashed
-    tables = ["version = 1\n", "[input]\n" + _pairs(_input_items(schema))]
+    tables = ["version = 1\n", "[input]\n" + toml_pairs(_input_items(schema))]
     if schema.input.namespaces:
-        tables.append("[input.namespaces]\n" + _pairs(iter(schema.input.namespaces.items())))
+        tables.append("[input.namespaces]\n" + toml_pairs(iter(schema.input.namespaces.items())))
     if schema.profile:
-        tables.append("[output]\n" + _pairs(iter([("profile", schema.profile)])))
-    tables += ["[[file]]\n" + _pairs(_file_items(spec)) for spec in schema.files]
-    tables += ["[[key]]\n" + _pairs(_key_items(key)) for key in schema.file_keys]
-    tables += ["[[key]]\n" + _pairs(_reference_items(key, slashed=slashed)) for key in schema.references]
-    tables += ["[[class]]\n" + _pairs(_class_items(spec, slashed=slashed)) for spec in schema.classes]
+        tables.append("[output]\n" + toml_pairs(iter([("profile", schema.profile)])))
+    tables += ["[[file]]\n" + toml_pairs(_file_items(spec)) for spec in schema.files]
+    tables += ["[[key]]\n" + toml_pairs(_key_items(key)) for key in schema.file_keys]
+    tables += ["[[key]]\n" + toml_pairs(_reference_items(key, slashed=slashed)) for key in schema.references]
+    tables += ["[[class]]\n" + toml_pairs(_class_items(spec, slashed=slashed)) for spec in schema.classes]
     return "\n".join(tables)
 
 
@@ -131,7 +131,8 @@ def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, objec
         yield "shift", spec.shift
 
 
-def _pairs(items: Iterator[tuple[str, object]]) -> str:
+def toml_pairs(items: Iterator[tuple[str, object]]) -> str:
+    """Return the lines of a table of TOML."""
     return "".join(f"{_key(key)} = {_value(value)}\n" for key, value in items)
 
 

@@ -27,8 +27,9 @@ from treeanon.schema.paths import (
 )
 from treeanon.schema.relational import check_relational
 from treeanon.schema.toml_lines import parse_toml
+from treeanon.schema.use import with_presets
 
-TOP_KEYS = ("version", "input", "output", "file", "key", "class")
+TOP_KEYS = ("version", "use", "withhold", "input", "output", "file", "key", "class")
 CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets", "shift")
 
 SchemaLike = Schema | str | Path
@@ -90,7 +91,7 @@ def parse_schema(text: str, *, folder: Path, source: str) -> Schema:
     treeanon.errors.SchemaError: s.toml, line 8, class 'age': type: unknown value 'integral';
     did you mean 'integer'? choose from text, integer, number, date
     """
-    loader = _Loader(parse_toml(text, source), text, folder, source)
+    loader = _Loader(with_presets(parse_toml(text, source), source), text, folder, source)
     schema = loader.read()
     loader.check_layout(schema)
     if loader.problems:

@@ -117,6 +117,9 @@ def _is_document(source: Source, document: Document, lines: _Lines) -> bool:
     joint, tail = document.joint.encode(), document.tail.encode()
     with source.open() as stream:
         content = _Bytes(stream)
+        if lines.next is None:
+            # A kind of files of which nothing is left.
+            return content.has((document.head + document.tail.lstrip("\n")).encode(), only=True)
         before = document.head.encode()
         while lines.next is not None and content.has(before + lines.next.encode()):
             lines.take()

@@ -24,6 +24,9 @@ Way = tuple[str, ...]
 PUBLISHED = "urn:treeanon:published"
 """The extension that has a published label which cannot stand in its element."""
 
+INSTEAD = f"{PUBLISHED}:"
+"""The same of a label that stands with another element than its own, before the name of that."""
+
 ESCAPED = "urn:treeanon:escaped"
 """The same of a label that no text of FHIR can hold, as text of JSON."""
 
@@ -57,12 +60,12 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "FamilyMemberHistory": ("status", "patient:Patient", "relationship:Element", "condition.code:Element"),
     "Goal": ("lifecycleStatus", "description:Element", "subject:Patient"),
     "ImagingStudy": ("status", "subject:Patient", "series.uid", "series.modality:Element"),
-    "Immunization": ("status", "vaccineCode:Element", "patient:Patient", "occurrence[x]:DateTime"),
+    "Immunization": ("status", "vaccineCode:Element", "patient:Patient", "occurrence[x]:String"),
     "MedicationAdministration": (
         "status",
         "medication[x]:CodeableConcept",
         "subject:Patient",
-        "effective[x]:DateTime",
+        "effective[x]:Period",
     ),
     "MedicationDispense": ("status", "medication[x]:CodeableConcept", "subject:Patient"),
     "MedicationRequest": ("status", "intent", "medication[x]:CodeableConcept", "subject:Patient"),
@@ -74,6 +77,14 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "Specimen": ("subject:Patient",),
 }
 """Of each type of resource what must be there, or is the person: `path:what`, a primitive where nothing is said."""
+
+_INSTEAD: Mapping[str, tuple[str, str]] = {
+    "Immunization": ("occurrenceDateTime", "occurrenceString"),
+    "MedicationAdministration": ("effectiveDateTime", "effectivePeriod"),
+}
+"""Where one of several elements must have a value, so that a masked one cannot be alone: the element that then is."""
+
+NO_TEXT = "masked"
 
 _DAY = r"\d{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?)?"
 _TIME = r"T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]\d\d:\d\d)"
@@ -191,6 +202,8 @@ class _Encoder:
         if meta is not None:
             made["meta"] = meta
         made |= {name: value for name, value in self.element(body, ()).items() if name not in made}
+        if kind in _INSTEAD:
+            _put_instead(made, *_INSTEAD[kind])
         for rule in REQUIRED.get(kind, ()):
             path, _, what = rule.partition(":")
             for holder in _holders(made, path.split(".")[:-1]):
@@ -209,8 +222,14 @@ class _Encoder:
             elif isinstance(value, list):
                 self.items(made, name, value, inner)
             else:
-                own = _primitive(value, inner)
-                made |= {name: own[0]} if own[0] is not None else {f"_{name}": own[1]}
+                own, beside = _primitive(value, inner)
+                if beside is None:
+                    made[name] = own
+                elif way[-1:] == ("extension",) and name.startswith("value"):
+                    # An extension has a value or extensions.
+                    made["extension"] = [MASKED, {"url": f"{INSTEAD}{name}", "valueString": _label(beside) or "*"}]
+                else:
+                    made[f"_{name}"] = beside
         label = _label(made.get("_code"))
         if label is not None and label != "*" and is_text(label) and "display" not in made and way[-1:] == ("coding",):
             made["display"] = label
@@ -261,6 +280,35 @@ def _label(beside: Any) -> str | None:
     return label if url == PUBLISHED else str(_loads(label.encode()))
 
 
+def _put_instead(made: Json, name: str, other: str) -> None:
+    """Put a masked value into another element of the same choice."""
+    beside = made.pop(f"_{name}", None)
+    if beside is None:
+        return
+    label = beside["extension"][1]["valueString"]
+    marked = {"extension": [MASKED, {"url": f"{INSTEAD}{name}", "valueString": label}]}
+    if other.endswith("String"):
+        made[other] = NO_TEXT if label == "*" else label
+        made[f"_{other}"] = marked
+    else:
+        made[other] = marked
+
+
+def _instead(beside: Any) -> tuple[str, str] | None:
+    """Return the name and the label of a value that stands with another element."""
+    found = beside.get("extension") if isinstance(beside, dict) and len(beside) == 1 else None
+    return _named_label(found)
+
+
+def _named_label(found: Any) -> tuple[str, str] | None:
+    if not isinstance(found, list) or len(found) != 2 or found[0] != MASKED or not isinstance(found[1], dict):
+        return None
+    url, label = found[1].get("url"), found[1].get("valueString")
+    if len(found[1]) != 2 or not isinstance(url, str) or not isinstance(label, str) or not url.startswith(INSTEAD):
+        return None
+    return url.removeprefix(INSTEAD), label
+
+
 def _holders(body: Json, names: list[str]) -> Iterator[Json]:
     """Yield the elements that a path leads to, through arrays."""
     if not names:
@@ -279,7 +327,10 @@ def _require(holder: Json, name: str, what: str, person: Json | None) -> None:
         if any(each.lstrip("_").startswith(stem) for each in holder):
             return
         name = stem + what
-        what = "" if what == "DateTime" else "Element"
+        if what == "String":
+            holder |= {name: NO_TEXT, f"_{name}": NO_VALUE}
+            return
+        what = "Element"
     if name in holder or f"_{name}" in holder:
         return
     if what == "Patient":
@@ -347,6 +398,8 @@ class _Decoder:
                 self.beside(made, name[1:], value)
             elif name == "extension" and isinstance(value, list):
                 self.extensions(made, value)
+            elif (other := _instead(value)) is not None:
+                made[other[0]] = other[1]
             elif isinstance(value, dict):
                 if value != NO_VALUE:
                     made[name] = self.element(value)
@@ -371,6 +424,10 @@ class _Decoder:
     def extensions(self, made: Json, found: list[Any]) -> None:
         """Put extensions into an element, those of what is out of place by their own name."""
         left = []
+        own = _named_label(found)
+        if own is not None:
+            made[own[0]] = own[1]
+            return
         for one in found:
             text = one.get("valueString") if isinstance(one, dict) and one.get("url") == MOVED_EXTENSION else None
             if isinstance(text, str) and len(one) == 2:
@@ -388,7 +445,13 @@ class _Decoder:
                 self.fill(made, name, value)
         elif (label := _label(value)) is not None:
             made[name] = label
-        elif value != NO_VALUE:
+        elif (other := _instead(value)) is not None:
+            made.pop(name, None)
+            made[other[0]] = other[1]
+        elif value == NO_VALUE:
+            if made.get(name) == NO_TEXT:
+                del made[name]
+        else:
             made[f"_{name}"] = value
 
     def fill(self, made: Json, name: str, beside: Any) -> None:
