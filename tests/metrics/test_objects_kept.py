@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
+import tempfile
+from pathlib import Path
+from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import treeanon as ta
 from tests.reference.objects import Object, Record
 from tests.support.object_worlds import SCHEMA, forest_of, random_record, record_of, types_of
-from treeanon.metrics import measure, objects_kept
+from treeanon.forest.compared import in_terms_of
+from treeanon.metrics import ObjectsKept, measure, objects_kept
 from treeanon.report.text import losses_text
 
 EVERYTHING: Record = (
@@ -75,3 +82,84 @@ def test_reports_show_it() -> None:
     assert "kept whole" in text and losses.as_dict()["objects"]["visits[]"]["whole"] == 1.0
     assert losses.objects["visits[].diagnoses[]"].whole < 1
     assert "H + Y in visits[]" not in text and "D + E in visits[]" in text
+
+
+STAYS = """
+version = 1
+[input]
+format = "ndjson"
+objects = "{objects}"
+[[class]]
+name = "ward"
+path = "stays[].ward"
+[[class]]
+name = "start"
+path = "stays[].start"
+[[class]]
+name = "end"
+path = "stays[].end"
+[[class]]
+name = "ill"
+path = "stays[].ills[].name"
+"""
+
+
+def _stays(*of: tuple[str, str, str]) -> dict[str, Any]:
+    return {"stays": [{"ward": ward, "start": start, "end": end, "ills": [{"name": start}]} for ward, start, end in of]}
+
+
+def test_merged_trees_take_documents_apart_as_they_come_back(tmp_path: Path) -> None:
+    """Two stays in one ward become one node, and come back as a ward with each start, and one with each end."""
+    people = [_stays(("A", "1", "2"), ("A", "3", "4"), ("B", "1", "2")), _stays(("A", "1", "2"))] * 3
+    path = tmp_path / "in.ndjson"
+    path.write_text("".join(json.dumps(one) + "\n" for one in people))
+    merged, whole = (ta.Schema.loads(STAYS.format(objects=name)) for name in ("merged", "whole"))
+    forest = ta.read(path, merged)
+    found = objects_kept(forest, forest)
+    assert (found["stays[]"].before, found["stays[]"].whole) == (12, 0.5)
+    release = ta.anonymize(forest, k=2, m=1, n=0)
+    # The same by the file that is written, whose objects another reader counts.
+    release.write(tmp_path / "out.ndjson")
+    lines = [json.loads(line)["stays"] for line in (tmp_path / "out.ndjson").read_text().splitlines()]
+    shown = sum(len({json.dumps(stay, sort_keys=True) for stay in stays}) for stays in lines)
+    assert release.loss.objects["stays[]"].after == shown
+    ordered = ta.read(tmp_path / "in.ndjson", whole)
+    assert objects_kept(ordered, ordered)["stays[]"] == ObjectsKept(12, 12, 1.0)
+
+
+def test_merged_trees_of_what_cannot_be_read_again_have_no_objects(tmp_path: Path) -> None:
+    path = tmp_path / "in.ndjson"
+    path.write_text("".join(json.dumps(_stays((ward, "1", "2"))) + "\n" for ward in "AAB"))
+    forest = ta.read(path, ta.Schema.loads(STAYS.format(objects="merged")))
+    assert objects_kept(forest[:2], forest[:2]) == {}
+    assert objects_kept(forest, forest)
+    path.unlink()
+    assert forest.report is not None
+    forest.report.whole = None
+    assert objects_kept(forest, forest) == {}
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.lists(st.tuples(*[st.sampled_from("AB")] * 3), max_size=3), min_size=1, max_size=3))
+def test_merged_objects_are_those_of_the_file_that_is_written(people: list[Any]) -> None:
+    folder = Path(tempfile.mkdtemp())
+    (folder / "in.ndjson").write_text("".join(json.dumps(_stays(*one)) + "\n" for one in people))
+    merged, whole = (ta.Schema.loads(STAYS.format(objects=name)) for name in ("merged", "whole"))
+    forest = ta.read(folder / "in.ndjson", merged)
+    found = objects_kept(forest, forest)
+    # Records one by one, so that their order is known.
+    total: dict[str, list[float]] = {}
+    before = ta.read(folder / "in.ndjson", whole)
+    for at in range(len(forest)):
+        ta.write(forest[at : at + 1], folder / "out.ndjson", force=True)
+        one = ta.read(folder / "out.ndjson", whole)
+        for name, of in objects_kept(before[at : at + 1], in_terms_of(before, one)[0]).items():
+            assert of.whole is not None
+            own = of.before, of.after, of.before * of.whole
+            total[name] = [a + b for a, b in zip(total.get(name, [0, 0, 0]), own, strict=True)]
+    expected = {name: ObjectsKept(int(a), int(b), c / a) for name, (a, b, c) in total.items()}
+    assert {name: (of.before, of.after) for name, of in found.items()} == {
+        name: (of.before, of.after) for name, of in expected.items()
+    }
+    for name, of in found.items():
+        assert of.whole == pytest.approx(expected[name].whole)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -63,6 +64,8 @@ def command(
     refuse_two_on_stdout(output, as_json=as_json)
     from treeanon.io import output_format, write
     from treeanon.io.output import refuse_existing
+    from treeanon.metrics import objects_kept
+    from treeanon.report.text import object_lines
     from treeanon.schema.derive import for_trees
 
     refuse_own_input([source, schema], [output, schema_out])
@@ -82,7 +85,10 @@ def command(
         write_schema(target, loaded.source, schema_out, force=force)
     assert forest.report is not None
     counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
-    say(_summary(counts, output), quiet=quiet)
+    objects = objects_kept(forest, forest)
+    if objects:
+        counts["objects"] = {name: asdict(of) for name, of in objects.items()}
+    say("\n".join([_summary(counts, output), *object_lines(objects, release="output")]), quiet=quiet)
     if missing := _never_seen(forest):
         say(f"warning: no values found for {', '.join(missing)}; check their paths in the schema", quiet=quiet)
     are_kin = form.kind == loaded.input.form.kind and not form.is_document

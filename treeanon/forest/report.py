@@ -91,6 +91,11 @@ class Origin:
     delimiter: str = ""
     skip: bool = False
 
+    @property
+    def data_stays(self) -> bool:
+        """Whether the input can be read again, as standard input cannot."""
+        return not isinstance(self.data, str) or self.data != "-"
+
 
 @dataclass
 class ReadReport:
@@ -99,6 +104,8 @@ class ReadReport:
     `facets` has by class and facet what was read of it, and where records disagree.
 
     `shifted` counts by class the dates that were moved, each person's by a span of up to `shift_days` (0: none were).
+
+    `whole` is the forest of whole objects of what was read as merged trees, once somebody has asked for it.
 
     `padded` counts by class the typed values that had white space around them, which was taken away.
 
@@ -120,6 +127,7 @@ class ReadReport:
     unknown: Counter[str] = field(default_factory=Counter)
     padded: Counter[str] = field(default_factory=Counter)
     origin: Origin | None = field(default=None, repr=False, compare=False)
+    whole: Any = field(default=None, repr=False, compare=False)
     is_one_each: bool = field(default=False, repr=False, compare=False)
     files: int = 0
     ignored_files: int = 0

@@ -78,7 +78,7 @@ def _counted(origin: Origin) -> list[Repeat]:
     if not fields:
         return []
     specs = tuple(ClassSpec(str(number), each.path, role="keep") for number, each in enumerate(fields))
-    counts = _counts(_read(origin, replace(origin.schema, input=replace(spec, relations=None), classes=specs)))
+    counts = _counts(read_again(origin, replace(origin.schema, input=replace(spec, relations=None), classes=specs)))
     return [replace(each, records=own, distinct=values) for each, (own, values) in zip(fields, counts, strict=True)]
 
 
@@ -93,7 +93,7 @@ def _counts(found: Forest | Table) -> list[tuple[int, int]]:
     return [(len(codes), len(np.unique(codes))) for codes in columns]
 
 
-def _read(origin: Origin, schema: Schema) -> Forest | Table:
+def read_again(origin: Origin, schema: Schema) -> Forest | Table:
     """Return what an input holds by another schema."""
     given = Given.of(origin.data, schema)
     if given.kind != "path":

@@ -1,16 +1,29 @@
-"""Objects kept whole: of each type how many objects there were and are, and how many still say all that they said."""
+"""Objects kept whole: of each type how many objects there were and are, and how many still say all that they said.
+
+Merged trees have no objects. Theirs are those of the documents: of the input, which is read again as whole objects, and
+of the release as it would come back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.arrays import Longs
-from treeanon.forest import Forest
+from treeanon.arrays import Ints, Longs
+from treeanon.errors import TreeanonError
+from treeanon.forest import Forest, ReadReport
+from treeanon.forest.build import with_objects
+from treeanon.forest.planting import Planter
+from treeanon.forest.tables import Batch, ContainerRows
+from treeanon.infer.persons import read_again
+from treeanon.io.documents.row_texts import place
 from treeanon.kernels.tree.objects import count_objects_kept
 from treeanon.metrics.values import label_parents, released_as
+from treeanon.schema import Schema
+
+_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,7 @@ class ObjectsKept:
 
 
 def objects_kept(before: Forest, after: Forest, kept: Longs | None = None) -> Mapping[str, ObjectsKept]:
-    """Return by type what became of the objects of the input; nothing for merged trees.
+    """Return by type what became of the objects of the input; nothing where there are none.
 
     An object is whole if it still has a value, however general, of every class that it had one of. Equal objects of one
     parent count once, before and after; record i of `after` is record kept[i] of `before` (None: i).
@@ -43,10 +56,12 @@ def objects_kept(before: Forest, after: Forest, kept: Longs | None = None) -> Ma
     0.0
     """
     released = released_as(before, after, kept)
+    views = _whole(before, after)
+    if views is None:
+        return {}
+    before, after = views
     trees = before.offsets, before.parent, before.label, after.offsets, after.parent, after.label
     types = before.classes.types
-    if not types:
-        return {}
     counts = count_objects_kept(*trees, released, label_parents(before.classes), types)
     return {
         name: ObjectsKept(had, has, whole / had)
@@ -57,10 +72,111 @@ def objects_kept(before: Forest, after: Forest, kept: Longs | None = None) -> Ma
 
 def objects_counted(before: Forest, after: Forest) -> Mapping[str, ObjectsKept]:
     """Return by type the objects before and after, where records stand in another order than those of the input."""
-    types = before.classes.types
-    had, has = (np.bincount(one.label, minlength=types + 1)[1 : types + 1].tolist() for one in (before, after))
+    views = _whole(before, after)
+    if views is None:
+        return {}
+    types = views[0].classes.types
+    had, has = (np.bincount(one.label, minlength=types + 1)[1 : types + 1].tolist() for one in views)
     return {
         name: ObjectsKept(there, here, None)
-        for name, there, here in zip(before.classes.names, had, has, strict=False)
+        for name, there, here in zip(views[0].classes.names, had, has, strict=False)
         if there
     }
+
+
+def _whole(before: Forest, after: Forest) -> tuple[Forest, Forest] | None:
+    """Return an input and its release as whole objects; None where there are none, or nobody can read them again."""
+    if before.classes.types:
+        return before, after
+    read = objects_of_input(before)
+    return None if read is None else (read, as_objects(after, read))
+
+
+def objects_of_input(forest: Forest) -> Forest | None:
+    """Return the whole objects of what a forest of merged trees was read from, if it has all records of that."""
+    report = forest.report
+    if report is None or report.origin is None or not report.origin.data_stays:
+        return None
+    if report.whole is None:
+        report.whole = _read_whole(forest, report) or forest
+    found: Forest = report.whole
+    return found if found is not forest and found.classes.types and _are_same(forest, found) else None
+
+
+def _read_whole(forest: Forest, report: ReadReport) -> Forest | None:
+    assert report.origin is not None
+    schema = report.origin.schema
+    if len(forest.schema.layout.containers) < 2 or schema.input.form.names_classes or schema.is_of_rows:
+        return None
+    try:
+        found = read_again(report.origin, _as_whole(schema))
+    except (TreeanonError, OSError):
+        return None
+    return found if isinstance(found, Forest) else None
+
+
+def _as_whole(schema: Schema) -> Schema:
+    classes = tuple(replace(spec, under=None) for spec in schema.classes)
+    return replace(schema, input=replace(schema.input, objects="whole"), classes=classes)
+
+
+def _are_same(merged: Forest, whole: Forest) -> bool:
+    """Return whether the records of both have the same labels, in the same order."""
+    if len(merged) != len(whole):
+        return False
+    for held, name in enumerate(merged.classes.names):
+        if name not in whole.classes.names:
+            return False
+        own, other = merged.classes.hierarchies[held], whole.classes.hierarchies[whole.classes.index(name)]
+        if len(own) != len(other) or not np.array_equal(own.parent, other.parent):
+            return False
+    shift = _shift(merged, whole)
+    width = len(whole.classes)
+
+    def held_by(forest: Forest, label: Ints) -> Longs:
+        record = np.repeat(np.arange(len(forest), dtype=np.int64), np.diff(forest.offsets))
+        values = label > whole.classes.types
+        return np.unique(record[values] * width + label[values])
+
+    return np.array_equal(held_by(merged, shift[merged.label]), held_by(whole, whole.label))
+
+
+def _shift(merged: Forest, whole: Forest) -> Ints:
+    """Return for each label of merged trees that of whole objects; -1 in the end, for none."""
+    found = np.full(len(merged.classes) + 1, -1, np.int32)
+    found[0] = 0
+    for held, name in enumerate(merged.classes.names):
+        first, stop = merged.classes.first[held : held + 2]
+        found[first:stop] = np.arange(stop - first) + whole.classes.root(name)
+    return found
+
+
+def as_objects(forest: Forest, whole: Forest) -> Forest:
+    """Return merged trees as the objects that come back when they are written, by the classes of whole objects.
+
+    What is out of place is in no object.
+    """
+    layout, own = whole.schema.layout, forest.schema.layout
+    shift = _shift(forest, whole)
+    number = {held: layout.class_index(published.name) for held, published in enumerate(own.classes)}
+    first = whole.classes.first
+    labels = [
+        np.append(np.arange(stop - start) + start, -1).astype(np.int32)
+        for start, stop in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
+    ]
+    writable = np.ones(len(forest.classes), bool)
+    batches = []
+    for start in range(0, len(forest), _AT_ONCE):
+        placed = place(forest[start : start + _AT_ONCE], own, writable)
+        tables = []
+        for table in placed.tables:
+            codes = {}
+            for held, column in table.labels.items():
+                moved = shift[column]
+                codes[number[held]] = np.where(moved < 0, -1, moved - first[number[held]]).astype(np.int32)
+            tables.append(ContainerRows(table.owner, codes))
+        batches.append(with_objects(Batch.of(tuple(tables), tuple(() for _ in layout.classes)), layout))
+    planter = Planter(layout, sum(batch.cells for batch in batches), 1)
+    for batch in batches:
+        planter.plant(batch, labels, None)
+    return Forest(whole.schema, whole.classes, *planter.finish(), forest.report)

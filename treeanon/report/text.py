@@ -5,11 +5,11 @@ Shares are never rounded to nothing or to all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from treeanon.metrics import Losses, MiningLoss
+from treeanon.metrics import Losses, MiningLoss, ObjectsKept
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.permuted import PermutedLosses
 from treeanon.risks.model import MOST_COMBINATIONS, Risk, RowRisk, Share
@@ -43,7 +43,7 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bo
     sex > age                             75.0 %
     """
     mined = () if mining is None else _mined(mining, matched=matched)
-    return "\n".join((*_totals(losses), *mined, *_objects(losses), *_classes(losses), *_pairs(losses)))
+    return "\n".join((*_totals(losses), *mined, *object_lines(losses.objects), *_classes(losses), *_pairs(losses)))
 
 
 def _totals(losses: Losses) -> Iterator[str]:
@@ -65,12 +65,13 @@ def _mined(mining: MiningLoss, *, matched: bool) -> Iterator[str]:
         yield f"{'dML2':{_NAME}}{mining.dml2:>14.3f}"
 
 
-def _objects(losses: Losses) -> Iterator[str]:
-    if not losses.objects:
+def object_lines(objects: Mapping[str, ObjectsKept], *, release: str = "release") -> Iterator[str]:
+    """Yield the lines of a table of the objects of each type, if there are any."""
+    if not objects:
         return
     yield ""
-    yield f"{'objects of type':{_NAME}}{'input':>14}{'release':>14}{'kept whole':>14}"
-    for name, found in losses.objects.items():
+    yield f"{'objects of type':{_NAME}}{'input':>14}{release:>14}{'kept whole':>14}"
+    for name, found in objects.items():
         whole = "unknown" if found.whole is None else _percent(found.whole)
         yield f"{_cell(name, _NAME - 1):{_NAME}}{found.before:>14,}{found.after:>14,}{whole:>14}"
 
@@ -93,7 +94,7 @@ def _pairs(losses: Losses) -> Iterator[str]:
     yield ""
     yield f"{'relations between':{_NAME}}{'kept':>14}"
     for kept, pair in lost[:_MOST_PAIRS]:
-        words = pair.replace("+", " + ") if losses.objects else pair.replace(">", " > ")
+        words = pair.replace(">", " > ") if ">" in pair and " in " not in pair else pair.replace("+", " + ")
         text, number = _cell(words, 79), _percent(kept)
         if len(text) < _NAME + 14 - len(number):
             yield f"{text:{_NAME}}{number:>{14 - max(len(text) - _NAME, 0)}}"

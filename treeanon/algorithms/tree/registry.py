@@ -106,7 +106,13 @@ TREE_ALGORITHMS = AlgorithmRegistry(
                     "sibling",
                     ("sibling", "subtree"),
                 ),
-                Parameter("objective", "choice", "What is minimized.", "loss", ("loss", "rpd", "rpda")),
+                Parameter(
+                    "objective",
+                    "choice",
+                    "What is minimized. loss: value loss + share of relations lost + share of objects not kept whole.",
+                    "loss",
+                    ("loss", "rpd", "rpda"),
+                ),
                 Parameter("weights", "weights", "Relative weights of classes (default 1).", shared=True),
                 Parameter(
                     "taking_apart",

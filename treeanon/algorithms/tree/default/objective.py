@@ -21,7 +21,7 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels.tree.losses import count_records_with
-from treeanon.metrics import label_losses, relation_counts, relations_kept, rpd, value_loss
+from treeanon.metrics import label_losses, objects_kept, relation_counts, relations_kept, rpd, value_loss
 from treeanon.metrics.values import class_weights
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
@@ -32,8 +32,9 @@ OBJECTIVES = ("loss", "rpd", "rpda")
 class Objective:
     """The cost of a walk's end, and of a release.
 
-    `loss` is the value loss plus the share of relations lost; `rpd` and `rpda` are those of the published trees.
-    Persons who are left out count as having lost everything.
+    `loss` is the value loss, plus the share of relations lost, plus, where objects stay whole, the share of objects
+    that do not; each of the three is from 0 to 1. `rpd` and `rpda` are those of the published trees. Persons who are
+    left out count as having lost everything.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Objective:
         # An inner node of a hierarchy that is published as it was held loses nothing: only the trees tell where.
         self._inner = bool((self._label_loss * np.bincount(before.label, minlength=len(classes)))[1:].any())
         self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
+        self._objects = int(np.count_nonzero((before.label > 0) & (before.label <= classes.types)))
 
     @property
     def of_partition(self) -> Callable[[PublishedLabels], float] | None:
@@ -74,13 +76,27 @@ class Objective:
         supports = walked.supports
         whole = float(self._label_weight @ (supports + lost))
         part = float(self._label_weight @ (supports * self._label_loss + lost))
-        return (part / whole if whole else 0.0) + self._relations_lost(walked.relations)
+        values = part / whole if whole else 0.0
+        return (
+            values + self._relations_lost(walked.relations) + self._objects_without(self._known & (walked.mapping < 0))
+        )
+
+    def _objects_without(self, lost: np.ndarray) -> float:
+        """Return the share of objects that hold a value of labels that are not published."""
+        before = self.before
+        if not self._objects or not lost.any():
+            return 0.0
+        nodes = np.flatnonzero(lost[before.label])
+        start = before.offsets[np.searchsorted(before.offsets, nodes, side="right") - 1]
+        owners = (start + before.parent[nodes])[before.parent[nodes] >= 0]
+        return len(np.unique(owners)) / self._objects
 
     def of_release(self, after: Forest, kept: Longs | None = None) -> float:
         """Return the cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""
         if self.name == "loss":
             values = value_loss(self.before, after, kept, weights=self.by_name).total
-            return values + 1 - relations_kept(self.before, after, kept, counted=self.related).total
+            relations = relations_kept(self.before, after, kept, counted=self.related).total
+            return values + 1 - relations + self._objects_lost(after, kept)
         measure = self._path_distance()
         share = len(after) / max(len(self.before), 1)
         return measure(after) * share + (1 - share)
@@ -92,6 +108,13 @@ class Objective:
         """
         relations = self.relations / max(float(self._label_weight @ walked.supports), 1.0)
         return 1 / (1 / relations + 1) if with_nodes and relations else relations
+
+    def _objects_lost(self, after: Forest, kept: Longs | None) -> float:
+        """Return the share of objects that a release does not show whole; 0 for merged trees."""
+        if not self._objects:
+            return 0.0
+        found = objects_kept(self.before, after, kept).values()
+        return 1 - sum(of.before * (of.whole or 0) for of in found) / self._objects
 
     def _relations_lost(self, relations: int) -> float:
         return 1 - relations / self.relations if self.relations else 0.0
