@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from treeanon.table import Table
 
 CHOICE = ("records", "worst", "classes", "numbers", "sample")
-LOOK = ("lines", "color", "html", "force")
+LOOK = ("document", "lines", "color", "html", "force")
 
 
 class _Preview(Command):
@@ -46,6 +46,7 @@ class _Preview(Command):
     metavar="N",
     help="Anonymize only a random sample of N persons.",
 )
+@click.option("--document", is_flag=True, help="Show XML and JSON as they are, with what changed, not their trees.")
 @click.option(
     "--lines",
     type=click.IntRange(0),
@@ -67,6 +68,7 @@ def command(
     classes: tuple[str, ...],
     numbers: tuple[int, ...],
     sample: int | None,
+    document: bool,
     lines: int,
     color: bool | None,
     html: str | None,
@@ -83,7 +85,7 @@ def command(
     \b
     treeanon preview patients.xml -s schema.toml -k 5 -m 2 -n 1
     treeanon preview patients.xml -s schema.toml -k 5 --worst --records 5 --class diagnosis
-    treeanon preview people.csv -s schema.toml -k 10 --sample 5000 --html preview.html
+    treeanon preview patients.json -s schema.toml -k 5 --document --html preview.html
     """
     if numbers and (records or worst or classes):
         raise click.UsageError("--record excludes --records, --worst and --class")
@@ -105,7 +107,7 @@ def command(
     if as_json:
         print_result(found.as_dict(), as_json=True)
     elif not quiet:
-        _show(found, lines or None, color)
+        _show(found, lines or None, color, document=document)
     if html is not None:
         _write_page(request, html, found, data)
 
@@ -139,14 +141,14 @@ def _of_rows(request: CommandRequest, sample: int | None, chosen: dict[str, Any]
         return previewed(table, lambda part: release(wanted, part, progress=progress), sample=sample, **chosen)
 
 
-def _show(found: Preview, lines: int | None, color: bool | None) -> None:
+def _show(found: Preview, lines: int | None, color: bool | None, *, document: bool) -> None:
     """Print the preview, and notes about the release."""
     from treeanon.report.preview_cells import folded
     from treeanon.report.preview_text import preview_text
 
     colored = has_colors() if color is None else color
     width = shutil.get_terminal_size((80, 24)).columns
-    text = preview_text(found, width=width, color=colored, lines=lines)
+    text = preview_text(found, width=width, color=colored, lines=lines, document=document)
     data = found.release.as_dict()
     more = sacrifice_lines(data) if "guarantee" in data else search_lines(data)
     more = [part for line in more for part in folded(line, max(width, 20))] + reading_notes(data["counts"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from treeanon.previews.document import Part, document_of
 from treeanon.previews.model import Change, RecordChange, RowChange
 from treeanon.previews.preview import Preview
 from treeanon.release import PermutedRelease, Release
@@ -132,14 +133,53 @@ def _stacked(pair: Pair, width: int) -> Iterator[Line]:
             lead = " " * 7
 
 
+def document_lines(part: Part, width: int, depth: int = 0) -> Iterator[Line]:
+    """Yield the lines of a document, of at most `width` columns: a value, and what it is published as.
+
+    >>> from treeanon.previews.document import Value
+    >>> age = Part('"age": ', Value("34", "30-39", frozenset({"generalized"})))
+    >>> [line[0].text + line[1].text for line in document_lines(Part("{", None, (age,), "}"), 40)]
+    ['    {', '~     "age": 34 -> 30-39', '    }']
+    """
+    lead, value = " " * min(_INDENT * depth, width // 3), part.value
+    changes = frozenset[Change]() if value is None else value.changes
+    if part.parts:
+        style: Style = "dropped" if part.is_gone else ""
+        yield _document_line("", style, lead + part.lead, width)
+        for inner in part.parts:
+            yield from document_lines(inner, width, depth + 1)
+        yield _document_line("", style, lead + part.trail, width)
+        return
+    own = lead + part.lead + ("" if value is None else value.before)
+    became = "" if value is None or value.after in (None, value.before) else f"-> {value.after}"
+    whole = f"{own} {became}{part.trail}" if became else own + part.trail
+    signs, style = _signs(changes), _style(changes)
+    if not became or fits(whole, width - _GUTTER):
+        yield _document_line(signs, style, whole, width)
+        return
+    yield _document_line(signs, style, own, width)
+    yield _document_line("", style, f"{lead}{' ' * _INDENT}{became}{part.trail}", width)
+
+
+_GUTTER = 4
+
+
+def _document_line(signs: str, style: Style, text: str, width: int) -> Line:
+    return Span(signs.ljust(_GUTTER), style), Span(cut(text, width - _GUTTER), style)
+
+
 WIDTH = 80
 WIDEST = 160
 NARROWEST = 20
 LINES = 60
 
 
-def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, lines: int | None = LINES) -> str:
+def preview_text(
+    preview: Preview, *, width: int = WIDTH, color: bool = False, lines: int | None = LINES, document: bool = False
+) -> str:
     """Return the preview as text of at most `width` columns and at most `lines` lines for each record (None: all).
+
+    With `document`, records of XML, JSON and YAML are shown as these have them, with what changed in its place.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "age"\\npath = "age"')
@@ -160,23 +200,32 @@ def preview_text(preview: Preview, *, width: int = WIDTH, color: bool = False, l
     1 generalized, 0 unchanged
     """
     show = in_colors if color else plain
-    return "\n".join(show(line) for line in preview_lines(preview, width=width, lines=lines))
+    return "\n".join(show(line) for line in preview_lines(preview, width=width, lines=lines, document=document))
 
 
-def preview_lines(preview: Preview, *, width: int = WIDTH, lines: int | None = LINES) -> list[Line]:
+def preview_lines(
+    preview: Preview, *, width: int = WIDTH, lines: int | None = LINES, document: bool = False
+) -> list[Line]:
     """Return the preview as lines of spans, for any renderer."""
     width = max(NARROWEST, min(width, WIDEST))
     out: list[Line] = [(Span(text, "title"),) for text in folded(_BANNER, width)]
     out += [(Span(text),) for sentence in guarantee_sentences(preview) for text in folded(sentence, width)]
     out += [(), *_legend(width)]
     for change in preview.changes:
-        body = record_lines(change, width)
-        out += [(), *_title(preview, change, width), *heading(width)]
+        part = _document(preview, change) if document else None
+        body = record_lines(change, width) if part is None else list(document_lines(part, width))
+        out += [(), *_title(preview, change, width), *(heading(width) if part is None else ())]
         out += body if lines is None else first(body, lines, width)
         out += [(Span(text, "faint"),) for text in folded(_summary(change), width)]
     if not preview.changes:
         out += [(), *((Span(text),) for text in folded(_NONE, width))]
     return out
+
+
+def _document(preview: Preview, change: RecordChange | RowChange) -> Part | None:
+    if isinstance(change, RowChange) or not isinstance(preview.release, Release):
+        return None
+    return document_of(change, preview.release.forest.schema)
 
 
 _BANNER = "PREVIEW: nothing is written. It shows ORIGINAL data: do not publish it."

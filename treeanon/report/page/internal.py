@@ -20,6 +20,7 @@ from treeanon.metrics import Losses
 from treeanon.previews.model import Node, NodeChange, RecordChange
 from treeanon.privacy import Guarantee
 from treeanon.release import Release
+from treeanon.report.page.documents import document
 from treeanon.report.page.elements import (
     Cell,
     Content,
@@ -39,6 +40,7 @@ from treeanon.report.page.elements import (
 from treeanon.report.page.hierarchies import DrawnHierarchy, held_by_class, hierarchy_svg, standing
 from treeanon.report.page.trees import legend, record_svg
 from treeanon.report.preview_cells import cut
+from treeanon.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -128,15 +130,16 @@ MAX_PAIRS = 100
 MAX_CHANGES = 40
 
 
-def records(changes: Sequence[RecordChange]) -> Section | None:
-    """Return the section of records before and after, drawn side by side."""
+def records(changes: Sequence[RecordChange], schema: Schema | None = None) -> Section | None:
+    """Return the section of records before and after: their documents, and trees drawn side by side."""
     if not changes:
         return None
-    return Section("records", "Records before and after", [legend(), [_record(change) for change in changes]])
+    shown = [_record(change, None if schema is None else document(change, schema)) for change in changes]
+    return Section("records", "Records before and after", [legend(), shown])
 
 
-def _record(change: RecordChange) -> Element:
-    """Return one record: both drawings, and its changes in words."""
+def _record(change: RecordChange, written: Element | None) -> Element:
+    """Return one record: its document, both drawings, and its changes in words."""
     sides = [
         el(
             "div",
@@ -148,7 +151,10 @@ def _record(change: RecordChange) -> Element:
     heading = el("h3", f"Record {change.number + 1:,} of the input", el("small", f"{percent(change.change)} changed"))
     items = list(_sentences(change))
     words = more(f"Changes in words ({len(items):,})", _list(items)) if items else el("p", "Unchanged.")
-    return el("article", heading, el("div", sides, class_="sides"), words, class_="record")
+    trees: Content = el("div", sides, class_="sides")
+    if written is not None:
+        trees = [written, more("The trees before and after", trees)]
+    return el("article", heading, trees, words, class_="record")
 
 
 def _after(change: RecordChange) -> Element:

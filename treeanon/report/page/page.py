@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.output import open_output
+from treeanon.metrics import ObjectsKept
 from treeanon.previews.model import RecordChange, RowChange
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
 from treeanon.release.solution_file import version
@@ -123,7 +124,8 @@ def _public(release: AnyRelease, seed: int | None) -> Iterator[Section]:
 
 def internal_sections(release: AnyRelease, before: Forest | None, changes: Changes) -> Iterator[Section | None]:
     """Yield the sections of internal pages: they show original data."""
-    yield internal.records([one for one in changes if isinstance(one, RecordChange)])
+    schema = release.forest.schema if isinstance(release, Release) else None
+    yield internal.records([one for one in changes if isinstance(one, RecordChange)], schema)
     yield rows.rows([one for one in changes if isinstance(one, RowChange)])
     if isinstance(release, Release):
         yield internal.hierarchies(release)
@@ -229,6 +231,18 @@ def _public_facts(release: AnyRelease) -> list[tuple[str, str]]:
     return [("rows published", f"{len(table):,}"), ("columns", f"{len(table.columns):,}")]
 
 
+_MOST_TYPES = 3
+"""Types of objects that have a fact of their own; of more it is that of all objects."""
+
+
+def _whole(objects: Mapping[str, ObjectsKept]) -> list[tuple[str, str]]:
+    known = {name: (of.before, of.whole) for name, of in objects.items() if of.whole is not None}
+    if len(known) <= _MOST_TYPES:
+        return [(f"{name} kept whole", percent(whole)) for name, (_, whole) in known.items()]
+    every = sum(before for before, _ in known.values())
+    return [("objects kept whole", percent(sum(before * whole for before, whole in known.values()) / every))]
+
+
 def _facts(release: AnyRelease) -> list[tuple[str, str]]:
     counts = release.counts
     if isinstance(release, Release | DocumentsRelease):
@@ -237,11 +251,7 @@ def _facts(release: AnyRelease) -> list[tuple[str, str]]:
             ("values published", f"{counts['published_nodes']:,} of {counts['nodes']:,}"),
             ("value loss", f"{release.loss.value_loss:.3f}"),
             ("relations kept", percent(release.loss.relations_kept)),
-            *(
-                (f"{name} kept whole", percent(of.whole))
-                for name, of in release.loss.objects.items()
-                if of.whole is not None
-            ),
+            *_whole(release.loss.objects),
         ]
     rows_published = ("rows published", f"{counts['published_rows']:,} of {counts['rows']:,}")
     if isinstance(release, PermutedRelease):
