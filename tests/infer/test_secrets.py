@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import yaml
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,9 +159,21 @@ def test_spread_of_a_stream(count: int, most: int) -> None:
         assert kept[len(kept) - last :] == list(range(count - last, count))
 
 
+def test_columns_of_extracts_that_are_parts_of_names() -> None:
+    assert why("patients.FIRST") and why("LAST") and why("patients.PREFIX", "First", "Last") and why("title", "LAST")
+    assert not why("observations.prefix", "code") and not why("film.title", "year") and not why("visits.first_seen")
+
+
+def test_ids_that_repeat_are_withheld_by_their_shape() -> None:
+    """Of encounters in a file of conditions; codes of many digits are none."""
+    assert secret_shape(["9f86d081884c7d65", "60303ae22b998861"], 9)
+    assert not secret_shape(["1234567890123456", "44054006"], 9)
+
+
 def test_bulk_export_becomes_files_of_persons(tmp_path: Path) -> None:
     source = next(make for name, make in health_data.generators() if name == "bulk export")(tmp_path)[0]
     found = propose(source)
+    assert found.sample.format == "ndjson"
     persons = {each.name: each.person.text(slashed=False) for each in found.files}
     assert next(iter(persons)) == "Patient" and persons["Patient"] == "id"
     assert persons["Condition"] == "subject.reference" and persons["Claim"] == "patient.reference"
@@ -170,3 +186,57 @@ def test_bulk_export_becomes_files_of_persons(tmp_path: Path) -> None:
     assert len(ta.read(source, schema)) == 60
     left = {each.path: each.why for each in found.left_out}
     assert left["Practitioner"] == "no field of these files says whose a row is"
+
+
+KINDS = {
+    "Patient": [{"id": f"p{n}", "sex": "mf"[n % 2], "where": [{"city": "UBK"[n % 3]}]} for n in range(40)],
+    "Visit": [
+        {"id": f"v{n}", "who": {"reference": f"Patient/p{n % 40}"}, "codes": [{"code": "XYZ"[n % 3]}]}
+        for n in range(90)
+    ],
+    "Drug": [
+        {"who": {"reference": f"p{n % 40}"}, "visit": {"reference": f"Visit/v{n % 80}"}, "codes": ["abc"[n % 3]]}
+        for n in range(160)
+    ],
+}
+
+
+@pytest.mark.parametrize("form", ["ndjson", "json", "yaml", "yaml-stream", "parquet"])
+def test_files_of_several_kinds_of_any_format(tmp_path: Path, form: str) -> None:
+    """The unedited schema is a release of persons, whose ids are nowhere."""
+    source = tmp_path / "in"
+    source.mkdir()
+    for name, rows in KINDS.items():
+        match form:
+            case "ndjson":
+                (source / f"{name}.ndjson").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+            case "json":
+                (source / f"{name}.json").write_text(json.dumps(rows, indent=1))
+            case "yaml":
+                (source / f"{name}.yaml").write_text(yaml.safe_dump(rows))
+            case "yaml-stream":
+                (source / f"{name}.yaml").write_text(yaml.safe_dump_all(rows))
+            case _:
+                pq.write_table(pa.Table.from_pylist(rows), source / f"{name}.parquet")
+    found = propose(source)
+    assert (found.sample.format, [each.name for each in found.files]) == (form, ["Patient", "Drug", "Visit"])
+    assert [(key.file, key.target) for key in found.file_keys] == [("Drug", "Visit")]
+    schema = ta.Schema.loads(render_schema(found))
+    assert {each.path.text(slashed=False) for each in found.classes if each.path and each.published} == {
+        "Patient.sex",
+        "Patient.where[].city",
+        "Visit.codes[].code",
+        "Drug.codes[]",
+    }
+    release = ta.anonymize(source, schema=schema, k=3, m=1, n=0)
+    release.write(tmp_path / "out/")
+    assert ta.verify(tmp_path / "out", schema=schema, k=3, m=1, n=0).holds
+    zipped = shutil.make_archive(str(tmp_path / "zipped"), "zip", source)
+    assert [each.name for each in propose(zipped).files] == ["Patient", "Drug", "Visit"]
+
+
+def test_documents_of_one_person_each_are_no_kinds(tmp_path: Path) -> None:
+    for name in ("anna", "bert", "cleo"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"visits": [{"ward": "W"}]}))
+    found = propose(tmp_path)
+    assert not found.files and found.sample.record is not None and found.sample.record.whole_file

@@ -173,8 +173,7 @@ def _summary(findings: Findings, output: str) -> Iterator[str]:
     yield f"{name}: {counts}, {len(findings.left_out)} paths left out (from {findings.extent})"
     yield from summary_lines(findings)
     if output != "-":
-        then = "anonymize INPUT -s {} -k 5 -o OUTPUT" if findings.is_flat else "convert INPUT -s {} -o OUTPUT"
-        yield f"Review the schema, then run: treeanon {then.format(output)}"
+        yield f"Review the schema, then run: treeanon anonymize INPUT -s {output} -k 5 -o OUTPUT"
 
 
 def _table(findings: Findings) -> str:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from treeanon.errors import FileError, UsageError
-from treeanon.formats import FORMATS, NESTED
 from treeanon.infer.decide import decide, objects_of
-from treeanon.infer.json_sample import parsed_lines, walk_json
+from treeanon.infer.file_kinds import FileKinds, kinds_of
+from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaves, dotted_name
 from treeanon.infer.model import Findings, LeftOut, Sample
 from treeanon.infer.person_fields import NOT_PUBLISHED
 from treeanon.infer.roots import PEOPLE
 from treeanon.infer.secrets import words
 from treeanon.infer.spread import spread
-from treeanon.io.interface import format_of_name
-from treeanon.io.sources import STDIN, Source, find_sources, plain_name
 from treeanon.schema import FieldPath, Step
 from treeanon.schema.model import FileKey, FileSpec
 
@@ -72,37 +68,12 @@ def _bare(text: str) -> str:
     return text.rpartition("/")[2].rpartition(":")[2]
 
 
-def kinds_of(source: str | Path, format: str | None) -> dict[str, list[Source]]:
-    """Return the files of each kind, by their names without numbers; none where all are of one kind."""
-    if format not in (None, NESTED) or str(source) == STDIN:
-        return {}
-    try:
-        found = find_sources(source, FORMATS[NESTED].endings)
-    except (UsageError, FileError):
-        # Whoever reads it for another purpose will say what is wrong.
-        return {}
-    kinds: dict[str, list[Source]] = {}
-    for item in found.items if found.collection else ():
-        form = format_of_name(item.name)
-        if form is None or form.name != NESTED:
-            return {}
-        # Members of a zip are named after it.
-        stem = Path(plain_name_of(item.name).rpartition(":")[2]).stem
-        name = re.sub(r"^[\d._-]+|[\d._-]+$", "", stem)
-        if not re.fullmatch(r"[^\W\d]\w*", name):
-            return {}
-        kinds.setdefault(name, []).append(item)
-    return kinds if len(kinds) > 1 else {}
-
-
-def plain_name_of(name: str) -> str:
-    """Return a file's name without the ending of its compression, as it is spelled."""
-    return name[: len(plain_name(name))]
-
-
-def propose_files(kinds: Mapping[str, Sequence[Source]], *, sample: int, publish: Sequence[str]) -> Findings | None:
-    """Return a proposed schema of files tied to persons; None where no kind is referred to as persons are."""
-    read = [_read(name, items) for name, items in kinds.items()]
+def propose_files(source: str | Path, format: str | None, *, sample: int, publish: Sequence[str]) -> Findings | None:
+    """Return a proposed schema of files of several kinds, tied to persons; None where there are none such."""
+    given = kinds_of(source, format)
+    if given is None:
+        return None
+    read = [_read(name, given) for name in given.items]
     ids = {kind.name: {_bare(str(row["id"])) for row in kind.rows if "id" in row} for kind in read}
     fields = {kind.name: kind.references() for kind in read}
     persons = _persons(read, ids, fields)
@@ -114,13 +85,13 @@ def propose_files(kinds: Mapping[str, Sequence[Source]], *, sample: int, publish
         if kind is not persons and way is not None:
             tied[kind.name] = way
     keys = dict(_keys(read, ids, fields, tied, persons.name))
-    return _findings(read, persons, tied, keys, sample, publish)
+    return _findings(given, read, persons, tied, keys, sample, publish)
 
 
-def _read(name: str, items: Sequence[Source]) -> _Kind:
+def _read(name: str, given: FileKinds) -> _Kind:
     rows: list[Row] = []
-    for item in items:
-        for row in parsed_lines(item):
+    for item in given.items[name]:
+        for row in given.rows(item, _MOST_LINES + 1):
             if len(rows) == _MOST_LINES:
                 return _Kind(name, rows, True)
             if isinstance(row, dict):
@@ -176,6 +147,7 @@ def _keys(
 
 
 def _findings(
+    given: FileKinds,
     kinds: Sequence[_Kind],
     persons: _Kind,
     tied: Mapping[str, Names],
@@ -216,7 +188,7 @@ def _findings(
     whole = len(records) == len(persons.rows) and not any(kind.cut for kind in kinds)
     cut = [f"rows of {kind.name} after the first {_MOST_LINES:,} were not looked at" for kind in kinds if kind.cut]
     taken = Sample(
-        NESTED, None, list(records.values()), whole, "", total=len(persons.rows), unseen=tuple(cut)
+        given.form.name, given.record, list(records.values()), whole, "", total=len(persons.rows), unseen=tuple(cut)
     )  # fmt: skip
     objects = objects_of(leaves.found, slashed=False)
     return Findings(taken, tuple(kept), tuple(left), objects=objects, files=specs, file_keys=file_keys)

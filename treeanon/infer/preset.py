@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from treeanon.errors import UsageError
-from treeanon.formats import FORMATS
-from treeanon.infer.files import kinds_of
+from treeanon.formats import FORMATS, NESTED
+from treeanon.infer.file_kinds import kinds_of
 from treeanon.infer.json_sample import parsed_lines
 from treeanon.infer.propose import take_sample
 from treeanon.io.documents.json_exact import predicate_holds
@@ -86,10 +86,10 @@ def schema_by_preset(
     preset = preset_named(name)
     if unknown := [each for each in terminologies or {} if each not in preset.systems]:
         raise UsageError(f"unknown code system {unknown[0]!r}; choose from {', '.join(preset.systems)}")
-    kinds = kinds_of(source, format) if preset.kinds else {}
+    kinds = kinds_of(source, NESTED) if preset.kinds and format in (None, NESTED) else None
     person = next(iter(preset.kinds), "")
-    if kinds and person in kinds:
-        made, objects = _of_files(preset, kinds)
+    if kinds is not None and person in kinds.items:
+        made, objects = _of_files(preset, kinds.items)
     else:
         made, objects = _of_documents(preset, str(source), format, record, sample)
     _choose(made, objects, terminologies or {})

@@ -326,6 +326,11 @@ def propose(
     >>> [(found.name, found.type, found.path.text(slashed=False)) for found in propose(path).classes]
     [('age', 'integer', 'age'), ('ward', 'text', 'visits[].ward')]
     """
+    from treeanon.infer.files import propose_files
+
+    found = None if record is not None else propose_files(source, format, sample=sample, publish=publish)
+    if found is not None:
+        return _checked(found)
     relational, rows = relational_format(source, format), rows_format(source, format)
     delimiter = given_delimiter(delimiter, relational or rows or "documents")
     if relational is not None:
@@ -338,12 +343,6 @@ def propose(
         return propose_rows(
             source, format=rows, delimiter=delimiter, record=record, sample=sample, home=Path(home), publish=publish
         )
-    from treeanon.infer.files import kinds_of, propose_files
-
-    kinds = {} if record is not None else kinds_of(source, format)
-    found = propose_files(kinds, sample=sample, publish=publish) if kinds else None
-    if found is not None:
-        return _checked(found)
     taken = take_sample(source, format=format, record=record, most=sample)
     try:
         named = FORMATS[taken.format].names_classes

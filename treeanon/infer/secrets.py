@@ -80,6 +80,9 @@ _THINGS = _set(
     " category track film movie album store shop station language currency payer insurer brand file event course"
     " illness treatment history"
 )
+_NAMES_ALONE = _set("first last middle")
+"""Parts of names that are columns by themselves, as in extracts: FIRST, LAST; others are so beside them."""
+
 _NAME_PARTS = _set("first last given family middle full prefix suffix maiden second birth forename surname title")
 _INSIDE = _set(
     "telecom telecoms identifier identifiers phones emails photos signatures passwords credentials login logins"
@@ -131,6 +134,8 @@ def secret_name(labels: Sequence[Words], siblings: Collection[str], *, of_record
     >>> def why(*path): return secret_name([tuple(words(name)) for name in path], (), of_record=False, shared=False)
     >>> why("staff", "password"), why("visits", "doctor", "name"), why("visits", "hospital", "name"), why("card_type")
     ('its name is that of a secret', 'it is the name of a person', '', '')
+    >>> why("patients", "FIRST"), why("observations", "PREFIX")
+    ('it is the name of a person', '')
     """
     last = labels[-1] if labels else ()
     if _is_about(last):
@@ -187,6 +192,9 @@ def _name_of_person(labels: Sequence[Words], siblings: Collection[str], *, of_re
         return why if of_record and not own and not shared else ""
     if last and last[-1] in _DOERS and len(last) > 1:
         return why
+    beside = {name.lower() for name in siblings}
+    if len(last) == 1 and (plain & _NAMES_ALONE or (plain & _NAME_PARTS and beside & _NAMES_ALONE)):
+        return why
     alone = bool(last) and (last[-1] in _PEOPLE_ALONE or "".join(last) == "nextofkin")
     return why if alone else ""
 
@@ -210,7 +218,8 @@ _SHAPES = (
         re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}|(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{1,4}", re.I),
         "addresses of computers",
     ),
-    (re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56}|[0-9a-f]{64}|[0-9a-f]{128})", re.I), "hashes"),
+    # Numbers alone may be codes: those of SNOMED CT have up to 18 digits.
+    (re.compile(r"(?=.*[a-f])(?=.*\d)[0-9a-f]{16,}|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{56,}", re.I), "hashes"),
     (re.compile(r"\$\w{1,12}\$\S{20,}|eyJ[\w-]{10,}\.[\w-]+\.?[\w-]*|(?:sk|pk|ghp|xox[bap])[_-]\w{16,}"), "secrets"),
     (re.compile(r"[A-Z]{2}\d{2}(?: ?[0-9A-Z]{4}){3,7}(?: ?[0-9A-Z]{1,3})?"), "account numbers"),
     (re.compile(r"(?:\d{4}[ -]){3}\d{4}"), "card numbers"),
