@@ -104,12 +104,35 @@ def _member(text: Bytes, at: int, tables: ReadTables, step: int) -> int:
 
 
 @njit
-def _holds(text: Bytes, at: int, tables: ReadTables, predicate: int) -> int:
-    """1 if the item at `at` has the predicate's constant, 0 if not, -1 if only the slow reader can tell."""
+def _field(text: Bytes, at: int, tables: ReadTables, predicate: int) -> int:
+    """The start of the value that a predicate of the item at `at` looks at; negative as in `_member`."""
     for step in range(tables.step_first[predicate], tables.step_first[predicate + 1]):
         at = _member(text, at, tables, step)
         if at < 0:
-            return -1 if at == -2 else 0
+            return at
+    return at
+
+
+@njit
+def _same_field(tables: ReadTables, one: int, other: int) -> bool:
+    """Whether two predicates look at one field: those of the kinds in one array do, and it is looked for once."""
+    first, second = tables.step_first[one], tables.step_first[other]
+    count = tables.step_first[one + 1] - first
+    if tables.step_first[other + 1] - second != count:
+        return False
+    for i in range(count):
+        a, b = first + i, second + i
+        names, start, stop = tables.names, tables.step_start, tables.step_stop
+        if not _equal(names, start[a], stop[a], names, start[b], stop[b]):
+            return False
+    return True
+
+
+@njit
+def _holds(text: Bytes, at: int, tables: ReadTables, predicate: int) -> int:
+    """1 if the value at `at` is the predicate's constant, 0 if not, -1 if only the slow reader can tell."""
+    if at < 0:
+        return -1 if at == -2 else 0
     end = value_end(text, at)
     if text[at] != _QUOTE:
         if text[at] == _OPEN_ARRAY or text[at] == _OPEN_OBJECT:
@@ -287,10 +310,14 @@ def read_records(
                 i = skip_blanks(text, skip_blanks(text, i + 1) + 1)
             elif what >= 0:
                 met = 0
+                looked, field = -1, -1
                 for j in range(tables.item_first[what], tables.item_first[what + 1]):
                     holds = 1
-                    if tables.item_predicate[j] >= 0:
-                        holds = _holds(text, i, tables, tables.item_predicate[j])
+                    predicate = tables.item_predicate[j]
+                    if predicate >= 0:
+                        if looked < 0 or not _same_field(tables, looked, predicate):
+                            looked, field = predicate, _field(text, i, tables, predicate)
+                        holds = _holds(text, field, tables, predicate)
                     if holds < 0:
                         good = False
                     elif holds == 1:
