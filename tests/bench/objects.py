@@ -1,8 +1,9 @@
 """Whole objects beside merged trees: reading, writing and the default search of the sample (see RESULTS.md).
 
-python tests/bench/objects.py [--times 30]
+python tests/bench/objects.py [--times 30] [--tpch DIR]
 
-The sample is read as often as `--times` says, for more records; times are of the processor, the best of three.
+The sample is read as often as `--times` says, for more records; times are of the processor, the best of three. With
+--tpch the tables that samples/make_tpch.py has written to DIR are read, written and searched instead, k=5, m=2, n=1.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=30)
-    times = parser.parse_args().times
+    parser.add_argument("--tpch", type=Path)
+    given = parser.parse_args()
+    if given.tpch is not None:
+        measure_tpch(given.tpch)
+        return
+    times = given.times
     print("| objects | records | nodes | reading, s | writing, s |\n|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "in.ndjson", Path(folder) / "out.ndjson"
@@ -50,6 +56,29 @@ def main() -> None:
                 f"| {k}, {m}, {n} | {objects} | {loss.value_loss:.3f} | {loss.relations_kept:.1%} | {whole} |"
                 f" {seconds:.1f} |"
             )
+
+
+def measure_tpch(folder: Path) -> None:
+    """Print what tables of TPC-H take, and lose."""
+    print("| objects | records | nodes | reading, s | writing, s | search, s | value loss | least whole |")
+    print("|---|---|---|---|---|---|---|---|")
+    text = (folder / "tpch.toml").read_text()
+    for objects in ("merged", "whole"):
+        own = re.sub(r"^under.*\n", "", text, flags=re.MULTILINE) if objects == "whole" else text
+        schema = ta.Schema.loads(own, folder=ROOT / "schemas").with_objects(
+            "merged" if objects == "merged" else "whole"
+        )
+        forest, reading = best(partial(ta.read, folder / "tables", schema))
+        with tempfile.TemporaryDirectory() as target:
+            _, writing = best(partial(ta.write, forest, f"{target}/out/", force=True))
+        release, seconds = best(partial(ta.anonymize, forest, k=5, seed=1), 1)
+        least = min((of.whole for of in release.loss.objects.values() if of.whole is not None), default=None)
+        whole = "" if least is None else f"{least:.1%}"
+        print(
+            f"| {objects} | {len(forest):,} | {forest.nodes:,} | {reading:.2f} | {writing:.2f} | {seconds:.1f} |"
+            f" {release.loss.value_loss:.3f} | {whole} |",
+            flush=True,
+        )
 
 
 def schema_of(objects: str) -> ta.Schema:

@@ -120,22 +120,30 @@ def _there(objects: Iterable[Object]) -> frozenset[Object]:
     return frozenset(found for found in kept if found[1] or found[2])
 
 
-def least_candidates(persons: list[Record], recipe: Recipe, objects: list[Object], m: int, n: int) -> int:
+def least_candidates(
+    persons: list[Record], recipe: Recipe, objects: list[Object], m: int, n: int, *, joint: bool = False
+) -> int:
     """The least number of released records that a person may be, over all that can be known of any person.
 
     `objects` are all that a record can have, in any number; it has no labels of its own. So of the records that would
-    be published as one of the release, one has all objects that do: it holds whatever any of them holds.
+    be published as one of the release, one has all objects that do: it holds whatever any of them holds. With `joint`
+    also over what one object of each type witnesses of a person.
     """
     origins: dict[frozenset[Object], list[Object]] = {}
     for found in objects:
         origins.setdefault(recipe.publish((frozenset(), frozenset({found})))[1], []).append(found)
     released = [recipe.publish(record) for record in persons]
-    may_be = {}
-    for record in set(released):
+    full: dict[Record, Record] = {}
+    for record in released:
         possible = origins.get(frozenset(), []) + [one for own in record[1] for one in origins[frozenset({own})]]
-        may_be[record] = set(known((frozenset(), frozenset(possible)), m, n))
+        full[record] = (frozenset(), frozenset(possible))
+    may_be = {record: set(known(most, m, n)) for record, most in full.items()}
     wanted = set().union(*(set(known(record, m, n)) for record in persons))
-    return min((sum(knowledge in may_be[record] for record in released) for knowledge in wanted), default=len(persons))
+    counts = [sum(knowledge in may_be[record] for record in released) for knowledge in wanted]
+    if joint:
+        known_jointly = (one for one in wanted if any(holds_jointly(record, one) for record in persons))
+        counts += [sum(holds_jointly(full[record], one) for record in released) for one in known_jointly]
+    return min(counts, default=len(persons))
 
 
 def objects_over(kind: int, values: Mapping[str, Sequence[str]], inner: Sequence[Object] = ()) -> list[Object]:

@@ -94,14 +94,7 @@ class Guarantee:
     @property
     def of_merged_trees(self) -> str:
         """Why it is promised of merged trees alone; an empty text where objects may stay whole."""
-        for name, wanted in (
-            ("joint attackers", self.attacker == "joint" and self.m > 2 and self.n > 1),
-            ("l-diversity", self.l > 1),
-            ("negative knowledge", bool(self.negative)),
-        ):
-            if wanted:
-                return f"{name}: not yet offered by the search where objects stay whole"
-        return ""
+        return "negative knowledge: not yet offered where objects stay whole" if self.negative else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain data, as in solutions; extensions at their defaults are left out."""

@@ -89,7 +89,7 @@ def test_what_the_search_releases_has_k_candidates_thorough(how: str) -> None:
 
 def solution_with(*rules: tuple) -> Solution:
     nodes = {"A": ("*", "a1", "a2"), "B": ("*", "b1"), "C": ("*", "c1")}
-    return Solution(Guarantee(1), "maximal", nodes, left_out=rules)
+    return Solution(Guarantee(1), "maximal", nodes, left_out=rules, objects="whole")
 
 
 def test_rules_that_would_tell_are_refused() -> None:

@@ -169,6 +169,65 @@ def jointly_held(
 
 
 @njit
+def jointly_held_in_objects(
+    group: Ints,
+    length: int,
+    enough: int,
+    trees: Trees,
+    slot: Ints,
+    home: Table,
+    chosen: Ints,
+    ends: Ints,
+    relations: int,
+    out: Ints,
+) -> int:
+    """List those of a group in whom, for each type, one object holds all that its relations speak of."""
+    offsets, parent, label = trees[0], trees[1], trees[2]
+    tops, masks = np.empty(relations, np.int32), np.zeros(relations, np.int32)
+    many = labels = 0
+    for j in range(relations):
+        a, b = ends[3 * j], ends[3 * j + 1]
+        labels = max(labels, a + 1, b + 1)
+        top = home[chosen[a], ends[3 * j + 2] >> 1]
+        at = 0
+        while at < many and tops[at] != top:
+            at += 1
+        if at == many:
+            tops[at] = top
+            many += 1
+        masks[at] |= (1 << a) | (1 << b)
+    biggest = 0
+    for i in range(length):
+        biggest = max(biggest, offsets[group[i] + 1] - offsets[group[i]])
+    held = np.empty(biggest, np.int32)
+    count = 0
+    for i in range(length):
+        base = offsets[group[i]]
+        size = offsets[group[i] + 1] - base
+        held[:size] = 0
+        # What an object holds lies after it.
+        for node in range(size - 1, -1, -1):
+            own = slot[label[base + node]]
+            for c in range(labels):
+                if own >= 0 and chosen[c] == own:
+                    held[node] |= 1 << c
+            if parent[base + node] >= 0:
+                held[parent[base + node]] |= held[node]
+        found = True
+        for at in range(many):
+            some = False
+            for node in range(size):
+                some |= label[base + node] == tops[at] and held[node] & masks[at] == masks[at]
+            found &= some
+        if found:
+            out[count] = group[i]
+            count += 1
+            if count == enough:
+                break
+    return count
+
+
+@njit
 def room_for_names(offsets: Longs) -> int:
     """Return the length of a table in which the names of any record's nodes are found: a power of two."""
     biggest, room = 1, 2

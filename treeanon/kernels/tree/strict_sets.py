@@ -7,10 +7,18 @@ combination are listed, ascending, one element or relation after another.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.published_records import MOST, Table, Trees, jointly_held, room_for_names
+from treeanon.kernels.tree.published_records import (
+    MOST,
+    Table,
+    Trees,
+    jointly_held,
+    jointly_held_in_objects,
+    room_for_names,
+)
 from treeanon.kernels.tree.record_sets import DENSE, has
 
 Sets = tuple[Tinies, Longs, Ints, Words, Ints]
@@ -145,8 +153,9 @@ def breaks(
     others: Ints,
     slots: int,
     label_set: Ints,
-    relation_set: Table,
+    relation_set: npt.NDArray[np.int32],
     shared: Table,
+    home: Table,
     side: Ints,
     deniable: Flags,
     sets: Sets,
@@ -163,14 +172,15 @@ def breaks(
     """Return whether a combination that begins with one of the prefixes, and may go on with `others`, breaks the
     guarantee.
 
-    Slots of classes side[a] and side[b] may be known not to be related, the second below the first, if
-    deniable[side[a], side[b]]. Prefixes are rows of elements; what an earlier prefix begins with is left out of later
-    ones. `parted`: prefixes are three slots, and only joint supports are looked at, with the first slot's relations to
-    the other two. (One function: its stacks and work space would have to go through all parts.)
+    Where objects stay whole, home[slot, kind] is the type of objects that a relation of a label, of a kind, speaks of;
+    else it is empty. Slots of classes side[a] and side[b] may be known not to be related, the second below the first,
+    if deniable[side[a], side[b]]. Prefixes are rows of elements; what an earlier prefix begins with is left out of
+    later ones. `parted`: prefixes are three slots, and only joint supports are looked at, with the first slot's
+    relations to the other two. (One function: its stacks and work space would have to go through all parts.)
     """
     offsets = trees[0]
     records = len(offsets) - 1
-    most = min(n, m * (m - 1) // 2)
+    most = min(n, relation_set.shape[2] * (m * (m - 1) // 2))
     groups = np.empty((m, records), np.int32)
     # The records that hold the chosen elements up to each depth; below, those that hold the relations too.
     lengths = np.zeros(m, np.int64)
@@ -185,9 +195,10 @@ def breaks(
     seen, met = np.zeros(len(values[2]), np.int32), np.empty((2, len(values[2])), np.int32)
     chosen = np.empty(MOST, np.int32)
     at = np.zeros(MOST + 1, np.int64)
-    # Of each relation the two places in `chosen`, and whether it is denied.
-    pairs = np.empty(3 * MOST * MOST, np.int32)
-    ends = np.empty(3 * MOST * MOST, np.int32)
+    # Of each relation the two places in `chosen`, and twice its kind, and one more if it is denied.
+    kinds = relation_set.shape[2]
+    pairs = np.empty(3 * kinds * MOST * MOST, np.int32)
+    ends = np.empty(3 * kinds * MOST * MOST, np.int32)
     taken = np.zeros(most + 2, np.int64)
     enough = k if l == 1 else records + 1
     given = prefixes.shape[1]
@@ -251,9 +262,13 @@ def breaks(
             if looking:
                 for b in range(1, count):
                     for a in range(b):
-                        if chosen[a] < slots and chosen[b] < slots and relation_set[chosen[a], chosen[b]] >= 0:
-                            pairs[3 * pair_count], pairs[3 * pair_count + 1], pairs[3 * pair_count + 2] = a, b, 0
-                            pair_count += 1
+                        if chosen[a] >= slots or chosen[b] >= slots:
+                            continue
+                        for kind in range(kinds):
+                            if relation_set[chosen[a], chosen[b], kind] >= 0:
+                                pairs[3 * pair_count], pairs[3 * pair_count + 1] = a, b
+                                pairs[3 * pair_count + 2] = 2 * kind
+                                pair_count += 1
             # Denied ones come last; what nobody has nobody is known to lack.
             related = pair_count
             for j in range(related if signed else 0):
@@ -280,8 +295,8 @@ def breaks(
                 if parted and size < 2 and one != size:
                     break
                 a, b = pairs[3 * one], pairs[3 * one + 1]
-                is_denied = pairs[3 * one + 2] == 1
-                held = relation_set[chosen[a], chosen[b]]
+                is_denied = pairs[3 * one + 2] & 1 == 1
+                held = relation_set[chosen[a], chosen[b], pairs[3 * one + 2] >> 1]
                 before = groups[depth] if size == 0 else narrowed[size - 1]
                 length = lengths[depth] if size == 0 else narrow[size - 1]
                 narrow[size] = _those_in(sets, held, not is_denied, before, length, narrowed[size])
@@ -306,13 +321,19 @@ def breaks(
                     # independent supports agree.
                     used, met_again, denied = 0, is_denied, size
                     for j in range(size):
-                        if ends[3 * j + 2] == 1:
+                        if ends[3 * j + 2] & 1 == 1:
                             denied = min(denied, j)
                         for e in range(2):
                             if (used >> ends[3 * j + e]) & 1:
                                 met_again = True
                             used |= 1 << ends[3 * j + e]
-                    if met_again:
+                    found = 0
+                    if len(home) > 0:
+                        # Relations of one type speak of one object, whether or not they share a label.
+                        found = jointly_held_in_objects(
+                            narrowed[size - 1], narrow[size - 1], enough, trees, slot, home, chosen, ends, size, jointly
+                        )
+                    elif met_again:
                         found = jointly_held(
                             groups[depth] if denied == 0 else narrowed[denied - 1],
                             lengths[depth] if denied == 0 else narrow[denied - 1],
@@ -331,10 +352,10 @@ def breaks(
                             used,
                             jointly,
                         )
-                        if 0 < found < k:
-                            return True
-                        if l > 1 and found > 0 and not _is_diverse(jointly, found, values, l, frequency, seen, met):
-                            return True
+                    if 0 < found < k:
+                        return True
+                    if l > 1 and found > 0 and not _is_diverse(jointly, found, values, l, frequency, seen, met):
+                        return True
                 taken[size] = one + 1
             depth += 1
             if depth >= given:

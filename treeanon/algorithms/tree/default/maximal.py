@@ -95,6 +95,8 @@ def search(
         if max_suppressed:
             best = _without_outliers(run, best, max_suppressed)
     solution = best.solution(guarantee, options, len(forest))
+    if forest.classes.types:
+        solution = replace(solution, objects="whole")
     return Result(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost})
 
 
@@ -102,11 +104,8 @@ def _refuse_for_objects(forest: Forest, guarantee: Guarantee, start: Solution | 
     """UsageError for what the search cannot do yet where objects stay whole."""
     if start is not None:
         raise UsageError("a solution is carried on from in merged trees alone, not where objects stay whole")
-    if strictly(guarantee):
-        raise UsageError(
-            "where objects stay whole the search knows no joint attacker, l-diversity or negative knowledge yet: use"
-            ' objects = "merged" for these'
-        )
+    if guarantee.negative:
+        raise UsageError(guarantee.of_merged_trees)
     kinds, m = forest.classes.kinds, guarantee.m
     if kinds * (m * (m - 1) // 2) > _MOST_RELATIONS:
         raise UsageError(f"m = {m} is too large where objects lie in objects, {kinds} deep")

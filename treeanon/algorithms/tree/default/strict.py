@@ -13,7 +13,7 @@ from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import WalkState
 from treeanon.arrays import Flags, Ints, Longs
-from treeanon.forest import Forest
+from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.published_records import Table, Trees, parted_by
 from treeanon.kernels.tree.strict_sets import Sets, Values, breaks, members
 from treeanon.privacy import Guarantee
@@ -56,6 +56,7 @@ class ExtendedCheck:
         self.trees: Trees = (forest.offsets, forest.parent, forest.label, known)
         self.negative = np.isin(self.class_of, roles.negative)
         self.deniable = _deniable(forest, roles.negative)
+        self.home = _homes(forest.classes)
         self.values = sensitive_values(forest, roles.sensitive if guarantee.l > 1 else ())
 
     def safe(self, partition: PublishedLabels, part: int, rest: int) -> bool:
@@ -76,7 +77,8 @@ class ExtendedCheck:
         prefixes = touched + [slot + slots for slot in touched if self.negative[node[slot]]]
         if self._breaks(p, np.array(prefixes, np.int32)[:, None], others, parted=False):
             return False
-        if not self.joint:
+        # An object is neither parted nor merged by what its values are published as.
+        if not self.joint or len(self.home):
             return True
         triples = self._parted(p, part, rest)
         others = others[~np.isin(others % slots, [part, rest])]
@@ -95,11 +97,12 @@ class ExtendedCheck:
 
     def _breaks(self, p: PublishedLabels, prefixes: Table, others: Longs, *, parted: bool) -> bool:
         g = self.guarantee
-        side = (self.class_of[np.array(p.node, np.int64)] + 1).astype(np.int32)
+        own = self.class_of[np.array(p.node, np.int64)]
+        side, home = (own + 1).astype(np.int32), self.home[own] if len(self.home) else self.home
         others = others if p.m > 1 else others[:0]
         return breaks(
-            prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set[:, :, 0],
-            p.shared, side, self.deniable, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l,
+            prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
+            p.shared, home, side, self.deniable, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l,
             g.diversity == "frequency", self.joint,
         )  # fmt: skip
 
@@ -141,6 +144,19 @@ def _deniable(forest: Forest, negative: tuple[int, ...]) -> Flags:
             found[above + 1, index + 1] = True
             above = classes.parents[above]
     return found
+
+
+def _homes(classes: Classes) -> Table:
+    """Return for every class and kind the label of the type of objects that its relations speak of (-1: none).
+
+    Empty for merged trees.
+    """
+    if not classes.types:
+        return np.empty((0, 0), np.int32)
+    found = [
+        [classes.type_of(own, kind) + 1 or -1 for kind in range(classes.kinds)] for own in range(len(classes.names))
+    ]
+    return np.array(found, np.int32)
 
 
 def _sets(p: PublishedLabels) -> Sets:
