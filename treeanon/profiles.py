@@ -48,6 +48,8 @@ class Profile:
     about: str
     marker: bytes
     where: str
+    root: str = ""
+    """The name of the root element of a document of XML."""
 
     @property
     def codec(self) -> Codec:
@@ -67,6 +69,14 @@ _OWN = (
         "bundles of one person each, or files of bulk data, as valid FHIR R4",
         b"urn:treeanon:",
         "treeanon.io.profiles.fhir_r4:CODEC",
+    ),
+    Profile(
+        "c-cda",
+        ("xml",),
+        "Continuity of Care Documents of one person each, with what C-CDA 2.1 demands",
+        b"urn:hl7-org:v3",
+        "treeanon.io.profiles.c_cda:CODEC",
+        root="ClinicalDocument",
     ),
 )
 

@@ -170,5 +170,6 @@ def facet_path(text: str, spec_path: FieldPath | None, parsed: Callable[[str], F
     same = (at for at, step in enumerate(spec_path.steps) if step.name == first.name)
     at = next(same, len(spec_path.steps))
     # The class's own step says whether it repeats, and of which kind it is.
-    joined = spec_path.steps[at : at + 1] if len(found.steps) > 1 and at < len(spec_path.steps) else (first,)
+    is_inside = len(found.steps) > 1 or found.attribute is not None
+    joined = spec_path.steps[at : at + 1] if is_inside and at < len(spec_path.steps) else (first,)
     return FieldPath((*spec_path.steps[:at], *joined, *found.steps[1:]), found.attribute)

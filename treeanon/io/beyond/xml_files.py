@@ -236,7 +236,7 @@ class _Reader:
             return
         known = {f"xmlns:{prefix}" if prefix else "xmlns": uri for prefix, uri in self.qualifier.namespaces.items()}
         allowed = _OURS if name == MOVED_TAG else {} if depth or self.elements else known
-        if depth or len(self.names) == 1:
+        if depth or len(self.names) <= 1:
             self.found.add("namespaces", sum(allowed.get(one) != unescaped(uri) for one, uri in spaces.items()))
         own = {
             self.qualified(key, is_attribute=True): text for key, text in tag.attributes.items() if key not in spaces
@@ -257,7 +257,8 @@ class _Reader:
     def inside(self, name: str, tag: Tag, attributes: dict[str, str]) -> None:
         """Take in the start tag of a record, or within one."""
         if not self.elements:
-            shapes = [self.layout.containers[0].shape] if name == self.names[-1] else []
+            # with the path "." a document is a record, whatever its element is called
+            shapes = [self.layout.containers[0].shape] if not self.names or name == self.names[-1] else []
             moved = False
         else:
             _, above, is_below = self.elements[-1]

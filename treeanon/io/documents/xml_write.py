@@ -10,6 +10,7 @@ from treeanon.forest import Forest
 from treeanon.io.documents.object_references import apart_of
 from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names
 from treeanon.io.interface import Document, DocumentWriter
+from treeanon.profiles import PROFILES
 from treeanon.schema import Layout, Schema, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 
@@ -134,7 +135,8 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 def _record_element(schema: Schema) -> str:
     """Return the name of the element that is one person."""
     names = schema.input.record.names if schema.input.record else ()
-    return names[-1] if names else "record"
+    own = PROFILES.named(schema.profile).root if schema.profile else ""
+    return names[-1] if names else own or "record"
 
 
 def _texts(forest: Forest, schema: Schema) -> RowWriter:
