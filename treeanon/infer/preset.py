@@ -144,7 +144,7 @@ def _of_documents(
     head: Table = {"format": found.format}
     if found.record is not None:
         head["record"] = record_text(found.record, FORMATS[found.format].slashed)
-    records = [one for one in found.records if isinstance(one, dict)]
+    records = [one for one in found.records if isinstance(one, dict) or found.format == "xml"]
     total = found.total or len(records)
     extent = f"all {total:,} persons" if found.whole else f"{len(records):,} of {total:,} persons"
     made = PresetSchema(preset, {**head, **preset.input, "objects": "whole"}, total, extent)
@@ -196,10 +196,12 @@ def _choose(made: PresetSchema, objects: Objects, terminologies: Mapping[str, st
     preset = made.preset
     files = made.files or None
     for table in preset.classes:
+        if any(one["name"] == table.get("instead_of") for one in made.classes):
+            continue
         held = objects.get(preset.kind_of(table), ())
         path = str(table["path"]).partition(".")[2] if preset.kinds else str(table["path"])
         if "systems" not in table:
-            tables = list(preset.tables_of(table, files)) if _occurs(held, path) else []
+            tables = list(preset.tables_of(table, files)) if _occurs(preset, held, path) else []
         else:
             tables = _coded(made, table, path, held, terminologies)
         made.classes += tables
@@ -207,7 +209,12 @@ def _choose(made: PresetSchema, objects: Objects, terminologies: Mapping[str, st
             made.sensitive |= {one["name"] for one in tables}
 
 
-def _occurs(objects: Sequence[Any], path: str) -> bool:
+def _occurs(preset: Preset, objects: Sequence[Any], path: str) -> bool:
+    if preset.formats == ("xml",):
+        from treeanon.infer.preset_xml import xml_values_at
+
+        spaces = preset.input.get("namespaces", {})
+        return any(True for one in objects for _ in xml_values_at(one, path, spaces))
     return any(True for one in objects for _ in values_at(one, path))
 
 

@@ -71,6 +71,7 @@ def _classes(presets: Sequence[Preset], files: list[str] | None, without: set[An
     found = []
     for preset in presets:
         for table in preset.classes:
-            if table["name"] not in without:
+            # nothing is known of an input here: the class that is preferred is taken
+            if table["name"] not in without and "instead_of" not in table:
                 found += [made for made in preset.tables_of(table, files) if made["name"] not in without]
     return found

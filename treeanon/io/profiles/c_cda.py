@@ -284,11 +284,11 @@ class _Decoder:
             else:
                 element.text = label
         if _local(element) == "code" and (element.get("code") in SECTIONS or element.get("code") in SOCIAL):
-            element.attrib.pop("codeSystem", None)
+            element.attrib.pop("codeSystem", "")
         for attribute in _MADE_ATTRIBUTES:
             # that a time is an interval may be what a path asks for
             if attribute != _TYPE or element.get(_TYPE) != "IVL_TS":
-                element.attrib.pop(attribute, None)
+                element.attrib.pop(attribute, "")
 
 
 def _says(element: etree._Element) -> bool:

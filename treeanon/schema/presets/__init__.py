@@ -5,6 +5,7 @@ an input. What a file may have: `about`, for people; the output `profile`; the `
 as in schemas; and `[withheld]`, which says what is not published. Where documents have kinds of objects that may be
 also files of their own, `[kinds]` has the field of each that says whose it is, `within` what stands before its name in
 documents, and `[[key]]` what files refer to. `[systems]` are code systems by which items of an array are told apart.
+`instead_of` in a class names another of which it takes the place where that has no values.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from treeanon.errors import UsageError
 Table = dict[str, Any]
 
 _CODING = "coding[]"
+_OWN_KEYS = ("systems", "sensitive", "instead_of")
+"""The keys of a class that schemas do not know."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Preset:
 
     def _placed(self, table: Table, files: Collection[str] | None) -> Table:
         """Return a table with the path that it has in documents, or in files of kinds."""
-        made = {name: value for name, value in table.items() if name not in ("systems", "sensitive")}
+        made = {name: value for name, value in table.items() if name not in _OWN_KEYS}
         if made.get("type") == "date":
             # Dates that are none are as unknown as codes that are none.
             made.setdefault("on_unknown", "suppress")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,6 @@ from treeanon.forest.facets import with_facets
 from treeanon.io.interface import writer_of
 from treeanon.io.profiles.c_cda import CODEC, from_hl7, to_hl7
 
-SCHEMA = Path(__file__).with_name("c-cda.toml")
-
 
 def run(*arguments: object, code: int = 0) -> str:
     result = CliRunner().invoke(main, [str(one) for one in arguments], standalone_mode=False, catch_exceptions=False)
@@ -28,43 +28,78 @@ def run(*arguments: object, code: int = 0) -> str:
     return result.output
 
 
+@dataclass(frozen=True)
+class Made:
+    """The generator, its documents, the schema that the preset makes of them, and a release."""
+
+    health: Health
+    source: Path
+    schema: Path
+    release: Path
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Health, Path, Path]:
-    """The generator, its documents, and a release of them."""
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("c-cda")
     health = Health(persons=40, kilobytes=30)
-    source = health.write_documents(folder / "in")
-    run("anonymize", source, "-s", SCHEMA, "-k", 3, "-m", 1, "-o", folder / "out")
-    return health, source, folder / "out"
+    made = Made(health, health.write_documents(folder / "in"), folder / "schema.toml", folder / "out")
+    run("init", made.source, "--preset", "c-cda", "-o", made.schema)
+    run("anonymize", made.source, "-s", made.schema, "-k", 3, "-m", 1, "-o", made.release)
+    return made
 
 
 def documents(folder: Path) -> list[etree._Element]:
     return [etree.parse(str(path)).getroot() for path in sorted(folder.iterdir())]
 
 
-def test_the_generator_and_the_release_keep_the_rules(made: tuple[Health, Path, Path]) -> None:
-    for folder in made[1:]:
+def test_the_generator_and_the_release_keep_the_rules(made: Made) -> None:
+    for folder in (made.source, made.release):
         found = [problem for document in documents(folder) for problem in problems_of(document)]
         assert not found, sorted(set(found))
 
 
-def test_the_release_is_verified_and_tells_no_secret(made: tuple[Health, Path, Path]) -> None:
-    health, _, release = made
-    run("verify", release, "-s", SCHEMA, "-k", 3, "-m", 1)
+def test_the_release_is_verified_and_tells_no_secret(made: Made) -> None:
+    health, release = made.health, made.release
+    run("verify", release, "-s", made.schema, "-k", 3, "-m", 1)
     text = "\n".join(path.name + path.read_text() for path in release.iterdir())
     # zips and towns are not told either, and no time but for its year
     assert health.secrets.found_in(text) == []
     assert not [day for day in health.secrets.kinds["day"] if day.replace("-", "") in text]
 
 
-def test_codes_and_their_names_survive(made: tuple[Health, Path, Path]) -> None:
-    codes = {value.get("code") for one in documents(made[2]) for value in one.iter("{*}translation")}
+def test_the_preset_takes_what_occurs_and_prefers_codes_that_have_a_hierarchy(made: Made, tmp_path: Path) -> None:
+    schema = ta.Schema.load(made.schema)
+    names = {spec.name for spec in schema.classes}
+    assert {"problem (icd10cm)", "drug (atc)", "smoking", "vital sign value"} <= names
+    assert not {"problem", "drug", "encounter diagnosis"} & names
+    (tmp_path / "in").mkdir()
+    for path in made.source.iterdir():
+        plain = re.sub(r"<translation [^>]*/>", "", path.read_text())
+        (tmp_path / "in" / path.name).write_text(plain)
+    run("init", tmp_path / "in", "--preset", "c-cda", "-o", tmp_path / "s.toml")
+    names = {spec.name for spec in ta.Schema.load(tmp_path / "s.toml").classes}
+    assert {"problem", "drug", "encounter diagnosis"} <= names and "drug (atc)" not in names
+
+
+def test_a_schema_can_use_the_preset_and_withhold_classes_of_it() -> None:
+    spaces = 'namespaces = { "" = "urn:hl7-org:v3", sdtc = "urn:hl7-org:sdtc", xsi = "' + XSI + '" }'
+    text = f'version = 1\nuse = ["c-cda"]\nwithhold = ["race"]\n[input]\nformat = "xml"\nrecord = "."\n{spaces}\n'
+    schema = ta.Schema.loads(
+        text + '[[class]]\nname = "born"\npath = "recordTarget/patientRole/patient/birthTime/@value"'
+    )
+    names = [spec.name for spec in schema.classes]
+    assert schema.profile == "c-cda" and "race" not in names and "problem (icd10cm)" in names
+    assert schema.spec("born").type == "text"
+
+
+def test_codes_and_their_names_survive(made: Made) -> None:
+    codes = {value.get("code") for one in documents(made.release) for value in one.iter("{*}translation")}
     assert len(codes) > 3
-    assert any(value.get("displayName") for one in documents(made[2]) for value in one.iter("{*}code"))
+    assert any(value.get("displayName") for one in documents(made.release) for value in one.iter("{*}code"))
 
 
-def test_what_is_added_to_a_release_is_found(made: tuple[Health, Path, Path], tmp_path: Path) -> None:
-    text = next(made[2].iterdir()).read_text()
+def test_what_is_added_to_a_release_is_found(made: Made, tmp_path: Path) -> None:
+    text = next(made.release.iterdir()).read_text()
     for number, changed in enumerate((
         text.replace("<title>Anonymized summary<", "<title>Summary of a person<"),
         text.replace('<telecom nullFlavor="MSK"/>', '<telecom value="tel:1"/>', 1),
@@ -73,12 +108,13 @@ def test_what_is_added_to_a_release_is_found(made: tuple[Health, Path, Path], tm
         assert changed != text
         folder = tmp_path / str(number)
         folder.mkdir()
-        for path in made[2].iterdir():
+        for path in made.release.iterdir():
             (folder / path.name).write_text(path.read_text())
         (folder / path.name).write_text(changed)
-        assert "Does not hold" in run("verify", folder, "-s", SCHEMA, "-k", 3, "-m", 1, code=1)
+        assert "Does not hold" in run("verify", folder, "-s", made.schema, "-k", 3, "-m", 1, code=1)
 
 
+XSI = "http://www.w3.org/2001/XMLSchema-instance"
 HEAD = "component/structuredBody/component[section/code/@code=11450-4]/section/entry[]/act/"
 labels = st.one_of(
     st.sampled_from(["*", "2010s", "2019", "2019-03", "20190304", "J00-J99 Lungs", "E11.9", "?>", "[1, 5)"]),
