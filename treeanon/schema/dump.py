@@ -26,6 +26,7 @@ def dump_schema(schema: Schema) -> str:
 
     A hierarchy is written as its source names it; one without a source (made in Python) is left out.
 
+    >>> from treeanon.schema.model import InputSpec
     >>> from treeanon.schema.paths import parse_path
     >>> spec = ClassSpec("illness", parse_path("visits[].name", slashed=False), under="/")
     >>> print(dump_schema(Schema(InputSpec("ndjson"), (spec,))), end="")
