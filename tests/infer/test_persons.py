@@ -162,3 +162,11 @@ def test_what_a_person_has_once_lies_under_the_person(tmp_path: Path) -> None:
 def test_init_proposes_no_person_where_nothing_repeats(tmp_path: Path) -> None:
     rows = [(number, disease, sex) for number, (_, disease, sex) in enumerate(VISITS)]
     assert "person =" not in render_schema(propose(put_csv(tmp_path / "in.csv", "patient_id", rows)))
+
+
+def test_rows_of_persons_have_facets(tmp_path: Path) -> None:
+    """Code and description of a row say each other: one fact of two columns."""
+    rows = "".join(f"p{n % 40},{n % 7}4054006,Illness {n % 7},W{n % 3}\n" for n in range(200))
+    (tmp_path / "in.csv").write_text(f"patient_id,code,description,ward\n{rows}")
+    found = propose(tmp_path / "in.csv")
+    assert {each.name: set(each.facets) for each in found.classes} == {"code": {"description"}, "ward": set()}

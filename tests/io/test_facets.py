@@ -226,10 +226,12 @@ def test_rows_of_persons(tmp_path: Path, form: str) -> None:
     assert back.report.facets["code", "name"].agreed() == {f"C{n}": f"name of {n}" for n in range(3)}
 
 
-def test_rows_without_what_facets_lie_under(tmp_path: Path) -> None:
+@pytest.mark.parametrize("objects", ["merged", "whole"])
+def test_rows_without_what_facets_lie_under(tmp_path: Path, objects: str) -> None:
     """A row without its head is a row all the same: its values have their facets, and nothing is out of place."""
     schema = ta.Schema.loads(
-        'version = 1\n[input]\nformat = "ndjson"\nperson = "who"\n[[class]]\nname = "kind"\npath = "kind"\n'
+        f'version = 1\n[input]\nformat = "ndjson"\nperson = "who"\nobjects = "{objects}"\n'
+        '[[class]]\nname = "kind"\npath = "kind"\n'
         '[[class]]\nname = "code"\npath = "codes[].code"\nfacets = { display = "…codes[].display" }\n'
     )
     rows = [
@@ -245,6 +247,35 @@ def test_rows_without_what_facets_lie_under(tmp_path: Path) -> None:
     assert any("kind" not in row for row in written)
     assert ta.read(tmp_path / "out.ndjson", schema) == forest
     assert not ta.verify(tmp_path / "out.ndjson", schema=schema, k=1).beyond
+
+
+FLAT = """
+version = 1
+input = { format = "csv", person = "who", objects = "OBJECTS" }
+[[class]]
+name = "ward"
+path = "ward"
+[[class]]
+name = "code"
+path = "code"
+facets = { display = "display" }
+"""
+
+
+@pytest.mark.parametrize("objects", ["merged", "whole", "auto"])
+def test_flat_rows_of_persons(tmp_path: Path, objects: str) -> None:
+    rows = "".join(f"p{n % 20},W{n % 3},C{n % 7},Name {n % 7}\n" for n in range(90))
+    (tmp_path / "in.csv").write_text(f"who,ward,code,display\n{rows}")
+    schema = ta.Schema.loads(FLAT.replace("OBJECTS", objects))
+    release = ta.anonymize(tmp_path / "in.csv", schema=schema, k=4, m=1, n=0)
+    release.write(tmp_path / "out.csv")
+    assert "Name 3" in (tmp_path / "out.csv").read_text()
+    verdict = ta.verify(tmp_path / "out.csv", schema=schema, k=4, m=1, n=0)
+    assert verdict.holds and not verdict.beyond
+    groups = ta.anonymize(tmp_path / "in.csv", schema=schema, k=4, algorithm="mondrian")
+    groups.write(tmp_path / "groups.csv")
+    assert "Name" not in (tmp_path / "groups.csv").read_text()
+    assert ta.verify(ta.read_table(tmp_path / "groups.csv", schema), k=4).holds
 
 
 @pytest.mark.parametrize("target", ["out/", "out.zip"])

@@ -190,6 +190,31 @@ def test_many_rows_wait_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert trees(ta.read(tmp_path / "out", schema)) == published
 
 
+@pytest.mark.parametrize("more", ["", WHOLE])
+def test_facets_that_clash(tmp_path: Path, more: str) -> None:
+    """Where two files, or two rows of a person, say other things of one value, the facet is withheld, and counted."""
+    rows: Rows = {
+        "Patient": [{"id": "a"}, {"id": "b"}],
+        "Encounter": [{"subject": {"reference": w}, "class": {"code": "X", "display": w}} for w in "aab"],
+        "Condition": [
+            {"subject": {"reference": w}, "code": {"coding": [{"code": "X", "display": "one"}]}} for w in "ab"
+        ],
+    }
+    text = dump_schema(schema_of(more=more))
+    for name in ("class", "code.coding[]"):
+        kind = "Encounter" if name == "class" else "Condition"
+        path = f'path = "{kind}.{name}.code"'
+        text = text.replace(path, f'{path}\nfacets = {{ display = "{kind}.{name}.display" }}')
+    schema = ta.Schema.loads(text)
+    forest = ta.read(put(rows, tmp_path / "in"), schema)
+    assert forest.report is not None
+    said = {name: facet.agreed() for (name, _), facet in forest.report.facets.items()}
+    assert said == {"kind": {}, "code": {"X": "one"}}
+    ta.write(forest, tmp_path / "out/")
+    assert "display" not in (tmp_path / "out/Encounter.ndjson").read_text()
+    assert '"one"' in (tmp_path / "out/Condition.ndjson").read_text()
+
+
 def test_rows_are_named_within_their_persons(tmp_path: Path) -> None:
     """The first encounter of each of two persons may have the number 1."""
     rows: Rows = {

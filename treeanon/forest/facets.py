@@ -120,6 +120,8 @@ class _Grower:
 
     def __init__(self, before: Forest, schema: Schema, agreed: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
         self.before, self.schema, self.agreed = before, schema, agreed
+        # Rows have no objects in them where theirs are whole ones of their persons.
+        self.whole = before.schema.input.keeps_objects
         self.record = np.repeat(np.arange(len(before), dtype=np.int32), np.diff(before.offsets))
         self.parent: Longs = np.where(before.parent < 0, -1, before.offsets[:-1][self.record] + before.parent)
         self.in_place = self._in_place()
@@ -144,7 +146,7 @@ class _Grower:
         for index, held in enumerate(before.schema.layout.classes):
             first, stop = old.first[index : index + 2]
             label[first:stop] = np.arange(stop - first) + classes.first[self.layout.class_index(held.name)]
-        place = self._beside if before.classes.types else self._above
+        place = self._beside if self.whole else self._above
         trees = group_by_record(*place(classes, texts, label), len(before))
         rank = np.arange(len(classes), dtype=np.int32)
         return Forest(self.schema, classes, *canonical_trees(*trees, rank, classes.types), before.report)
@@ -239,7 +241,7 @@ class _Grower:
                 # Two spellings of one value that say different things say nothing.
                 said[first + code] = text if said.get(first + code, text) == text else ""
         used = np.unique(self.before.label[self._nodes(name)]).tolist()
-        if old.types:
+        if self.whole:
             return {label: said.get(label, "") for label in used}
         return {label: node_text(said.get(label, ""), old.decode(label)[1]) for label in used}
 

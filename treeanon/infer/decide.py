@@ -13,7 +13,7 @@ from treeanon.errors import UsageError
 from treeanon.infer.builders import Built, builder_for, nice_widths, type_of
 from treeanon.infer.dependencies import facet_names, find_facets
 from treeanon.infer.identify import ENOUGH, refers_to, withheld
-from treeanon.infer.leaves import Holder, Leaf
+from treeanon.infer.leaves import Holder, Leaf, Leaves
 from treeanon.infer.model import Finding
 from treeanon.infer.secrets import is_person_name, names_id, words
 from treeanon.infer.stats import Values
@@ -161,6 +161,17 @@ def _with_facets(
         paths = {name: other.path for name, other in facet_names(same).items()}
         rest[leaf] = replace(rest[leaf], facets=paths)
     return rest
+
+
+def with_facets_of_rows(classes: Sequence[Finding], leaves: Leaves) -> tuple[Finding, ...]:
+    """Return the classes of rows of persons without those that are facets of others, of rows or of persons alike."""
+    leaf_of = {leaf.path: leaf for leaf in leaves.found}
+    made = {leaf_of[found.path]: found for found in classes if found.path in leaf_of}
+    rest: list[Finding] = []
+    for under in dict.fromkeys(found.under for found in made.values()):
+        own = {leaf: found for leaf, found in made.items() if found.under == under}
+        rest += _with_facets(own, leaves.parents, around=False, of_files=False).values()
+    return tuple(found for each in classes for found in rest if found.path == each.path)
 
 
 def _wanted(publish: Sequence[str], names: Sequence[str], paths: Sequence[str]) -> set[int]:

@@ -18,7 +18,7 @@ from treeanon.hierarchy import Builder
 from treeanon.hierarchy.builders import parse_builder
 from treeanon.hierarchy.files import read_hierarchy
 from treeanon.infer.builders import builder_for, type_of
-from treeanon.infer.decide import decide
+from treeanon.infer.decide import decide, with_facets_of_rows
 from treeanon.infer.identify import withheld
 from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaf, Leaves, dotted_name, looks_like_data
@@ -164,6 +164,8 @@ class _Proposal:
         left = list(dict.fromkeys([*leaves.left_out, *notes.left_out(root), *left]))
         findings = Findings(taken, classes, tuple(left), warnings=tuple(self.warnings))
         findings = with_person(findings, leaves.found)
+        if findings.person is not None:
+            findings = replace(findings, classes=with_facets_of_rows(findings.classes, leaves))
         # Loading proves that the schema is valid.
         layout = Schema.loads(render_schema(findings), folder=self.home).merged.layout
         names = [held.name for held in layout.classes]

@@ -43,6 +43,13 @@ def has_facets(schema: Schema) -> bool:
     return next(facets_of(schema), None) is not None
 
 
+def without_facets(schema: Schema) -> Schema:
+    """Return a schema by which no facet is read."""
+    if not has_facets(schema):
+        return schema
+    return replace(schema, classes=tuple(replace(spec, facets={}) for spec in schema.classes))
+
+
 def refuse_facets(schema: Schema, by: str) -> None:
     """UsageError for facets, which whoever is named does not read."""
     if has_facets(schema):

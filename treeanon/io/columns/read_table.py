@@ -25,6 +25,7 @@ from treeanon.io.relational.open import open_rows
 from treeanon.io.relational.urls import refuse_other_urls
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
+from treeanon.schema.facets import without_facets
 from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.schema.persons import by_row
 from treeanon.table.covers import Covers, cover_of, covers_of, parsed, value_ranks
@@ -92,7 +93,11 @@ def read_table(
 def table_of_rows(
     source: RowSource, schema: Schema, options: ReadOptions, *, show_values: bool = False, published: bool = False
 ) -> Table:
-    """Return the table of a source of rows, by a schema of rows; `published` as for `read_table`."""
+    """Return the table of a source of rows, by a schema of rows; `published` as for `read_table`.
+
+    Facets are not read: groups share sets of values, which say nothing of the facets of one.
+    """
+    schema = without_facets(schema)
     plain = replace(schema, input=replace(schema.input, person=None))
     builder = _Published(plain) if published else _Columns(plain)
     persons = None if schema.input.person is None else _Persons(schema, options)
