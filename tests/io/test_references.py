@@ -355,6 +355,7 @@ WRONG = {
     "from the record": ({"last": "stays[].id"}, "the record lies in no other object"),
     "not side by side": ({"stays[].tests[].ill": "ills[].id"}, "side by side"),
     "another field": ({"ills[].stay": "stays[].id", "tests[].stay": "stays[].number"}, "another field"),
+    "one field for two": ({"ills[].stay": "stays[].id", "stays[].id": "episodes[].id"}, "another key has"),
     "a published reference": ({"ills[].name": "stays[].id"}, "leave the class out"),
     "a list": ({"ills[].stay[]": "stays[].id"}, "has once"),
 }

@@ -17,7 +17,7 @@ from treeanon.io.sources import Source
 from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.layout import MOVED_NAMESPACE
-from treeanon.schema.model import FileKey, FileSpec, Role, ValueType
+from treeanon.schema.model import FileKey, FileSpec, Reference, Role, ValueType
 
 _XML = "http://www.w3.org/XML/1998/namespace"
 _INSTANCE = "http://www.w3.org/2001/XMLSchema-instance"
@@ -268,6 +268,7 @@ class Findings:
     person: Repeat | None = None
     files: tuple[FileSpec, ...] = ()
     file_keys: tuple[FileKey, ...] = ()
+    references: tuple[Reference, ...] = ()
 
     @property
     def form(self) -> Format:
@@ -333,6 +334,15 @@ class Findings:
             made["person"] = {"path": self.person.text, "why": self.person.why}
         if self.files:
             made["files"] = [{"name": one.name, "person": one.person.text(slashed=False)} for one in self.files]
+        if self.references:
+            made["references"] = [
+                {
+                    "from": key.path.text(slashed=self.slashed),
+                    "to": key.target.text(slashed=self.slashed),
+                    "inside": key.inside,
+                }
+                for key in self.references
+            ]
         if self.sample.keys is not None:
             made["keys"] = self._keys(self.sample.keys)
         if self.sample.keys is not None or self.is_flat:

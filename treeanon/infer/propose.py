@@ -16,6 +16,7 @@ from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaves, bare, dotted_name
 from treeanon.infer.model import Finding, Findings, LeftOut, Prefixes, Sample, SampleRequest
 from treeanon.infer.person_fields import with_person
+from treeanon.infer.references import with_references
 from treeanon.infer.render import render_schema
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.interface import format_of_name
@@ -390,6 +391,7 @@ def _findings(taken: Sample, leaves: Leaves, namespaces: dict[str, str], publish
     named = tuple(each for each in found if each not in unnamed)
     objects = objects_of(leaves.found, slashed=leaves.slashed)
     findings = Findings(taken, named, (*leaves.left_out, *left), namespaces, objects=objects)
+    findings = with_references(findings, leaves.found, leaves.parents)
     whole_file = taken.record is not None and taken.record.whole_file
     return findings if whole_file else with_person(findings, leaves.found)
 

@@ -75,6 +75,11 @@ Each file is a kind of object of a person. The first has the persons; `person` s
 A [[key]] ties the rows of one file to those of another: check both."""
 
 
+_REFERENCES = """\
+FOUND: fields whose values are ids of other objects of the same record. An object lies in the one that it refers to;
+with inside = false it stays, and its reference is written where it can mean one object only. Ids are made anew."""
+
+
 def render_schema(findings: Findings) -> str:
     """Return the commented TOML text of a schema that declares the findings."""
     keys = tuple(key for key, _ in findings.sample.keys.found) if findings.sample.keys else ()
@@ -92,11 +97,14 @@ def render_schema(findings: Findings) -> str:
         tuple(replace(_spec(found), under=None) if whole else _spec(found) for found in findings.classes),
         files=findings.files,
         file_keys=findings.file_keys,
+        references=findings.references,
     )
     head, *classes = dump_schema(schema).split(_CLASS)
     comment = f"Written by treeanon init, from {findings.extent}.\n{warning_lines(findings)}"
     opening = _comment(f"{comment}\n{_language(findings)}\n")
     parts = [opening, "\n", _head(head, findings).replace("\n[[file]]", "\n" + _comment(_FILES) + "[[file]]", 1)]
+    if findings.references:
+        parts[-1] = parts[-1].replace("\n[[key]]", "\n" + _comment(_REFERENCES) + "[[key]]", 1)
     place = ""
     for found, body in zip(findings.classes, classes, strict=True):
         if found.place != place:

@@ -228,6 +228,7 @@ def _document(preview: Preview, change: RecordChange | RowChange) -> Part | None
     return document_of(change, preview.release.forest.schema)
 
 
+_MOST_TYPES = 3
 _BANNER = "PREVIEW: nothing is written. It shows ORIGINAL data: do not publish it."
 _NONE = "No record to show: the selected classes changed in none."
 
@@ -239,9 +240,15 @@ def guarantee_sentences(preview: Preview) -> list[str]:
         sentences = [release.solution.guarantee.sentence, f"Verified by counting: {release.verdict.sentence}"]
         loss = release.loss
         sentences.append(f"Value loss {loss.value_loss:.3f}, relations kept {100 * loss.relations_kept:.1f} %.")
-        shares = [f"{name} {100 * of.whole:.1f} %" for name, of in loss.objects.items() if of.whole is not None]
-        if shares:
-            sentences.append(f"Objects kept whole: {', '.join(shares)}.")
+        shares = {name: of.whole for name, of in loss.objects.items() if of.whole is not None}
+        if 0 < len(shares) <= _MOST_TYPES:
+            told = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
+            sentences.append(f"Objects kept whole: {told}.")
+        elif shares:
+            least = min(shares, key=lambda name: shares[name])
+            sentences.append(
+                f"Objects of {len(shares)} types kept whole: {100 * shares[least]:.1f} % at least ({least})."
+            )
     else:
         requested = f"Requested: {', '.join(model.name for model in release.models)}."
         sentences = [requested if isinstance(release, PermutedRelease) else release.sentence]

@@ -66,14 +66,32 @@ def _mined(mining: MiningLoss, *, matched: bool) -> Iterator[str]:
 
 
 def object_lines(objects: Mapping[str, ObjectsKept], *, release: str = "release") -> Iterator[str]:
-    """Yield the lines of a table of the objects of each type, if there are any."""
+    """Yield the lines of a table of the objects of each type, if there are any; of many types only those in question.
+
+    >>> from treeanon.metrics import ObjectsKept
+    >>> print(*object_lines({"visits[]": ObjectsKept(10, 9, 0.9)}), sep="\\n")
+    <BLANKLINE>
+    objects of type                        input       release    kept whole
+    visits[]                                  10             9        90.0 %
+    """
     if not objects:
         return
     yield ""
     yield f"{'objects of type':{_NAME}}{'input':>14}{release:>14}{'kept whole':>14}"
-    for name, found in objects.items():
-        whole = "unknown" if found.whole is None else _percent(found.whole)
-        yield f"{_cell(name, _NAME - 1):{_NAME}}{found.before:>14,}{found.after:>14,}{whole:>14}"
+    whole = sum(found.whole == 1 for found in objects.values()) if len(objects) > _MOST_PAIRS else 0
+    listed = [one for one in objects.items() if not whole or one[1].whole != 1]
+    for name, found in listed[:_MOST_PAIRS]:
+        share = "unknown" if found.whole is None else _percent(found.whole)
+        numbers = f"{found.before:>14,}{found.after:>14,}{share:>14}"
+        if len(name) < _NAME:
+            yield f"{_cell(name, _NAME - 1):{_NAME}}{numbers}"
+        else:  # A separate line keeps the numbers aligned.
+            yield _cell(name, 79)
+            yield f"{'':{_NAME}}{numbers}"
+    if len(listed) > _MOST_PAIRS:
+        yield f"and {len(listed) - _MOST_PAIRS:,} more types"
+    if whole:
+        yield f"{whole:,} more types of objects are kept whole entirely"
 
 
 def _classes(losses: Losses) -> Iterator[str]:

@@ -309,6 +309,11 @@ def _problems(schema: Schema) -> Iterator[Problem]:
         if what := _wrong(key, source, target):
             yield Problem(where, what)
             continue
+        if key.path in {other.path for other in schema.references[: number - 1]} | {
+            other.target for other in schema.references
+        }:
+            yield Problem(where, "refers by a field that another key has: give one of them up")
+            continue
         if key.inside and source in moves:
             yield Problem(where, "its object lies in one other: of its keys, all but one need inside = false")
             continue
