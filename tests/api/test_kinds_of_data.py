@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treeanon as ta
@@ -117,6 +117,7 @@ def tables_of(records: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     return out
 
 
+@settings(max_examples=30)
 @given(people)
 def test_records_come_back_as_records(records: list[dict[str, Any]]) -> None:
     published = ta.anonymize(records, schema=TREES, k=2, m=2, n=1)

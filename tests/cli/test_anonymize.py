@@ -74,6 +74,7 @@ def test_the_samples(format: str, algorithm: str, place: Path, monkeypatch: pyte
     source = ROOT / "samples" / f"patients.{format}"
     schema = ROOT / "schemas" / f"hospital-{'json' if format == 'ndjson' else format}.toml"
     line = f"{source} -s {schema} -k 5 -m 2 -n 1 -o out.{format} -a {algorithm} --solution s.json --json -q --seed 1"
+    line += " --effort 0.1" if algorithm == "maximal" else ""
     assert run(line, monkeypatch) == 0
     told = capsys.readouterr()
     result = json.loads(told.out)

@@ -27,7 +27,7 @@ def released(source: Path, schema: Path, target: Path, *more: object) -> dict[st
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     out = tmp_path_factory.mktemp("trees") / "out.xml"
-    return out, released(*XML, out, "-k", 5, "-m", 2, "-n", 1, "--effort", 1, "--mining")
+    return out, released(*XML, out, "-k", 5, "-m", 2, "-n", 1, "--effort", 0.1, "--mining")
 
 
 def near(losses: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_itself_has_lost_nothing_in_order_or_not() -> None:
 
 
 def test_weights_and_tables_with_keys(tmp_path: Path) -> None:
-    release = released(*CLINIC, tmp_path / "out", "-k", 5, "-m", 1, "-n", 0, "--effort", 1)
+    release = released(*CLINIC, tmp_path / "out", "-k", 5, "-m", 1, "-n", 0, "--effort", 0.1)
     found = told(CLINIC[0], tmp_path / "out", "-s", CLINIC[1])
     assert found["losses"]["value_loss"] == pytest.approx(release["losses"]["value_loss"])
     name = next(name for name, loss in found["losses"]["value_loss_by_class"].items() if loss > 0)

@@ -42,7 +42,9 @@ def test_what_it_says_to_try_next(
     monkeypatch.chdir(lines[0].removeprefix("cd "))
     assert any("clinic.toml" in line for line in lines)
     for line in lines[1:]:
-        assert run(line.removeprefix("treeanon "), monkeypatch) == 0, line
+        # The searches of the demo look long for what is best; whether they run is seen sooner.
+        short = " --effort 0.1" if line.startswith("treeanon anonymize") and " -m " in line else ""
+        assert run(line.removeprefix("treeanon ") + short, monkeypatch) == 0, line
     assert run("verify clinic-release -s clinic.toml -k 5", monkeypatch) == 0
 
 

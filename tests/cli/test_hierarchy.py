@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.support.command_line import treeanon
 from tests.support.paths import ROOT
 from treeanon.cli.checks import refuse_hierarchies, write_schema
 from treeanon.cli.main import exit_code, main
@@ -28,11 +29,6 @@ def run(*args, input=None):
     elif result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
-
-
-def process(*args, **options):
-    command = [sys.executable, "-m", "treeanon", "hierarchy", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, **options)
 
 
 def test_show_draws_the_tree_within_its_limits(tmp_path):
@@ -55,11 +51,11 @@ def test_check_tells_numbers(tmp_path):
 def test_check_refuses_what_is_no_tree(tmp_path):
     file = tmp_path / "h.csv"
     file.write_text("flu;lung;*\nflu;skin;*\n")
-    done = process("check", file)
+    done = treeanon("hierarchy", "check", file)
     assert done.returncode == 2
     assert "two different parents" in done.stderr and "Traceback" not in done.stderr
-    assert process("check", tmp_path / "none.csv").returncode == 4
-    assert process("check", tmp_path / "h.txt").returncode == 2
+    assert treeanon("hierarchy", "check", tmp_path / "none.csv").returncode == 4
+    assert treeanon("hierarchy", "check", tmp_path / "h.txt").returncode == 2
 
 
 def test_check_with_data_counts_unknown_values_and_shows_them_only_on_demand(tmp_path):
@@ -104,11 +100,11 @@ def test_convert_goes_both_ways(tmp_path):
 
 
 def test_convert_to_standard_output():
-    done = process("convert", DIAGNOSIS, "-o", "-", "--to", "json")
+    done = treeanon("hierarchy", "convert", DIAGNOSIS, "-o", "-", "--to", "json")
     assert done.returncode == 0 and done.stderr == ""
     assert "*" in json.loads(done.stdout).values()
-    assert process("convert", DIAGNOSIS, "-o", "-").returncode == 2
-    assert process("convert", DIAGNOSIS, "-o", "-", "--to", "csv", "--json").returncode == 2
+    assert treeanon("hierarchy", "convert", DIAGNOSIS, "-o", "-").returncode == 2
+    assert treeanon("hierarchy", "convert", DIAGNOSIS, "-o", "-", "--to", "csv", "--json").returncode == 2
 
 
 def test_build_from_a_schema_builds_what_reading_builds(tmp_path):
@@ -161,7 +157,7 @@ def test_build_from_values(tmp_path, options, lines, node):
 
 
 def test_build_reads_values_from_standard_input():
-    done = process("build", "--values", "-", "--flat", "-o", "-", "--to", "csv", input="b\na\n")
+    done = treeanon("hierarchy", "build", "--values", "-", "--flat", "-o", "-", "--to", "csv", input="b\na\n")
     assert done.returncode == 0
     assert done.stdout == "a;*\nb;*\n"
 

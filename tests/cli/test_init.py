@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import treeanon as ta
+from tests.support.command_line import treeanon
 from tests.support.paths import ROOT
 from treeanon.cli.main import exit_code, main
 from treeanon.errors import TreeanonError
@@ -26,11 +27,6 @@ def run(*args, input=None):
     elif result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
-
-
-def process(*args, **options):
-    command = [sys.executable, "-m", "treeanon", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 def init(source, folder, *args):
@@ -71,9 +67,10 @@ def test_no_value_of_the_data_is_in_the_schema(tmp_path):
 
 
 def test_standard_output_is_the_schema_and_nothing_else():
-    done = process("init", SAMPLES / "patients.xml")
+    command = [sys.executable, "-m", "treeanon", "init", str(SAMPLES / "patients.xml")]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0 and "Persons: 1,000" in done.stderr
-    assert process("init", SAMPLES / "patients.xml", "--quiet").stderr == ""
+    assert treeanon("init", SAMPLES / "patients.xml", "--quiet").stderr == ""
     assert tomllib.loads(done.stdout)["input"] == {
         "format": "xml", "record": "patients/patient", "objects": "auto",
     }  # fmt: skip
@@ -81,10 +78,10 @@ def test_standard_output_is_the_schema_and_nothing_else():
 
 def test_standard_input_and_compression(tmp_path):
     data = (SAMPLES / "patients.ndjson").read_bytes()
-    done = subprocess.run([sys.executable, "-m", "treeanon", "init", "-"], input=data, capture_output=True)
+    done = treeanon("init", "-", input=data)
     assert done.returncode == 0
     (tmp_path / "p.ndjson.gz").write_bytes(gzip.compress(data))
-    assert tomllib.loads(done.stdout.decode()) == tomllib.loads(run("init", tmp_path / "p.ndjson.gz").stdout)
+    assert tomllib.loads(done.stdout) == tomllib.loads(run("init", tmp_path / "p.ndjson.gz").stdout)
 
 
 def test_the_format_is_found_by_content(tmp_path):
@@ -278,9 +275,9 @@ def test_all_files_are_looked_at_or_it_is_said(tmp_path):
 def test_an_existing_file_is_kept_without_force(tmp_path):
     target = tmp_path / "s.toml"
     target.write_text("mine")
-    assert process("init", SAMPLES / "patients.xml", "-o", target).returncode == 4
+    assert treeanon("init", SAMPLES / "patients.xml", "-o", target).returncode == 4
     assert target.read_text() == "mine"
-    assert process("init", SAMPLES / "patients.xml", "-o", target, "--force").returncode == 0
+    assert treeanon("init", SAMPLES / "patients.xml", "-o", target, "--force").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -302,10 +299,10 @@ def test_an_existing_file_is_kept_without_force(tmp_path):
 )
 def test_broken_input_is_told_without_its_values(tmp_path, name, content, told):
     (tmp_path / name).write_bytes(content)
-    done = process("init", tmp_path / name)
+    done = treeanon("init", tmp_path / name)
     assert done.returncode == 3 and done.stdout == ""
     assert told in done.stderr and "secret" not in done.stderr and "Traceback" not in done.stderr
 
 
 def test_what_is_not_there_cannot_be_read(tmp_path):
-    assert process("init", tmp_path / "none.xml").returncode == 4
+    assert treeanon("init", tmp_path / "none.xml").returncode == 4

@@ -143,7 +143,7 @@ def check_population(rnd: Random) -> None:
     assert found.tolist() == slow
 
 
-test_people_behind_rows, test_people_behind_rows_often = properties(check_population, 300)
+test_people_behind_rows, test_people_behind_rows_often = properties(check_population, 100)
 
 
 def test_the_risks_of_a_sample_of_a_population() -> None:

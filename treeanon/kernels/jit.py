@@ -20,7 +20,7 @@ os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 import numba
 import numpy.typing as npt
-from numba.core import event
+from numba.core import event, types
 
 _IMPORT = re.compile(rb"^from treeanon\.kernels\.([\w.]+) import ", re.MULTILINE)
 
@@ -35,9 +35,28 @@ def njit(function: F) -> F:
     try:
         compiled = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:
-        return cast(F, numba.njit(nogil=True)(function))
+        compiled = numba.njit(nogil=True)(function)
     _stamp(compiled)
+    _call_with_wide_numbers(compiled)
     return cast(F, compiled)
+
+
+def _call_with_wide_numbers(compiled: Any) -> None:
+    """Have other kernels pass it all whole numbers as 64 bits, and none as a type of its own.
+
+    To numba a constant is of a type of its own, and so is, for a first look at a loop, a number that begins with one:
+    each would have the kernel compiled once more, and what it calls: a fifth of all compilations.
+    """
+    template = getattr(compiled, "get_call_template", None)
+    if template is not None:
+        compiled.get_call_template = lambda args, kws: template(
+            tuple(map(_wide, args)), {name: _wide(given) for name, given in kws.items()}
+        )
+
+
+def _wide(given: types.Type) -> types.Type:
+    plain = types.unliteral(given)  # type: ignore[no-untyped-call]
+    return types.int64 if plain in (types.int8, types.int16, types.int32) else plain
 
 
 def _stamp(compiled: Any) -> None:
