@@ -219,11 +219,17 @@ class Forest:
         return self._canonical(self.offsets, parent, self.label)
 
     def with_leaves(self, places: Longs, labels: Ints) -> Forest:
-        """Return the forest with a leaf of each label below the node at each place, counted over all records."""
+        """Return the forest with a leaf of each label below the node at each place, counted over all records.
+
+        The new leaves are counted on from there, so that one can be put below another.
+        """
         record = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.offsets))
         parent = np.where(self.parent < 0, -1, self.offsets[record] + self.parent)
+        own = places
+        while (new := own >= self.nodes).any():
+            own = np.where(new, places[np.where(new, own - self.nodes, 0)], own)
         trees = group_by_record(
-            np.concatenate([record, record[places]]),
+            np.concatenate([record, record[own]]),
             np.concatenate([parent, places]).astype(np.int32),
             np.concatenate([self.label, labels]),
             len(self),

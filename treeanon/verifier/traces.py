@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
 
 
@@ -18,13 +18,60 @@ def with_traces(forest: Forest, ended: Longs | None = None) -> Forest:
     A pair of labels of which some record still holds the relation was not ended, so it leaves no trace. Where the
     forest is but a part of the records, `ended` has the pairs (see `pairs_in`) of which no record of any part does.
     """
+    upper, lower = _traced(forest, ended)
+    return forest.with_leaves(upper, forest.label[lower]) if len(upper) else forest
+
+
+def readings(forest: Forest) -> tuple[Forest, ...]:
+    """Return the forests by whose relations it is counted what is known of the original; none without traces.
+
+    Children of a node that was moved stay behind: of a ⋯ b, what lies out of place below a, in classes below that of b,
+    may have been b's. A second forest has that below the copies of b, where there is such. It has relations that may
+    never have been, so that what is rare in either forest is rare.
+    """
+    upper, lower = _traced(forest, None)
+    if not len(upper):
+        return ()
+    first = forest.with_leaves(upper, forest.label[lower])
+    places, labels = _left_behind(forest, upper, forest.label[lower])
+    if not len(places):
+        return (first,)
+    return first, forest.with_leaves(np.concatenate([upper, places]), np.concatenate([forest.label[lower], labels]))
+
+
+def _left_behind(forest: Forest, upper: Longs, lower: Ints) -> tuple[Longs, Longs]:
+    """Return the places and labels of copies below new leaves, one leaf of label `lower` below each node `upper`."""
+    class_of, parents = forest.classes.class_of, _places(forest)
+    order = np.argsort(parents, kind="stable")
+
+    def children(nodes: Longs) -> tuple[Longs, Longs]:
+        """The place among the nodes, and the node, of each child of these nodes."""
+        first = np.searchsorted(parents[order], nodes, "left")
+        count = np.searchsorted(parents[order], nodes, "right") - first
+        steps = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        return np.repeat(np.arange(len(nodes)), count), order[np.repeat(first, count) + steps]
+
+    owner, node = children(upper)
+    kept = _above(forest)[class_of[lower[owner]], class_of[forest.label[node]]]
+    place, node = forest.nodes + owner[kept], node[kept]
+    places, labels = [np.zeros(0, np.int64)], [np.zeros(0, forest.label.dtype)]
+    number = forest.nodes + len(upper)
+    while len(node):
+        places.append(place)
+        labels.append(forest.label[node])
+        owner, below = children(node)
+        place, number = number + owner, number + len(node)
+        node = below
+    return np.concatenate(places), np.concatenate(labels)
+
+
+def _traced(forest: Forest, ended: Longs | None) -> tuple[Longs, Longs]:
+    """Return the nodes a and b of all traces a ⋯ b of relations that were ended."""
     parents = _places(forest)
     upper, lower = _traces(forest, parents)
-    if not len(upper):
-        return forest
     pairs = _pairs(forest, upper, lower)
-    traced = ~np.isin(pairs, _related(forest, parents)) if ended is None else np.isin(pairs, ended)
-    return forest.with_leaves(upper[traced], forest.label[lower[traced]])
+    kept = ~np.isin(pairs, _related(forest, parents)) if ended is None else np.isin(pairs, ended)
+    return upper[kept], lower[kept]
 
 
 def pairs_in(forest: Forest, traced: bool) -> Longs:

@@ -5,6 +5,7 @@ The part of the check that looks at groups one by one: the joint attacker, diver
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -25,7 +26,7 @@ from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items
 from treeanon.kernels.verify.supports import least_support
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee, Roles, roles_of
 from treeanon.progress import Progress
-from treeanon.verifier.traces import with_traces
+from treeanon.verifier.traces import readings
 from treeanon.verifier.tree_knowledge import ABSENT, Rows, rows_of
 from treeanon.verifier.verdict import Diverse, Failure, Verdict, in_parts
 
@@ -208,17 +209,25 @@ def verify(
         # As a release with this guarantee is made.
         forest = merged(forest)
     refuse_too_many_kinds(forest, requested)
-    traced = with_traces(forest)
-    if traced is forest:
-        found = _verdict(forest, requested, patterns, jobs, progress)
-        return replace(found, published_k=found.largest_k, original_k=found.largest_k)
+    traced = readings(forest)
     # Traces are counted by putting them into the trees, as relations.
-    asked, other = (forest, traced) if requested.as_published else (traced, forest)
-    beside = _verdict(other, requested, False, jobs, None).largest_k
-    found = _verdict(asked, requested, patterns, jobs, progress)
-    if requested.as_published:
-        return replace(found, published_k=found.largest_k, original_k=beside)
-    return replace(found, published_k=beside, original_k=found.largest_k)
+    if requested.as_published or not traced:
+        found = _verdict(forest, requested, patterns, jobs, progress)
+        others = [_verdict(other, requested, False, jobs, None) for other in traced]
+        original = min(others, key=_least).largest_k if traced else found.largest_k
+        return replace(found, published_k=found.largest_k, original_k=original)
+    published = _verdict(forest, requested, False, jobs, None)
+    found = min((_verdict(other, requested, patterns, jobs, progress) for other in traced), key=_strength)
+    return replace(found, published_k=published.largest_k, original_k=found.largest_k)
+
+
+def _strength(verdict: Verdict) -> tuple[bool, float]:
+    """Return what orders verdicts, the worst first."""
+    return verdict.holds, _least(verdict)
+
+
+def _least(verdict: Verdict) -> float:
+    return math.inf if verdict.largest_k is None else verdict.largest_k
 
 
 def _verdict(forest: Forest, requested: Guarantee, patterns: bool, jobs: int, progress: Progress | None) -> Verdict:

@@ -77,6 +77,37 @@ def test_what_stands_out_of_place_may_have_been_moved_and_is_not_denied() -> Non
     sweep("leave-out", range(5_012, 5_013), "negative")
 
 
+def told_by_traces(seeds: range, *extensions: str) -> int:
+    """How many releases as published had moved nodes; verify must not promise more for the original than there is."""
+    moved = 0
+    for seed in seeds:
+        world = World.draw(seed, *extensions)
+        guarantee = world.guarantee(as_published=True)
+        try:
+            found = gcs.search(world.forest, guarantee)
+        except GuaranteeError:
+            continue
+        if STAR in (found.solution.cut or {}):
+            continue
+        least = Candidates.of(world.persons, world.recipe(found.solution), world.trees, world.attacker).least
+        promised = ta.verify(found.forest, guarantee).original_k
+        assert promised is None or promised <= least, f"seed {seed}"
+        moved += bool(found.solution.disassociated)
+    return moved
+
+
+def test_what_stayed_behind_tells_of_the_node_that_was_moved() -> None:
+    """Whoever knows that the same node was below one and above another: its child now stands where it stood."""
+    assert told_by_traces(range(5_043, 5_045), "joint") > 0
+    assert sweep("gcs", range(5_043, 5_044), "joint") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extensions", [(), ("joint",)], ids=str)
+def test_verify_promises_no_more_than_traces_leave_thorough(extensions: tuple[str, ...]) -> None:
+    told_by_traces(range(1_000, 2_000), *extensions)
+
+
 EXTENSIONS = [("joint",), ("l",), ("negative",), ("joint", "l"), ("joint", "l", "negative")]
 
 

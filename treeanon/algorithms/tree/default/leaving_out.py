@@ -18,7 +18,7 @@ from treeanon.algorithms.tree.default.object_rules import Rule as ObjectRule
 from treeanon.algorithms.tree.default.object_rules import bound_types, leave_out_of_objects
 from treeanon.algorithms.tree.default.strict import keeps_extensions
 from treeanon.algorithms.tree.default.strict import needed as strictly
-from treeanon.algorithms.tree.default.traces import Places, split_moves, with_traces
+from treeanon.algorithms.tree.default.traces import Places, split_moves, with_left_behind, with_traces
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Result
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
@@ -133,17 +133,31 @@ class Ending:
 
     def _safe(self, forest: Forest, pairs: list[Rule]) -> Ended | None:
         moves, rules = split_moves(forest, pairs) if self.how == "move" else ([], pairs)
-        moved = LocalCounting(forest).move(moves).forest if moves else forest
-        found = leave_out_rare(moved, self.guarantee, self.bound, rules)
-        if found is None or not self._keeps_extensions(found[1]):
-            return None
-        return Ended(moves, *found)
+        while True:
+            moved = LocalCounting(forest).move(moves).forest if moves else forest
+            if rules and _Chooser(moved, self.bound).all_of(rules) is None:
+                return None
+            found = leave_out_rare(moved, self.guarantee, self.bound, rules)
+            if found is None or self.guarantee.as_published:
+                return None if found is None else Ended(moves, *found)
+            behind, left_behind = with_left_behind(found[1]) or (None, [])
+            if self._keeps_all(found[1], behind):
+                return Ended(moves, *found)
+            # Where a moved node had others below it, what these have become tells of it: it is left out with them.
+            more = [pair for pair in moves if pair in left_behind] or [p for p in left_behind if p not in rules]
+            if not more:
+                return None
+            moves = [pair for pair in moves if pair not in more]
+            rules = sorted({*rules, *more})
 
-    def _keeps_extensions(self, forest: Forest) -> bool:
-        """Whether what stands out of place keeps more than supports: nobody can deny what may have been moved."""
-        if self.guarantee.as_published or not strictly(self.guarantee):
+    def _keeps_all(self, forest: Forest, behind: Forest | None) -> bool:
+        """Whether nothing is rare with what may have stayed behind, and no extension of the guarantee is broken."""
+        if behind is not None and rare_combinations(behind, self.guarantee):
+            return False
+        if not strictly(self.guarantee):
             return True
-        return keeps_extensions(with_traces(forest), self.guarantee)
+        read = [with_traces(forest), *([] if behind is None else [behind])]
+        return all(keeps_extensions(one, self.guarantee) for one in read)
 
 
 def safe_result(forest: Forest, result: Result) -> Result:
@@ -197,6 +211,10 @@ class _Chooser:
             best = min(options, key=lambda rules: (sum(map(self._cost, rules)), rules))
             chosen.update(dict.fromkeys(best))
         return list(chosen)
+
+    def all_of(self, rules: list[Rule]) -> list[Rule] | None:
+        """These rules; None if one may not be."""
+        return rules if all(map(self._allowed, rules)) else None
 
     def _allowed(self, rule: Rule) -> bool:
         """Whether a rule takes nothing from below a node where its absence would tell."""

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Flags, Longs
 from treeanon.forest import Forest
+from treeanon.forest.classes import Classes
 
 Pair = tuple[int, int]
 """An upper and a lower label."""
@@ -56,12 +57,7 @@ class Places:
         lower = np.repeat(stray, count)
         steps = np.arange(len(lower)) - np.repeat(np.cumsum(count) - count, count)
         upper = order[np.repeat(first, count) + steps]
-        lies_above = np.zeros((len(classes.names) + 1,) * 2, bool)
-        for index, above in enumerate(classes.parents):
-            while above >= 0:
-                lies_above[above, index] = True
-                above = classes.parents[above]
-        kept = lies_above[classes.class_of[label[upper]], classes.class_of[label[lower]]]
+        kept = _lies_above(classes)[classes.class_of[label[upper]], classes.class_of[label[lower]]]
         return upper[kept], lower[kept]
 
 
@@ -71,14 +67,61 @@ def with_traces(forest: Forest, ended: Longs | None = None) -> Forest:
     What counts relations in it counts traces too. Where the forest is but a part of the records, `ended` says of which
     pairs of labels (see `pair_keys`) no relation is left in any.
     """
-    places = Places(forest)
+    upper, lower = _traced(Places(forest), ended)
+    return forest.with_leaves(upper, forest.label[lower]) if len(upper) else forest
+
+
+def with_left_behind(forest: Forest) -> tuple[Forest, list[Pair]] | None:
+    """The same forest where the copies of b also have what may have stayed behind when b was moved; None without such.
+
+    That is what lies out of place below a, in classes below that of b. With the pairs of labels of which there is some.
+    """
+    places, classes, label = Places(forest), forest.classes, forest.label
+    upper, lower = _traced(places, None)
+    above = _lies_above(classes)
+    children: dict[int, list[int]] = {}
+    if len(upper):
+        wanted = np.flatnonzero(np.isin(places.parent, upper))
+        for node, parent in zip(wanted.tolist(), places.parent[wanted].tolist(), strict=True):
+            children.setdefault(parent, []).append(node)
+    holders, copied, pairs = upper.tolist(), label[lower].tolist(), set()
+    for number, (a, b) in enumerate(zip(upper.tolist(), label[lower].tolist(), strict=True)):
+        for child in children.get(a, []):
+            if not above[classes.class_of[b], classes.class_of[label[child]]]:
+                continue
+            pairs.add((int(label[a]), b))
+            copy_of = {a: forest.nodes + number}
+            # A node's descendants follow it.
+            for node in range(child, int(forest.offsets[places.record[child] + 1])):
+                if node > child and places.parent[node] < child:
+                    break
+                holders.append(copy_of[int(places.parent[node])])
+                copy_of[node] = forest.nodes + len(copied)
+                copied.append(int(label[node]))
+    if not pairs:
+        return None
+    return forest.with_leaves(np.array(holders, np.int64), np.array(copied, np.int32)), sorted(pairs)
+
+
+def _traced(places: Places, ended: Longs | None) -> tuple[Longs, Longs]:
+    """The nodes of traces of relations that were ended."""
     upper, lower = places.traces()
     if not len(upper):
-        return forest
-    size = len(forest.classes)
-    pairs = pair_keys(forest, upper, lower)
-    traced = np.isin(pairs, ended) if ended is not None else ~np.isin(pairs, places.relations() % size**2)
-    return forest.with_leaves(upper[traced], forest.label[lower[traced]])
+        return upper, lower
+    pairs = pair_keys(places.forest, upper, lower)
+    related = places.relations() % len(places.forest.classes) ** 2
+    traced = np.isin(pairs, ended) if ended is not None else ~np.isin(pairs, related)
+    return upper[traced], lower[traced]
+
+
+def _lies_above(classes: Classes) -> Flags:
+    """Whether a class lies above another; the last row is of `*`, above none."""
+    found = np.zeros((len(classes.names) + 1,) * 2, bool)
+    for index, above in enumerate(classes.parents):
+        while above >= 0:
+            found[above, index] = True
+            above = classes.parents[above]
+    return found
 
 
 def pair_keys(forest: Forest, upper: Longs, lower: Longs) -> Longs:
