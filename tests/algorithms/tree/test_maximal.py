@@ -172,6 +172,10 @@ def test_one_rare_relation_is_ended_where_that_buys_much() -> None:
     records = [[["hospital", h, [["disease", d, []]]]] for h, d in pairs]
     # Whoever has both diseases and both hospitals makes the labels alone safe together.
     records += [[["hospital", "H1", [["disease", "flu", []]]], ["hospital", "H2", [["disease", "acne", []]]]]] * 4
+    # Were there a disease below every hospital, its absence would tell that one was left out.
+    always = search(ta.Forest.from_records(schema, records), Guarantee(3, m=2, n=1))
+    assert not always.solution.left_out
+    records += [[["hospital", hospital, []]] for hospital in ("H1", "H2")] * 3
     forest = ta.Forest.from_records(schema, records)
     rare = {("H1", "acne"), ("H2", "flu")}
     guarantee = Guarantee(3, m=2, n=1)
