@@ -75,3 +75,10 @@ def test_nothing_is_written_over(place: Path, monkeypatch: pytest.MonkeyPatch) -
     assert run("demo d", monkeypatch) == 4
     assert [path.name for path in (place / "d").rglob("*")] == ["clinic", "visit.csv"]
     assert run("demo d --force -q", monkeypatch) == 0
+
+
+def test_health_records_are_written_on_request(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("demo health --health 2", monkeypatch) == 0
+    assert [len(list((place / "health" / form).iterdir())) for form in ("bundles", "ccda")] == [2, 2]
+    assert (place / "health" / "bulk" / "Patient.ndjson").exists()
+    assert run("demo health --health 2", monkeypatch) == 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -28,15 +30,25 @@ _SCHEMAS = (
     *(f"hierarchies/{name}.csv" for name in ("hospital", "diagnosis", "treatment", "specialty", "substance")),
     *(f"hierarchies/census-{name}.csv" for name in _CENSUS),
 )
+_FORMS = ("bundles", "bulk", "ccda")
 _FILES = {name: home for home, names in (("samples", _SAMPLES), ("schemas", _SCHEMAS)) for name in names}
 
 
 @click.command()
 @click.argument("folder", default="treeanon-demo", metavar="[FOLDER]")
+@click.option(
+    "--health",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Write health records of N invented persons instead: FHIR (bundles, bulk data) and C-CDA.",
+)
 @force_option
 @printing_options
-def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
+def command(folder: str, health: int | None, force: bool, quiet: bool, as_json: bool) -> None:
     """Write sample data (synthetic patients, a clinic of tables, a census), schemas and hierarchies to a folder."""
+    if health is not None:
+        _write_health(Path(folder), health, force=force, quiet=quiet, as_json=as_json)
+        return
     from treeanon.errors import FileError
     from treeanon.io.output import open_output, refuse_existing
     from treeanon.resources import folder as shipped
@@ -55,6 +67,24 @@ def command(folder: str, force: bool, quiet: bool, as_json: bool) -> None:
     if not quiet and not as_json:
         click.echo(_next_steps(base))
     print_result({"folder": str(base), "files": sorted(_FILES)}, as_json=as_json)
+
+
+def _write_health(base: Path, persons: int, *, force: bool, quiet: bool, as_json: bool) -> None:
+    """Write health records by the generator that comes with the samples."""
+    from treeanon.errors import FileError
+    from treeanon.io.output import refuse_existing
+    from treeanon.resources import folder as shipped
+
+    for form in _FORMS:
+        refuse_existing(base / form, force=force)
+    script = shipped("samples") / "make_health.py"
+    options = ("--out", str(base), "--persons", str(persons), "--kilobytes", "30")
+    done = subprocess.run([sys.executable, str(script), *options], capture_output=True, check=False)
+    if done.returncode:
+        raise FileError(f"{base}: the health records could not be written")
+    if not quiet and not as_json:
+        click.echo(f"{base} now contains health records of {persons:,} invented persons, as bundles, bulk and ccda.")
+    print_result({"folder": str(base), "files": list(_FORMS)}, as_json=as_json)
 
 
 def _next_steps(base: Path) -> str:
