@@ -216,3 +216,19 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
         ["init", str(folder / "bulk"), "--preset", "fhir-r4", "--publish", "note"],
     ):
         assert CliRunner().invoke(main, wrong).exit_code == 2
+
+
+@pytest.mark.parametrize("form", ["bundles.ndjson", "bulk"])
+def test_keys_to_encounters_are_there_to_be_taken(folder: Path, tmp_path: Path, form: str) -> None:
+    text = schema_by_preset("fhir-r4", folder / form).text()
+    keyed = text.replace("# [[key]]", "[[key]]").replace("# from =", "from =").replace("# to =", "to =")
+    schema = ta.Schema.loads(keyed)
+    assert len(schema.references) + len(schema.file_keys) == 4
+    release = ta.anonymize(ta.read(folder / form, schema), k=5, m=1, n=0)
+    out = tmp_path / ("out" + Path(form).suffix)
+    release.write(out)
+    for resource in released(out):
+        value = orjson.loads(resource)
+        get_fhir_model_class(value["resourceType"]).model_validate(value)
+    assert ta.verify(out, schema=schema, k=5, m=1, n=0).holds
+    assert '"encounter":{"reference":' in "".join(released(out))

@@ -41,6 +41,7 @@ class PresetSchema:
     notes: list[str] = field(default_factory=list)
     sensitive: set[str] = field(default_factory=set)
     flat: set[str] = field(default_factory=set)
+    kinds: set[str] = field(default_factory=set)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the findings as plain data."""
@@ -58,19 +59,19 @@ class PresetSchema:
             parts.append(f'[output]\nprofile = "{preset.profile}"')
         for name in self.files:
             parts.append("[[file]]\n" + toml_pairs(iter({"name": name, "person": preset.kinds[name]}.items())).rstrip())
-        for key in self.keys():
-            parts.append("[[key]]\n" + toml_pairs(iter(key.items())).rstrip())
+        if keys := [toml_pairs(iter(key.items())).rstrip() for key in self.keys()]:
+            hint = "# With these keys what was found or done lies in its encounter, which costs much of the values:"
+            parts.append("\n".join([hint, *("# " + line for key in keys for line in ("[[key]]", *key.splitlines()))]))
         for table in self.classes:
             hint = "# often sensitive: see roles\n" if table["name"] in self.sensitive else ""
             parts.append(f"{hint}[[class]]\n" + toml_pairs(iter(table.items())).rstrip())
         return "\n\n".join(parts) + "\n"
 
     def keys(self) -> list[Table]:
-        """Return the keys between files that are both there."""
-        named = {name for table in self.classes if (name := str(table["path"]).partition(".")[0])}
+        """Return the keys between kinds that are both there, as files or documents have them."""
         ends = ((key, key["from"].partition(".")[0], key["to"].partition(".")[0]) for key in self.preset.keys)
-        both = set(self.files) & named
-        return [key for key, own, target in ends if own in both and target in both]
+        both = [key for key, own, target in ends if {own, target} <= self.kinds]
+        return both if self.files else [self.preset.key_inside(key) for key in both]
 
 
 def schema_by_preset(
@@ -205,6 +206,7 @@ def _choose(made: PresetSchema, objects: Objects, terminologies: Mapping[str, st
         else:
             tables = _coded(made, table, path, held, terminologies)
         made.classes += tables
+        made.kinds |= {preset.kind_of(table)} if tables else set()
         if table.get("sensitive"):
             made.sensitive |= {one["name"] for one in tables}
 

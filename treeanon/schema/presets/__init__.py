@@ -4,7 +4,8 @@ A schema takes in the classes of a preset by `use = ["fhir-r4"]`; `treeanon init
 an input. What a file may have: `about`, for people; the output `profile`; the `formats` it is for; `[[class]]` tables
 as in schemas; and `[withheld]`, which says what is not published. Where documents have kinds of objects that may be
 also files of their own, `[kinds]` has the field of each that says whose it is, `within` what stands before its name in
-documents, and `[[key]]` what files refer to. `[systems]` are code systems by which items of an array are told apart.
+documents, `address` what references name there, and `[[key]]` what kinds refer to. `[systems]` are code systems by
+which items of an array are told apart.
 `instead_of` in a class names another of which it takes the place where that has no values.
 """
 
@@ -49,11 +50,19 @@ class Preset:
     kinds: Mapping[str, str] = field(default_factory=dict)
     keys: tuple[Table, ...] = ()
     within: str = ""
+    address: str = ""
     systems: Mapping[str, System] = field(default_factory=dict)
 
     def kind_of(self, table: Table) -> str:
         """Return the kind of objects that holds a class; empty where there are no kinds."""
         return str(table["path"]).partition(".")[0] if self.kinds else ""
+
+    def key_inside(self, key: Table) -> Table:
+        """Return a key between kinds of objects as documents have it, where the address of an object is beside it."""
+        own, _, field = str(key["from"]).partition(".")
+        target = str(key["to"]).partition(".")[0]
+        within = self.within.format(kind=own)
+        return {"from": f"{within}.{field}", "to": self.address.format(kind=target)}
 
     def tables(self, files: Collection[str] | None = None) -> list[Table]:
         """Return the tables of all classes, as a schema has them; `files` are the kinds that are files, if any are."""
@@ -127,5 +136,6 @@ def preset_named(name: str) -> Preset:
         found.get("kinds", {}),
         tuple(found.get("key", [])),
         found.get("within", ""),
+        found.get("address", ""),
         systems,
     )
