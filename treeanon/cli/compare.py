@@ -202,7 +202,7 @@ def compare_permuted(
 
     original = read_as_table(before, schema, reductions, reading, quiet=quiet)
     # The files of a permuted release have their formats in their names.
-    options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter")}
+    options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter", "objects")}
     made = read_permuted(after, schema_as_published(table_schema(original, ROWS)), **options)
     refuse_more(before, len(original), after, len(made.records))
     matched, strange = _in_terms_of(original, made)
