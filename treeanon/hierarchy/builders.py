@@ -21,6 +21,7 @@ from treeanon.hierarchy.intervals import parse_intervals
 from treeanon.hierarchy.levels import LevelBuilder, Levels
 from treeanon.hierarchy.links import ROOT, Ids, Nodes
 from treeanon.hierarchy.model import Hierarchy
+from treeanon.hierarchy.named_codes import with_names
 from treeanon.hierarchy.numbers import DECIMAL
 from treeanon.hierarchy.prefixes import parse_prefix
 from treeanon.hierarchy.terminology import parse_terminology
@@ -277,8 +278,8 @@ BUILDERS: Mapping[str, _Kind] = {
     "prefix": _Kind(parse_prefix, ("population",), files=("population",), has_levels=True),
     "groups": _Kind(parse_groups),
     "flat": _Kind(parse_flat),
-    "icd10": _Kind(parse_icd10),
-    "atc": _Kind(parse_atc),
+    "icd10": _Kind(with_names(parse_icd10), ("names",), files=("names",)),
+    "atc": _Kind(with_names(parse_atc), ("names",), files=("names",)),
     "terminology": _Kind(parse_terminology, ("system",), files=("terminology",)),
     "ages": _Kind(parse_ages, ("on", "top"), has_levels=True),
 }

@@ -104,9 +104,10 @@ class Icd10:
         >>> Icd10("cm").build(["S52.521A", "flu"]).texts[2:]
         ('S50-S59 Injuries of elbow and forearm', 'S52', 'S52.5', 'S52.52', 'S52.521', 'S52.521A')
         """
-        return Hierarchy(*tree_of_ways(values, self._way))
+        return Hierarchy(*tree_of_ways(values, self.way))
 
-    def _way(self, text: str) -> Sequence[str] | None:
+    def way(self, text: str) -> Sequence[str] | None:
+        """Return what lies above a code or label, the nearest first; None for a text that is neither."""
         known = chapters(self.version)
         if text in known.above:
             return known.above[text]
@@ -145,9 +146,10 @@ class Atc:
         >>> Atc().build(["A10", "W01AA01"]).texts[1:]
         ('A Digestive tract and metabolism', 'A10 Diabetes', 'A10')
         """
-        return Hierarchy(*tree_of_ways(values, self._way))
+        return Hierarchy(*tree_of_ways(values, self.way))
 
-    def _way(self, text: str) -> Sequence[str] | None:
+    def way(self, text: str) -> Sequence[str] | None:
+        """Return what lies above a code or label, the nearest first; None for a text that is neither."""
         names = _atc_names()
         code = _atc_codes().get(text, text)
         if not _ATC.fullmatch(code) or code[:3] not in names:
