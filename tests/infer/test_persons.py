@@ -170,3 +170,21 @@ def test_rows_of_persons_have_facets(tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(f"patient_id,code,description,ward\n{rows}")
     found = propose(tmp_path / "in.csv")
     assert {each.name: set(each.facets) for each in found.classes} == {"code": {"description"}, "ward": set()}
+
+
+def test_tables_without_one_of_persons(tmp_path: Path) -> None:
+    """A column of the record table says whose its rows are, though no table has the persons."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    visits = "".join(f"{n},P{n % 30:04},W{n % 4}\n" for n in range(90))
+    (folder / "visits.csv").write_text(f"visit_id,patient_id,ward\n{visits}")
+    (folder / "labs.csv").write_text("lab,kind\n1,A\n2,B\n")
+    bills = "".join(f"{n % 90},{'XYZ'[n % 3]}\n" for n in range(150))
+    (folder / "bills.csv").write_text(f"visit_id,item\n{bills}")
+    found = propose(folder)
+    assert found.record_text == "visits" and found.person is not None and found.person.text == "patient_id"
+    schema = ta.Schema.loads(render_schema(found))
+    assert len(ta.read(folder, schema)) == 30
+    release = ta.anonymize(folder, schema=schema, k=3, m=1, n=0)
+    release.write(tmp_path / "out/")
+    assert ta.verify(tmp_path / "out", schema=schema, k=3, m=1, n=0).holds

@@ -121,7 +121,7 @@ def reading_notes(counts: Mapping[str, Any]) -> list[str]:
     for key, noun, words in (
         ("skipped_records", "malformed record", "skipped"),
         ("records_with_duplicate_keys", "record", "with duplicate JSON keys; the last value was used"),
-        ("ignored_files", "file", "of other formats ignored"),
+        ("ignored_files", "file", "of other formats or kinds ignored"),
     ):
         if counts.get(key):
             lines.append(f"{counted(counts[key], noun)} {words}")

@@ -63,7 +63,9 @@ def with_person(findings: Findings, leaves: Iterable[Leaf]) -> Findings:
     if not any(found.published for found in classes):
         return findings
     paths = [found.path for found in classes if found.path is not None and found.published]
-    same = _same_for_each(findings.sample.records, key.path, paths)
+    # What is in another table lies under the row that leads there.
+    own_paths = [path for path in paths if len(path.steps) == 1] if findings.is_relational else paths
+    same = _same_for_each(findings.sample.records, key.path, own_paths)
     varied = [found for found in classes if found.path not in same]
     own = [replace(found, under="/") for found in classes if found.path in same]
     left = (*findings.left_out, LeftOut(key.text, NOT_PUBLISHED))

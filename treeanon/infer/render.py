@@ -164,7 +164,10 @@ def _head(head: str, findings: Findings) -> str:
 
 def _relational_head(head: str, comment: str, keys: ProposedKeys) -> str:
     """Return the same for tables: each key of the schema on its own line, with the reason for it."""
-    plain = head.partition("\nkey = ")[0].rstrip() + "\n"
+    before, _, after = head.partition("\nkey = ")
+    # The keys are one line, behind which there is more.
+    rest = after.partition("\n")[2].rstrip()
+    plain = "\n".join(part for part in (before.rstrip(), rest) if part) + "\n"
     plain = plain.replace("\nrecord = ", "\n" + _comment(comment) + "record = ", 1) + _comment(key_comment(keys))
     if not keys.found:
         return plain

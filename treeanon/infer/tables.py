@@ -13,6 +13,7 @@ from treeanon.infer.json_sample import walk_json
 from treeanon.infer.key_names import column_name
 from treeanon.infer.leaves import Leaves, dotted_name
 from treeanon.infer.model import Findings, LeftOut, ProposedKeys, Sample
+from treeanon.infer.person_fields import with_person
 from treeanon.infer.relations import FoundKey, find_keys
 from treeanon.infer.render import KEY, render_schema
 from treeanon.infer.roots import Root, choose_root, looks_like_persons
@@ -156,6 +157,7 @@ class _Proposal:
         left = tuple(dict.fromkeys([*leaves.left_out, *self.notes.left_out(root), *self.unreached]))
         objects = objects_of(found, slashed=False)
         findings = Findings(taken, classes, left, warnings=self.warnings(root, keys), objects=objects)
+        findings = with_person(findings, found)
         layout = resolved(Schema.loads(render_schema(findings)), self.source).merged.layout
         names = [published.name for published in layout.classes]
         return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
