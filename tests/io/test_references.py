@@ -101,6 +101,15 @@ def test_the_relation_is_under_the_guarantee(tmp_path: Path) -> None:
     assert ta.verify(ta.read(tmp_path / "out.ndjson", keyed), k=2, m=2, n=1).holds
 
 
+def test_objects_that_are_in_no_other_are_not_in_one(tmp_path: Path) -> None:
+    """Else two diagnoses without a stay would count for those who are known to have both in one stay."""
+    person = {"ills": [{"name": "Flu"}, {"name": "Gout", "stay": "gone"}]}
+    (record,) = ta.read(lines(tmp_path / "in.ndjson", [person]), schema()).records()
+    assert [len(stay[2]) for episode in record for stay in episode[2]] == [1, 1]
+    ta.write(ta.read(tmp_path / "in.ndjson", schema()), tmp_path / "out.ndjson")
+    assert objects_of(tmp_path / "out.ndjson") == [{"ills": [{"name": "Flu"}, {"name": "Gout"}]}]
+
+
 def test_ids_are_fresh_unique_and_referred_to(tmp_path: Path) -> None:
     forest = ta.read(lines(tmp_path / "in.ndjson", [PERSON] * 20), schema())
     ta.write(forest, tmp_path / "out.ndjson")

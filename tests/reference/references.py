@@ -11,16 +11,15 @@ LINKS = (("stays", "episode", "episodes"), ("ills", "stay", "stays"))
 
 
 def nested(record: Record) -> Record:
-    """Return the record with every object in the one that it refers to, or in one that holds nothing else."""
+    """Return the record with every object in the one that it refers to, or in a bare one of its own."""
     record = copy.deepcopy(record)
     for name, field, into in reversed(LINKS):
         for item in record.pop(name, []):
             named = [one for one in record.get(into, []) if one.get("id") and one["id"] == item.get(field)]
-            bare = [one for one in record.get(into, []) if one.get("bare")]
-            if not named and not bare:
-                bare = [{"bare": True}]
-                record.setdefault(into, []).extend(bare)
-            (named or bare)[0].setdefault(name, []).append(item)
+            if not named:
+                named = [{}]
+                record.setdefault(into, []).extend(named)
+            named[0].setdefault(name, []).append(item)
     return record
 
 

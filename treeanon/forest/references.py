@@ -137,7 +137,7 @@ class _Joining:
         )
 
     def _put_inside(self, tie: Tie, target: Longs) -> None:
-        """Make the objects that a key leads to the owners of those that refer to them, or a bare one in their place."""
+        """Make the objects that a key leads to the owners of those that refer to them, or bare ones in their place."""
         around = self.batch.tables[tie.source].owner.astype(np.int64)
         free = target < 0
         into = self.tied.containers[tie.target]
@@ -147,21 +147,20 @@ class _Joining:
         while at != top:
             way.append(at)
             at = self.records.containers[at].parent
-        owners, inverse = np.unique(around[free], return_inverse=True)
         target = target.copy()
-        target[free] = self._bare(way[::-1], owners)[inverse]
+        target[free] = self._bare(way[::-1], around[free])
         self.owner[self.tied.containers[tie.source]] = target.astype(np.int32)
 
     def _bare(self, way: Sequence[int], rows: Longs) -> Longs:
-        """Return the rows, which hold nothing themselves, of the last container of a way, one for each row around."""
+        """Return rows that hold nothing themselves, of the last container of a way, in these rows around it.
+
+        Each is of its own: nothing says that objects which are in no other are in one.
+        """
         for container in way:
-            known = np.concatenate([self.bare[container], np.setdiff1d(rows, self.bare[container])])
-            self.bare[container] = known
-            order = np.argsort(known)
-            rows = (
-                len(self.batch.tables[self.tied.containers.index(container)])
-                + order[np.searchsorted(known, rows, sorter=order)]
-            )
+            real = len(self.batch.tables[self.tied.containers.index(container)])
+            start = real + len(self.bare[container])
+            self.bare[container] = np.concatenate([self.bare[container], rows])
+            rows = start + np.arange(len(rows), dtype=np.int64)
         return rows
 
     def _compare(self, tie: Tie, target: Longs) -> None:

@@ -85,7 +85,7 @@ class _Parting:
     def _leave_bare(self, container: int) -> None:
         """Leave out rows that hold nothing but what refers to them, where reading would put that in such a row.
 
-        Where objects stay whole that is one of several; the others are objects that say nothing.
+        Where objects stay whole that is one object; rows that hold several are objects that say nothing.
         """
         here = self.tied.containers.index(container)
         around = self.tied.containers[self.documents.containers[here].parent]
@@ -101,11 +101,13 @@ class _Parting:
         above = self.records.containers[container].parent
         if above != around:
             bare &= ~self.written[above][self.own[container]]
-        rows = np.flatnonzero(bare)
         if self.records.types:
-            _, first = np.unique(self.own[container][rows], return_index=True)
-            rows = rows[first]
-        self.written[container][rows] = False
+            holds = np.zeros(len(table), np.int64)
+            for inner in self.records.containers:
+                if inner.parent == container:
+                    holds += np.bincount(self.own[inner.index], minlength=len(table))
+            bare &= holds == 1
+        self.written[container][bare] = False
 
     def _texts(self) -> dict[int, tuple[int, list[str]]]:
         """Return for each class of a key the container of documents that it is in, and the texts of its rows."""
