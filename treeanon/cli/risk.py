@@ -118,9 +118,6 @@ def _of_trees(
 
     announce_compilation(quiet=quiet)
     forest = read_records(source, schema_as_published(schema), reading, quiet=quiet)
-    if forest.classes.kinds > 1:
-        note = "objects in objects: relations of the outermost objects are counted alone, so that risks may be higher"
-        click.echo(note, err=True)
     with progress_bar("examining persons", quiet=quiet) as progress:
         return risk_of_trees(forest, jobs=reading["jobs"], progress=progress, **limits), forest.report
 

@@ -2,14 +2,15 @@
 
 The rows are those of verify_rows.py, without absences. Of the labels that a person holds every set of up to `m` is
 looked at, by the walk of verify.py, and every set of the relations between them that the person has. A set of
-relations is a mask with a bit for every pair i < j of the set's labels, at j(j-1)/2 + i.
+relations is a mask with a bit for every pair i < j of the set's labels and every kind d, at
+kinds * j(j-1)/2 + d * j + i.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Bytes, Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.risk_patterns import counted
 from treeanon.kernels.verify.counting import Mask, Stack, count_last, extend, room
@@ -23,18 +24,19 @@ Holders = tuple[Longs, Ints]
 MOST = 4
 """The most labels of a set: six pairs, so that sets of relations are few."""
 
+MOST_BITS = 12
+"""The most bits of a mask."""
+
 NEVER = 127
 """The level of somebody whom nothing singles out."""
 
-Notes = tuple[Ints, Ints, Bytes, Flags, Ints, Longs]
+Notes = tuple[Ints, Ints, Longs, Flags, Ints, Longs]
 """level, single, smaller, rare, minimal, persons: what was found out about a person, and room to find it."""
-
-_MASKS = 1 << (MOST * (MOST - 1) // 2)
 
 
 @njit
 def sharing(
-    rows: Rows, holder: Ints, row: int, first: int, last: int, slot: Ints, pairs: bool
+    rows: Rows, holder: Ints, row: int, first: int, last: int, slot: Ints, pairs: bool, kinds: int
 ) -> tuple[Longs, Ints, Longs, int, Ints]:
     """The rows that hold an item of one row, cut down to the items from there to `last` that the one row holds too.
 
@@ -71,7 +73,7 @@ def sharing(
         longest = max(longest, shared)
     width = 1 if pairs else (longest + 63) >> 6
     out_item = np.empty(begin[-1], np.int32)
-    out_rel = np.zeros(begin[-1] * width, np.int64)
+    out_rel = np.zeros(begin[-1] * kinds * width, np.int64)
     at = np.empty(longest, np.int64)
     for e in range(count):
         s = order[e]
@@ -82,25 +84,28 @@ def sharing(
             if there < 0:
                 continue
             out_item[begin[e] + found] = there
-            to = (begin[e] + found) * width
-            for b in range(min(found, 1) if pairs else found):
-                bit = (rel[rel_start[s] + p * words + (at[b] >> 6)] >> (at[b] & 63)) & 1
-                out_rel[to + (b >> 6)] |= bit << (b & 63)
+            for d in range(kinds):
+                to = ((begin[e] + found) * kinds + d) * width
+                of = rel_start[s] + (p * kinds + d) * words
+                for b in range(min(found, 1) if pairs else found):
+                    bit = (rel[of + (at[b] >> 6)] >> (at[b] & 63)) & 1
+                    out_rel[to + (b >> 6)] |= bit << (b & 63)
             at[found] = p
             found += 1
     return begin, out_item, out_rel, width, out_weight
 
 
 @njit
-def own_relations(rows: Rows, row: int, places: Longs, size: int) -> int:
+def own_relations(rows: Rows, row: int, places: Longs, size: int, kinds: int) -> int:
     """The relations that a row has between the labels at these places of it."""
     words = (rows[2][row] + 63) >> 6
     mask = 0
     for j in range(1, size):
-        at = rows[3][row] + places[j] * words
-        for i in range(j):
-            if (rows[4][at + (places[i] >> 6)] >> (places[i] & 63)) & 1:
-                mask |= 1 << (j * (j - 1) // 2 + i)
+        for d in range(kinds):
+            at = rows[3][row] + (places[j] * kinds + d) * words
+            for i in range(j):
+                if (rows[4][at + (places[i] >> 6)] >> (places[i] & 63)) & 1:
+                    mask |= 1 << (kinds * (j * (j - 1) // 2) + d * j + i)
     return mask
 
 
@@ -122,16 +127,16 @@ def subset_number(places: Longs, size: int, without: int, labels: int) -> int:
 
 
 @njit
-def is_minimal(rare: Flags, mask: int, places: Longs, size: int, labels: int, smaller: Bytes) -> bool:
+def is_minimal(rare: Flags, mask: int, places: Longs, size: int, labels: int, smaller: Longs, kinds: int) -> bool:
     """Whether no part of a set of labels with these relations is rare; `rare` tells it of masks of the same labels."""
     covered = 0
     for j in range(1, size):
-        for i in range(j):
-            bit = 1 << (j * (j - 1) // 2 + i)
+        for at in range(kinds * j):
+            bit = 1 << (kinds * (j * (j - 1) // 2) + at)
             if mask & bit:
                 if rare[mask ^ bit]:
                     return False
-                covered |= (1 << i) | (1 << j)
+                covered |= (1 << (at % j)) | (1 << j)
     if size == 1:
         return True
     for v in range(size):
@@ -140,10 +145,11 @@ def is_minimal(rare: Flags, mask: int, places: Longs, size: int, labels: int, sm
             continue
         left = 0
         for j in range(1, size):
-            for i in range(j):
-                if (mask >> (j * (j - 1) // 2 + i)) & 1:
+            for at in range(kinds * j):
+                if (mask >> (kinds * (j * (j - 1) // 2) + at)) & 1:
+                    i = at % j
                     a, b = i - (i > v), j - (j > v)
-                    left |= 1 << (b * (b - 1) // 2 + a)
+                    left |= 1 << (kinds * (b * (b - 1) // 2) + (at // j) * b + a)
         if (smaller[subset_number(places, size, v, labels)] >> left) & 1:
             return False
     return True
@@ -160,45 +166,54 @@ def relations_in(mask: int) -> int:
 
 
 @njit
-def add_supersets(persons: Longs, masks: int) -> None:
-    """Turns the persons who have just the relations of a mask into those who have at least these."""
-    bit = 1
-    while bit < masks:
-        for mask in range(masks):
-            if not mask & bit:
-                persons[mask] += persons[mask | bit]
-        bit <<= 1
+def add_supersets(persons: Longs, own: int) -> None:
+    """Turns the persons who have just the relations of a mask, a part of `own`, into those who have at least these."""
+    left = own
+    while left:
+        bit = left & -left
+        left ^= bit
+        others = own ^ bit
+        mask = 0
+        while True:
+            persons[mask] += persons[mask | bit]
+            mask = (mask - others) & others
+            if not mask:
+                break
 
 
 @njit
-def judge(own: int, places: Longs, size: int, n: int, k: int, labels: int, notes: Notes) -> int:
+def judge(
+    own: int, places: Longs, size: int, n: int, k: int, labels: int, notes: Notes, deepest: int, kinds: int
+) -> int:
     """Notes what one set of labels tells of a person, where `persons` have all of it and just the relations of a mask.
 
     `level` and `single` get its size where fewer than k, and nobody else, share it with a number of relations;
     `minimal` the relations with which it is dangerous while no part of it is; their number is returned.
     """
     level, single, smaller, rare, minimal, persons = notes
-    masks = 1 << (size * (size - 1) // 2)
-    if own:
-        add_supersets(persons, masks)
-    found = known = 0
-    for mask in range(masks):
+    add_supersets(persons, own)
+    found = 0
+    known = np.int64(0)
+    mask = 0
+    while True:
         rare[mask] = False
-        if mask & own != mask:
-            continue
         taken = relations_in(mask)
         if persons[mask] < k:
             rare[mask] = True
-            if size < MOST:
-                known |= 1 << mask
+            if size < deepest:
+                known |= np.int64(1) << np.int64(mask)
             if taken <= n:
                 level[taken] = min(level[taken], size)
-                if is_minimal(rare, mask, places, size, labels, smaller):
+                if is_minimal(rare, mask, places, size, labels, smaller, kinds):
                     minimal[found] = mask
                     found += 1
         if persons[mask] < 2 and taken <= n:
             single[taken] = min(single[taken], size)
-    if size < MOST:
+        # The next part of the relations, in ascending order.
+        mask = (mask - own) & own
+        if not mask:
+            break
+    if size < deepest:
         smaller[subset_number(places, size, -1, labels)] = known
     return found
 
@@ -216,28 +231,30 @@ def look_at_entries(
     n: int,
     k: int,
     notes: Notes,
+    deepest: int,
+    kinds: int,
 ) -> int:
     """Judges the set of the entries lo to hi."""
     persons = notes[5]
     persons[:] = 0
-    own = own_relations(rows, row, places, size)
+    own = own_relations(rows, row, places, size, kinds)
     for e in range(lo, hi):
         persons[stack[e, 3] & own] += weight[stack[e, 0]]
-    return judge(own, places, size, n, k, rows[2][row], notes)
+    return judge(own, places, size, n, k, rows[2][row], notes, deepest, kinds)
 
 
 @njit
 def look_at_cells(
-    rows: Rows, row: int, places: Longs, cells: Ints, first: int, size: int, n: int, k: int, notes: Notes
+    rows: Rows, row: int, places: Longs, cells: Ints, first: int, size: int, n: int, k: int, notes: Notes, kinds: int
 ) -> int:
     """Judges the set whose persons are counted by relations in the cells from `first` on, and empties these."""
     persons = notes[5]
     persons[:] = 0
-    own = own_relations(rows, row, places, size)
-    for mask in range(1 << (size * (size - 1) // 2)):
+    own = own_relations(rows, row, places, size, kinds)
+    for mask in range(1 << (kinds * (size * (size - 1) // 2))):
         persons[mask & own] += cells[first + mask]
         cells[first + mask] = 0
-    return judge(own, places, size, n, k, rows[2][row], notes)
+    return judge(own, places, size, n, k, rows[2][row], notes, size, kinds)
 
 
 @njit
@@ -267,26 +284,27 @@ def decide_row(
     single: Ints,
     table: Longs,
     used: int,
+    relation_kinds: int,
 ) -> tuple[Longs, int]:
     """Decides one row; the table of patterns with those of the row, and how many there are."""
     begin, item = rows[0][row], rows[1]
     labels: Mask = np.int64(rows[2][row])
     # What is never looked at holds something that is known to be rare: so it is taken for rare.
-    smaller = np.full(sets_up_to(labels, deepest), 255, np.uint8)
-    minimal, places = np.empty(_MASKS, np.int32), np.empty(8, np.int64)
-    notes = (level, single, smaller, np.zeros(_MASKS, np.bool_), minimal, np.zeros(_MASKS, np.int64))
+    smaller = np.full(sets_up_to(labels, deepest), -1, np.int64)
+    bits = relation_kinds * (deepest * (deepest - 1) // 2)
+    minimal, places = np.empty(1 << bits, np.int32), np.empty(8, np.int64)
+    notes = (level, single, smaller, np.zeros(1 << bits, np.bool_), minimal, np.zeros(1 << bits, np.int64))
     kids, at = np.zeros(MOST + 1, np.int64), np.zeros(MOST + 1, np.int64)
     kid_item, kid_start = np.empty((MOST, labels), np.int32), np.empty((MOST, labels + 1), np.int64)
     count, chain, stack = np.zeros(labels, np.int64), np.empty(8, np.int64), np.empty((64, 4), np.int32)
-    bits = deepest * (deepest - 1) // 2
-    kinds: Mask = np.int64(1)
+    kinds: Mask = np.int64(relation_kinds)
     cells, seen = np.zeros(labels << bits, np.int32), np.zeros(labels, np.bool_)
     # From the last label up, and so every set after all of its parts.
     for first in range(labels - 1, -1, -1):
         c = item[begin + first]
         holder = holders[1][holders[0][c] : holders[0][c + 1]]
         last = labels - 1 if deepest > 1 else first
-        start, names, rel, width, weight = sharing(rows, holder, row, first, last, slot, deepest < 3)
+        start, names, rel, width, weight = sharing(rows, holder, row, first, last, slot, deepest < 3, kinds)
         if len(stack) < len(holder):
             stack = np.empty((2 * len(holder), 4), np.int32)
         lo: Mask = np.int64(0)
@@ -296,9 +314,9 @@ def decide_row(
         depth: Mask = np.int64(1)
         places[0] = first
         while depth > 0:
-            found = look_at_entries(rows, row, places, stack, lo, hi, weight, depth, n, k, notes)
+            found = look_at_entries(rows, row, places, stack, lo, hi, weight, depth, n, k, notes, deepest, kinds)
             for j in range(found):
-                table, used = counted(table, used, group, item, begin, places, depth, minimal[j], stamp, times)
+                table, used = counted(table, used, group, item, begin, places, depth, minimal[j], stamp, times, kinds)
             total = notes[5][0]
             # Sets with more labels are rare as well, and can do no more than single the person out alone.
             further = depth < deepest and total > 1 and (total >= k or single[0] > depth + 1)
@@ -310,10 +328,10 @@ def decide_row(
                 for i in range(many - 1, -1, -1):
                     places[depth] = final[i]
                     cell: Mask = np.int64(final[i]) << bits
-                    found = look_at_cells(rows, row, places, cells, cell, depth + 1, n, k, notes)
+                    found = look_at_cells(rows, row, places, cells, cell, depth + 1, n, k, notes, kinds)
                     for j in range(found):
                         table, used = counted(
-                            table, used, group, item, begin, places, depth + 1, minimal[j], stamp, times
+                            table, used, group, item, begin, places, depth + 1, minimal[j], stamp, times, kinds
                         )
             elif further:
                 top = hi if depth == 1 else kid_start[depth - 1, kids[depth - 1]]
@@ -339,7 +357,7 @@ def decide_row(
 
 @njit
 def decide(
-    rows: Rows, holders: Holders, group: Ints, chosen: Ints, times: Ints, deepest: Ints, n: int, k: int
+    rows: Rows, holders: Holders, group: Ints, chosen: Ints, times: Ints, deepest: Ints, n: int, k: int, kinds: int
 ) -> tuple[Ints, Ints, Longs]:
     """For the chosen rows the least number of labels that singles them out, by the number of relations from 0 to n.
 
@@ -361,7 +379,7 @@ def decide(
         for p in range(rows[2][row]):
             slot[item[start[row] + p]] = p
         table, used = decide_row(
-            rows, holders, group, row, i + 1, times[i], deepest[i], n, k, slot, level[i], single[i], table, used
+            rows, holders, group, row, i + 1, times[i], deepest[i], n, k, slot, level[i], single[i], table, used, kinds
         )
         for p in range(rows[2][row]):
             slot[item[start[row] + p]] = -1

@@ -1,8 +1,9 @@
 """Counts the persons of every pattern of classes that singles somebody out, in an open table.
 
 A line of the table is: the classes of the labels, ascending, 16 bits each and counted from 1 (0: no more); the related
-pairs among them, ascending, 4 bits each, of which the upper 2 are the place of the first class in the line (of equal
-classes the first) and the lower 2 that of the second; the persons; and who was counted last. Empty lines are zeros.
+pairs among them, ascending, 8 bits each, counted from 1 (0: no more): the upper 4 are the kind of the relation, then
+come 2 for the place of the first class in the line (of equal classes the first) and 2 for that of the second; the
+persons; and who was counted last. Empty lines are zeros.
 
 Counts for every published row the persons of a population whom it may be of.
 """
@@ -41,7 +42,9 @@ def grown(table: Longs) -> Longs:
 
 
 @njit
-def pattern_of(group: Ints, item: Ints, start: int, places: Longs, size: int, mask: int) -> tuple[Mask, Mask]:
+def pattern_of(
+    group: Ints, item: Ints, start: int, places: Longs, size: int, mask: int, kinds: int
+) -> tuple[Mask, Mask]:
     """The classes and the related pairs of a set of labels with these relations, as a line has them."""
     order, classes = np.empty(size, np.int64), np.empty(size, np.int64)
     for i in range(size):
@@ -56,16 +59,17 @@ def pattern_of(group: Ints, item: Ints, start: int, places: Longs, size: int, ma
     for j in range(size):
         a |= classes[j] << np.int64(16 * j)
         rank[order[j]] = rank[order[j - 1]] if j > 0 and classes[j] == classes[j - 1] else j
-    many = np.zeros(16, np.int64)
+    many = np.zeros(16 * kinds, np.int64)
     for j in range(1, size):
-        for i in range(j):
-            if (mask >> (j * (j - 1) // 2 + i)) & 1:
-                many[(min(rank[i], rank[j]) << 2) | max(rank[i], rank[j])] += 1
+        for at in range(kinds * j):
+            if (mask >> (kinds * (j * (j - 1) // 2) + at)) & 1:
+                one, other = rank[at % j], rank[j]
+                many[16 * (at // j) + (min(one, other) << 2) + max(one, other)] += 1
     b = np.int64(0)
     filled = 0
-    for pair in range(16):
+    for pair in range(16 * kinds):
         for _ in range(many[pair]):
-            b |= np.int64(pair) << np.int64(4 * filled)
+            b |= np.int64(pair + 1) << np.int64(8 * filled)
             filled += 1
     return a, b
 
@@ -82,9 +86,10 @@ def counted(
     mask: int,
     stamp: int,
     times: int,
+    kinds: int,
 ) -> tuple[Longs, int]:
     """The table in which `times` persons more have a pattern, unless `stamp` has been counted for it, and its lines."""
-    a, b = pattern_of(group, item, start, places, size, mask)
+    a, b = pattern_of(group, item, start, places, size, mask, kinds)
     at = line_of(table, a, b)
     if table[at, 0] == 0:
         if 2 * used >= len(table):

@@ -46,11 +46,13 @@ class Share:
 class Combination:
     """Classes that are dangerous when known together, with `relations` as (upper, lower) pairs of them.
 
+    Where objects stay whole, a relation is of two classes and the type of the object that holds both.
+
     `persons`, of those looked at, are singled out by values of these classes, so related, and by no part of that.
     """
 
     classes: tuple[str, ...]
-    relations: tuple[tuple[str, str], ...]
+    relations: tuple[tuple[str, ...], ...]
     persons: int
     share: float
 
@@ -61,7 +63,10 @@ class Combination:
         >>> Combination(("hospital", "disease"), (("hospital", "disease"),), 3, 0.3).text
         'hospital + disease with hospital ⇝ disease'
         """
-        related = ", ".join(f"{upper} ⇝ {lower}" for upper, lower in self.relations)
+        related = ", ".join(
+            f"{upper} and {lower} in one {home[0]}" if home else f"{upper} ⇝ {lower}"
+            for upper, lower, *home in self.relations
+        )
         return " + ".join(self.classes) + (f" with {related}" if related else "")
 
 

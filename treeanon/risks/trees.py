@@ -52,10 +52,10 @@ def risk_of_trees(
     """Return the share of persons that up to m labels and n relations single out from fewer than k.
 
     The attacker is the guarantee's own (independent); the labels are those of classes with role quasi, and traces of
-    moved nodes count as relations. Where objects stay whole, relations of the outermost objects alone are counted: what
-    is known of objects in objects can single out more persons. All persons are decided if that fits into `seconds`
-    (None: however long it takes), else a uniform sample whose size a pilot has found, at least a hundred, or `sample`
-    if given. Everyone looked at is compared with *all* records. `seed` repeats a sample.
+    moved nodes count as relations. Where objects lie in objects, so many relations are possible that larger sets of
+    labels are not looked at: the shares then say how many persons are undecided. All persons are decided if that fits
+    into `seconds` (None: however long it takes), else a uniform sample whose size a pilot has found, at least a
+    hundred, or `sample` if given. Everyone looked at is compared with *all* records. `seed` repeats a sample.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
@@ -68,7 +68,7 @@ def risk_of_trees(
     begun = time.perf_counter()
     forest = with_traces(forest)
     asked = Guarantee(k, m, n)
-    decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False, kinds=1), k, m, n)
+    decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)
     persons = len(forest)
     drawn = _chosen(decider, persons, seconds, sample, seed, jobs or os.cpu_count() or 1)
     rows = np.arange(len(decider.rows), dtype=np.int64) if drawn is None else np.unique(drawn)
@@ -132,6 +132,7 @@ class _Decider:
     columns: kernels.Rows
     holders: kernels.Holders
     deepest: Ints
+    told: Ints
     sets: Sizes
     n: int
     k: int
@@ -139,9 +140,12 @@ class _Decider:
     @classmethod
     def of(cls, rows: Rows, k: int, m: int, n: int) -> _Decider:
         begin, holder, _, _ = holders_of(rows.start, rows.item, rows.items, 1)
-        deepest, sets = _deepest(rows.known, m)
+        most = max(size for size in (2, *range(2, m + 1)) if size < 3 or _bits(rows.kinds, size) <= kernels.MOST_BITS)
+        deepest, sets = _deepest(rows.known, min(m, most))
+        # Nobody has larger sets of labels than of all that are held.
+        told = np.where((rows.known <= deepest) & (deepest < m), m, deepest).astype(np.int32)
         columns = (rows.start, rows.item, rows.known, rows.rel_start, rows.rel, rows.weight)
-        return cls(rows, columns, (begin, holder), deepest, sets, n, k)
+        return cls(rows, columns, (begin, holder), deepest, told, sets, n, k)
 
     def decide(self, rows: Longs, times: Longs) -> tuple[Ints, Ints, Longs]:
         """Return the kernel's decisions for these rows, each standing for some persons."""
@@ -154,7 +158,13 @@ class _Decider:
             self.deepest[rows],
             self.n,
             self.k,
+            self.rows.kinds,
         )
+
+
+def _bits(kinds: int, size: int) -> int:
+    """Return how many relations a set of labels of a size can have."""
+    return kinds * (size * (size - 1) // 2)
 
 
 def _deepest(known: Ints, m: int) -> tuple[Ints, Sizes]:
@@ -224,7 +234,7 @@ def _decided(decider: _Decider, rows: Longs, times: Longs, jobs: int, progress: 
         np.concatenate([empty, *(part[1] for part in parts)]),
         np.concatenate([empty, *(part[2] for part in parts)]),
         times[order],
-        decider.deepest[rows[order]],
+        decider.told[rows[order]],
         [part[3] for part in parts],
     )
 
@@ -247,18 +257,31 @@ def _cells(
 def _combinations(forest: Forest, tables: list[Longs], decided: int) -> tuple[Combination, ...]:
     """Return the patterns that single out the most persons, the smallest ones first among equals."""
     names = (STAR, *forest.classes.names)
-    counts: Counter[tuple[tuple[str, ...], tuple[tuple[str, str], ...]]] = Counter()
+    types = forest.classes.types
+    counts: Counter[tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]] = Counter()
     for table in tables:
         for a, b, persons, _ in table[table[:, 0] != 0].tolist():
             groups = list(_parts(a, 16))
             classes = tuple(names[group - 1] for group in groups)
-            pairs = tuple((classes[pair >> 2], classes[pair & 3]) for pair in _parts(b, 4))
+            pairs = tuple(
+                (
+                    classes[(pair >> 2) & 3],
+                    classes[pair & 3],
+                    *((_type(forest, groups[(pair >> 2) & 3], pair >> 4),) if types else ()),
+                )
+                for pair in (digit - 1 for digit in _parts(b, 8))
+            )
             counts[classes, pairs] += persons
     order = sorted(counts, key=lambda found: (-counts[found], len(found[0]), len(found[1]), found))
     return tuple(
         Combination(classes, pairs, counts[classes, pairs], counts[classes, pairs] / decided)
         for classes, pairs in order[:MOST_COMBINATIONS]
     )
+
+
+def _type(forest: Forest, group: int, kind: int) -> str:
+    """Return the type of the objects that a relation of a class, counted as in a line of the table, speaks of."""
+    return forest.classes.names[forest.classes.type_of(group - 2, kind)]
 
 
 def _parts(number: int, bits: int) -> Iterator[int]:
