@@ -23,11 +23,15 @@ def _part(part: Part, *, top: bool = False) -> Element:
     if not part.parts:
         return el("div", _line(part), class_="line")
     values = sum(one.value is not None and one.value.is_own for one in part.walk())
-    told = counted(values, "value")
+    told = [counted(values, "value")] if values else []
     if part.changed:
-        told += f", {part.changed:,} changed"
+        told.append(f"{part.changed:,} changed")
     gone = "gone" if part.is_gone else None
-    summary = el("summary", el("code", part.lead, class_=gone), el("small", told))
+    # What an item of a list is, is said by a constant of the schema: the kind of a resource.
+    constants = (one.value.before for one in part.walk() if one.value is not None and not one.value.is_own)
+    kind = next(constants, None) if part.lead == "{" else None
+    said = None if kind is None else el("span", value(kind), class_="constant")
+    summary = el("summary", el("code", part.lead + " ", class_=gone), said, el("small", ", ".join(told)))
     inner = [el("div", [_part(each) for each in part.parts], class_="inside"), el("code", part.trail, class_=gone)]
     return el("details", summary, inner, open="open" if top or part.changed else None)
 
