@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from tests.support.paths import ROOT
 from tests.support.plugins import installed, make_package
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.tree.default.objective import Effort
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.cli.demo import command as demo
 from treeanon.cli.main import COMMANDS, main
@@ -68,6 +69,14 @@ def words(line: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"[\d,.#]+", "0", line)).strip()
 
 
+@pytest.fixture
+def short(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches end soon, but those of the tutorial, which shows what they find."""
+    if page != "tutorial.md":
+        monkeypatch.setattr(Effort, "of", lambda _: Effort(0.1))
+
+
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("page", with_blocks("sh"))
 def test_shell_examples_run(page: str, hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begins_outside = "treeanon demo hospital" in "".join(blocks(page, "sh"))
@@ -84,6 +93,7 @@ def test_shell_examples_run(page: str, hospital: Path, monkeypatch: pytest.Monke
             assert words(line) in there or line == "…", line
 
 
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("page", with_blocks("python"))
 def test_python_examples_run(page: str, hospital: Path) -> None:
     if page == "how-to/again.md":

@@ -47,7 +47,7 @@ def check(path: Path, count: int, **options) -> None:
 
 
 @pytest.mark.parametrize("form", ["ndjson", "json"])
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(RECORDS, min_size=1, max_size=6))
 def test_the_schema_loads_and_reads_its_input(form, records):
     with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +77,7 @@ def uniform(draw):
     return draw(st.lists(record, min_size=1, max_size=30))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(uniform())
 def test_records_of_one_shape(records):
     with tempfile.TemporaryDirectory() as folder:

@@ -39,9 +39,9 @@ def test_nothing_planted_is_released_by_an_unedited_schema(tmp_path: Path, name:
     told = run("init", source, "-o", schema)
     assert not planted.found_in(schema.read_text() + told.output)
     page, solution = tmp_path / "page.html", tmp_path / "solution.json"
-    done = run(
-        "anonymize", source, "-s", schema, "-k", 4, "-o", release, "--solution", solution, "--html", page
-    )  # fmt: skip
+    # Searches of rows take another effort.
+    asked = ["-k", 4] if name in ("register", "contacts") else ["-k", 4, "--effort", 0.1]
+    done = run("anonymize", source, "-s", schema, *asked, "-o", release, "--solution", solution, "--html", page)
     public = "\n".join([everything(release), page.read_text(), solution.read_text(), done.output])
     assert len(planted.all) > 100 and not planted.found_in(public)
 

@@ -42,7 +42,7 @@ def _is_well_formed(path):
     return True
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(elements(), st.booleans())
 def test_the_schema_loads_and_reads_its_input(root, whole):
     with tempfile.TemporaryDirectory() as folder:

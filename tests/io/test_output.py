@@ -13,6 +13,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -299,8 +300,19 @@ def test_reader_of_the_pipe_goes_away(source: str, big: Path) -> None:
     assert "Traceback" not in told and "Exception ignored" not in told and WORD not in told
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGHUP], ids=lambda s: s.name)
-@pytest.mark.parametrize("target", ["o.ndjson", "o.ndjson.gz", "o.zip", "o/"])
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGHUP]
+# By default every signal once, and every kind of output once.
+USUAL = [
+    *product(SIGNALS, ["o.ndjson"]),
+    *product(SIGNALS[1:3], ["o/"]),
+    *product(SIGNALS[:1], ["o.ndjson.gz", "o.zip"]),
+]
+RARE = [pair for pair in product(SIGNALS, ["o.ndjson.gz", "o.zip", "o/"]) if pair not in USUAL]
+
+
+@pytest.mark.parametrize(
+    ("sent", "target"), [*USUAL, *(pytest.param(*pair, marks=pytest.mark.slow) for pair in RARE)], ids=str
+)
 def test_signals(sent: signal.Signals, target: str, tmp_path: Path, big: Path) -> None:
     """A signal in the middle of writing: the old file is as it was, and nothing else is there."""
     if sent == signal.SIGKILL and target == "o/":
