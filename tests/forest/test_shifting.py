@@ -317,6 +317,7 @@ def test_the_span_is_told_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )  # fmt: skip
     assert "All dates of a person by one secret span of up to 30,000 days" in told
     assert "Dates moved: born (30 values), visit (90 values)" in told
+    assert "Dates that stayed, and may tell the span: seen" in told
     told += run("anonymize", *common, "-k", 2, "-o", tmp_path / "again.ndjson", "--json")
     previewed = run("preview", *common, "-k", 2)
     assert "one secret span" in previewed and "1999-03-01" not in previewed

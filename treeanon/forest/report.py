@@ -103,7 +103,8 @@ class ReadReport:
 
     `facets` has by class and facet what was read of it, and where records disagree.
 
-    `shifted` counts by class the dates that were moved, each person's by a span of up to `shift_days` (0: none were).
+    `shifted` counts by class the dates that were moved, each person's by a span of up to `shift_days` (0: none were);
+    `unshifted` are the classes of dates that stayed.
 
     `whole` is the forest of whole objects of what was read as merged trees, once somebody has asked for it.
 
@@ -146,6 +147,7 @@ class ReadReport:
     facets: Mapping[tuple[str, str], FacetTexts] = field(default_factory=dict)
     shifted: Counter[str] = field(default_factory=Counter)
     shift_days: int = 0
+    unshifted: tuple[str, ...] = ()
     unsaid: Counter[tuple[int, str]] = field(default_factory=Counter)
 
     def skip(self, source: str, place: str) -> None:
@@ -203,7 +205,11 @@ class ReadReport:
         if self.facets:
             counts["facets"] = facet_counts(self.facets)
         if self.shift_days:
-            counts["shifted_dates"] = {"days": self.shift_days, "values": dict(self.shifted)}
+            counts["shifted_dates"] = {
+                "days": self.shift_days,
+                "values": dict(self.shifted),
+                "not_moved": list(self.unshifted),
+            }
         if self.dangling or self.is_relational:
             counts["dangling_keys" if self.is_relational or self.rows else "dangling_references"] = dict(self.dangling)
         if unsaid := {key: objects for (_, key), objects in self.unsaid.items() if objects}:
@@ -229,9 +235,11 @@ def shift_lines(moved: Mapping[str, Any]) -> list[str]:
     """
     if not moved:
         return []
+    still = moved.get("not_moved", ())
     values = ", ".join(f"{name} ({times:,} values)" for name, times in moved["values"].items())
     return [
         f"Dates moved: {values}",
         f"All dates of a person by one secret span of up to {moved['days']:,} days, so that what lies between them is"
         " kept. Who knows more than m dates of a person may know the person by that.",
+        *([f"Dates that stayed, and may tell the span: {', '.join(still)}"] if still else []),
     ]

@@ -56,7 +56,10 @@ def shifted(forest: Forest, spans: Longs | None = None) -> Forest:
     trees = canonical_trees(
         forest.offsets, forest.parent, label_of, np.arange(len(classes), dtype=np.int32), classes.types
     )
-    told = replace(report, shift_days=days, shifted=moved, unknown=report.unknown + unknown)
+    still = tuple(
+        spec.name for spec in forest.schema.classes if spec.type == "date" and spec.published and not spec.shift
+    )
+    told = replace(report, shift_days=days, shifted=moved, unshifted=still, unknown=report.unknown + unknown)
     return Forest(forest.schema, classes, *trees, told)
 
 
