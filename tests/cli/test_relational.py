@@ -244,6 +244,18 @@ def test_there_and_back(target: str, place: Path, run: Told) -> None:
     assert code == 0 and (json.loads(out)["records"], json.loads(out)["nodes"]) == (2, 7)
 
 
+def test_what_objects_are_is_told_where_a_database_declares_the_keys(place: Path, run: Told) -> None:
+    """The schema alone does not know them: the command asks what was read."""
+    database(place / "in.sqlite")
+    assert run("init in.sqlite -o open.toml")[0] == 0
+    assert 'objects = "auto"' in (place / "open.toml").read_text()
+    for more, options in (("", ""), (" -a gcs --as-published", " --objects merged")):
+        assert run(f"anonymize in.sqlite -s open.toml -k 1 -m 1 -n 0 -o out.sqlite --force{more}")[0] == 0
+        assert run(f"verify out.sqlite -s open.toml -k 1 -m 1 -n 0{options}")[0] == 0
+    code, told = run("verify out.sqlite -s open.toml -k 1 -m 1 -n 0")[:2]
+    assert code in (0, 1) and "no key leads" not in told
+
+
 def test_sqlite_loads_with_its_keys_on(place: Path, run: Told) -> None:
     database(place / "in.sqlite")
     with closing(sqlite3.connect(place / "in.sqlite")) as made:

@@ -53,7 +53,12 @@ def release_summary(
 
 def merged_notes(schema: Schema, objects: Objects) -> list[str]:
     """Return what to say of a release of merged trees where the schema leaves open what objects are."""
-    if objects == "whole" or not schema.input.keeps_objects or len(schema.layout.containers) < 2:
+    if objects == "whole" or not schema.input.keeps_objects:
+        return []
+    # Of tables the schema alone does not know the keys, and so no layout.
+    relational = schema.input.is_relational
+    several = any(spec.path and len(spec.path.steps) > 1 for spec in schema.classes if spec.published)
+    if not (several if relational else len(schema.layout.containers) > 1):
         return []
     return ["Trees are merged, as what is asked for needs them: verify and compare this release with --objects merged"]
 

@@ -278,14 +278,15 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
     forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet, called=request.called)
     with progress_bar("verifying", quiet=request.quiet) as progress:
         verdict = verify(forest, guarantee, jobs=request.reading["jobs"], progress=progress)
-    for line in _trees_lines(request.schema, forest, guarantee, holds=verdict.holds):
+    for line in _trees_lines(forest, guarantee, is_open=request.schema.input.objects_open, holds=verdict.holds):
         say(line, quiet=request.quiet)
     return request.with_findings(verdict, forest), forest.report
 
 
-def _trees_lines(schema: Schema, forest: Forest, guarantee: Guarantee, *, holds: bool) -> Iterator[str]:
-    """Return what to say of the trees that were counted, where the schema leaves open what objects are."""
-    if not schema.input.objects_open or not schema.layout.types:
+def _trees_lines(forest: Forest, guarantee: Guarantee, *, is_open: bool, holds: bool) -> Iterator[str]:
+    """Return what to say of the trees that were counted, where the schema leaves it `is_open` what objects are."""
+    # Of tables the schema alone does not know the keys.
+    if not is_open or len(forest.schema.layout.containers) < 2:
         return
     if not forest.classes.types:
         yield "Counted in merged trees, as nodes have moved in the release (--objects overrides the schema)"
