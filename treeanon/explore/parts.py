@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from treeanon.explore.session import CurveReady, Event, Outcome, OutcomeReady, Point, Problem, RiskReady
 from treeanon.explore.settings import LARGEST_K, ExploredData
 from treeanon.forest import Forest
-from treeanon.metrics import Losses
+from treeanon.metrics import Losses, share_whole
 from treeanon.metrics.table import FlatLosses
 from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.report.page.elements import Content, Element, el, percent, scrolled, text_of
@@ -167,7 +167,9 @@ def _outcome_parts(found: Outcome, explored: ExploredData) -> Mapping[str, Conte
 
 def _summary(loss: Losses | FlatLosses) -> str:
     if isinstance(loss, Losses):
-        return f"Value loss {loss.value_loss:.3f}, relations kept {percent(loss.relations_kept)}"
+        whole = share_whole(loss.objects)
+        kept = "" if whole is None else f", objects kept whole {percent(whole)}"
+        return f"Value loss {loss.value_loss:.3f}, relations kept {percent(loss.relations_kept)}{kept}"
     return f"GCP {loss.gcp_taxonomy:.3f}, from 0 (unchanged) to 1 (lost)"
 
 

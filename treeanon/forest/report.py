@@ -84,12 +84,13 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Origin:
-    """What was read: data or the path of an input, the schema, and the delimiter that was asked for."""
+    """What was read: data or the path of an input, its schema and delimiter, and how many records there were."""
 
     data: Any
     schema: Schema
     delimiter: str = ""
     skip: bool = False
+    records: int = 0
 
     @property
     def data_stays(self) -> bool:

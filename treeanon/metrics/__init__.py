@@ -11,7 +11,7 @@ from treeanon.metrics.measure import (
     relations_kept,
 )
 from treeanon.metrics.mining import MiningLevel, MiningLoss, dtree, ml2
-from treeanon.metrics.objects import ObjectsKept, objects_kept
+from treeanon.metrics.objects import ObjectsKept, objects_kept, share_whole
 from treeanon.metrics.values import (
     ValueLoss,
     label_losses,
@@ -45,6 +45,7 @@ __all__ = [
     "relations_kept",
     "rpd",
     "rpd_of_records",
+    "share_whole",
     "value_loss",
     "value_loss_alone",
     "value_loss_of_supports",

@@ -70,6 +70,17 @@ def objects_kept(before: Forest, after: Forest, kept: Longs | None = None) -> Ma
     }
 
 
+def share_whole(objects: Mapping[str, ObjectsKept]) -> float | None:
+    """Return the share of the objects of all types that are still whole; None where it is not known.
+
+    >>> share_whole({"stays[]": ObjectsKept(3, 3, 1.0), "ills[]": ObjectsKept(1, 0, 0.0)}), share_whole({})
+    (0.75, None)
+    """
+    known = [(of.before, of.whole) for of in objects.values() if of.whole is not None]
+    total = sum(before for before, _ in known)
+    return sum(before * whole for before, whole in known) / total if total else None
+
+
 def objects_counted(before: Forest, after: Forest) -> Mapping[str, ObjectsKept]:
     """Return by type the objects before and after, where records stand in another order than those of the input."""
     views = _whole(before, after)
@@ -96,6 +107,9 @@ def objects_of_input(forest: Forest) -> Forest | None:
     """Return the whole objects of what a forest of merged trees was read from, if it has all records of that."""
     report = forest.report
     if report is None or report.origin is None or not report.origin.data_stays:
+        return None
+    if report.origin.records != len(forest):
+        # A part of what was read, such as a sample.
         return None
     if report.whole is None:
         report.whole = _read_whole(forest, report) or forest

@@ -29,7 +29,7 @@ def _part(part: Part, *, top: bool = False) -> Element:
     gone = "gone" if part.is_gone else None
     # What an item of a list is, is said by a constant of the schema: the kind of a resource.
     constants = (one.value.before for one in part.walk() if one.value is not None and not one.value.is_own)
-    kind = next(constants, None) if part.lead == "{" else None
+    kind = next(constants, None) if part.lead == "{" and not top else None
     said = None if kind is None else el("span", value(kind), class_="constant")
     summary = el("summary", el("code", part.lead + " ", class_=gone), said, el("small", ", ".join(told)))
     inner = [el("div", [_part(each) for each in part.parts], class_="inside"), el("code", part.trail, class_=gone)]

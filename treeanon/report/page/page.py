@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.output import open_output
-from treeanon.metrics import ObjectsKept
+from treeanon.metrics import ObjectsKept, share_whole
 from treeanon.previews.model import RecordChange, RowChange
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
 from treeanon.release.solution_file import version
@@ -236,11 +236,11 @@ _MOST_TYPES = 3
 
 
 def _whole(objects: Mapping[str, ObjectsKept]) -> list[tuple[str, str]]:
-    known = {name: (of.before, of.whole) for name, of in objects.items() if of.whole is not None}
+    known = {name: of.whole for name, of in objects.items() if of.whole is not None}
     if len(known) <= _MOST_TYPES:
-        return [(f"{name} kept whole", percent(whole)) for name, (_, whole) in known.items()]
-    every = sum(before for before, _ in known.values())
-    return [("objects kept whole", percent(sum(before * whole for before, whole in known.values()) / every))]
+        return [(f"{name} kept whole", percent(whole)) for name, whole in known.items()]
+    every = share_whole(objects)
+    return [] if every is None else [("objects kept whole", percent(every))]
 
 
 def _facts(release: AnyRelease) -> list[tuple[str, str]]:
