@@ -44,6 +44,7 @@ from treeanon.table.permuted import Permuted
 from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
 from treeanon.verifier.permuted import PermutedVerdict, verify_permuted
 from treeanon.verifier.table import TableVerdict, verify_table
+from treeanon.verifier.tree import as_counted
 from treeanon.verifier.tree import verify as verify_forest
 from treeanon.verifier.verdict import Verdict
 
@@ -335,6 +336,9 @@ def verify(
     check_kinds(ignore)
     given = Given.of(data, schema, released=True, jobs=asked.get("jobs"))
     read = given.read(rows=_are_rows(given, asked))
+    if isinstance(read, Forest):
+        negative = asked.get("negative") or (guarantee.negative if isinstance(guarantee, Guarantee) else ())
+        read = as_counted(read, Guarantee(1, negative=(negative,) if isinstance(negative, str) else tuple(negative)))
     if original is not None and not isinstance(original, Table):
         original = Given.of(original, schema).table()
     return found_beyond(_verdict(read, guarantee, original, asked), given.beyond(read).without(ignore))

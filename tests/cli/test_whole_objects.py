@@ -124,6 +124,11 @@ def test_what_is_left_open_is_whole_until_merged_trees_are_needed(few: tuple[Pat
     # What holds of whole objects holds of merged trees: these have the same values, and no other relations.
     assert run(*checked, tmp_path / "whole.ndjson", "--objects", "merged").exit_code == 0
     assert run("preview", source, "-s", schema, "-k", 4, "-a", "gcs").exit_code == 0
+    out = tmp_path / "negative.ndjson"
+    assert run("anonymize", source, "-s", schema, "-k", 4, "--negative", "sex", "-o", out).exit_code == 0
+    checked = run("verify", out, "-s", schema, "-k", 4, "--negative", "sex")
+    assert checked.exit_code == 0 and "Counted in merged trees" in checked.output
+    assert ta.verify(out, schema=ta.Schema.load(schema), k=4, negative="sex").holds
 
 
 def test_a_solution_says_of_which_trees_it_is(few: tuple[Path, Path], tmp_path: Path) -> None:

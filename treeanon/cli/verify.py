@@ -265,7 +265,7 @@ class _Notes:
 
 def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
     from treeanon.privacy.guarantee import TREE_DIVERSITY, Guarantee
-    from treeanon.verifier.tree import verify
+    from treeanon.verifier.tree import as_counted, verify
 
     if request.k is None:
         raise click.UsageError("-k is required")
@@ -276,6 +276,7 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
         request.models["diversity"] or TREE_DIVERSITY, negative, bool(as_published),
     )  # fmt: skip
     forest = read_records(request.release, request.schema, request.reading, quiet=request.quiet, called=request.called)
+    forest = as_counted(forest, guarantee)
     with progress_bar("verifying", quiet=request.quiet) as progress:
         verdict = verify(forest, guarantee, jobs=request.reading["jobs"], progress=progress)
     for line in _trees_lines(forest, guarantee, is_open=request.schema.input.objects_open, holds=verdict.holds):
@@ -289,9 +290,8 @@ def _trees_lines(forest: Forest, guarantee: Guarantee, *, is_open: bool, holds: 
     if not is_open or len(forest.schema.layout.containers) < 2:
         return
     if not forest.classes.types:
-        yield "Counted in merged trees, as nodes have moved in the release (--objects overrides the schema)"
-    elif guarantee.of_merged_trees:
-        yield f"Counted in merged trees (--objects overrides the schema): {guarantee.of_merged_trees}"
+        why = guarantee.of_merged_trees or "nodes have moved in the release"
+        yield f"Counted in merged trees (--objects overrides the schema): {why}"
     elif not holds:
         yield "Counted in objects that stay whole; what was published of merged trees is verified with --objects merged"
 

@@ -205,9 +205,7 @@ def verify(
     """
     requested = _requested(guarantee, k, m, n, attacker, l, diversity, negative, as_published)
     jobs = jobs or os.cpu_count() or 1
-    if requested.of_merged_trees and forest.schema.input.objects_open and forest.classes.types:
-        # As a release with this guarantee is made.
-        forest = merged(forest)
+    forest = as_counted(forest, requested)
     refuse_too_many_kinds(forest, requested)
     traced = readings(forest)
     # Traces are counted by putting them into the trees, as relations.
@@ -228,6 +226,13 @@ def _strength(verdict: Verdict) -> tuple[bool, float]:
 
 def _least(verdict: Verdict) -> float:
     return math.inf if verdict.largest_k is None else verdict.largest_k
+
+
+def as_counted(forest: Forest, guarantee: Guarantee) -> Forest:
+    """Return the trees in which a guarantee is counted: merged ones where releases that keep it are made of these."""
+    if guarantee.of_merged_trees and forest.schema.input.objects_open and forest.classes.types:
+        return merged(forest)
+    return forest
 
 
 def _verdict(forest: Forest, requested: Guarantee, patterns: bool, jobs: int, progress: Progress | None) -> Verdict:
