@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import treeanon as ta
 from treeanon.errors import SchemaError
 from treeanon.io.beyond.look import look_beyond
-from treeanon.io.profiles.fhir_r4 import CODEC, PUBLISHED, as_primitive, type_of
+from treeanon.io.profiles.fhir_elements import as_primitive, type_of
+from treeanon.io.profiles.fhir_r4 import CODEC, PUBLISHED
 
 ICD = "http://hl7.org/fhir/sid/icd-10-cm"
 CLASSES = f"""

@@ -94,6 +94,8 @@ def schema_by_preset(
     else:
         made, objects = _of_documents(preset, str(source), format, record, sample)
     _choose(made, objects, terminologies or {})
+    if any("(other " in str(table["name"]) for table in made.classes):
+        made.notes.append("codes of systems that the preset does not know: look at their addresses in the schema")
     if made.flat:
         made.notes.append(
             f"codes of {', '.join(sorted(made.flat))} have no hierarchy, so that rare ones become *; a file of concepts"
