@@ -94,6 +94,12 @@ def test_the_number_of_values_does_not_matter(tmp_path: Path) -> None:
     assert found == {"doctor": "identifier", "email": "identifier", "sex": "quasi"}
 
 
+def test_an_identifier_of_a_house_is_one_at_few_values(tmp_path: Path) -> None:
+    records = [{"house": {"id": {"root": "2.16.840", "extension": str(9_000 + n % 2)}}} for n in range(60)]
+    found = roles(lines(tmp_path / "p.ndjson", records))
+    assert found["extension"] == "identifier" and found.get("root") != "identifier"
+
+
 def test_ids_that_look_like_numbers(tmp_path: Path) -> None:
     records = [
         {"seq": n, "age": 20 + n % 50, "visits": [{"pos": 3 * n + i, "cost": i} for i in range(3)]} for n in range(60)

@@ -54,7 +54,9 @@ def _as_id(leaf: Leaf, labels: list[Words], records: int) -> str:
     few = values.distinct <= _FEW and values.occurrences >= ENOUGH
     if names_person_id(last):
         return "it is an id of a person"
-    if any(names_id(label) and len(label) == 1 for label in labels[:-1]) and not few:
+    # An identifier's own value is one at any number of values; what says of which system it is, is not.
+    few_systems = few and last[-1:] not in (("extension",), ("value",))
+    if any(names_id(label) and len(label) == 1 for label in labels[:-1]) and not few_systems:
         return "it is part of an identifier"
     if not leaf.holder.in_record:
         return ""
