@@ -145,13 +145,26 @@ def test_a_solution_says_of_which_trees_it_is(few: tuple[Path, Path], tmp_path: 
     ("text", "words"),
     [
         ('format = "csv"\nobjects = "whole"', "is only for formats whose records hold objects"),
-        ('format = "trees"\nobjects = "whole"', "is only for formats whose records hold objects"),
         ('format = "ndjson"\nobjects = "hole"', "did you mean 'whole'"),
     ],
 )
 def test_objects_of_a_schema(text: str, words: str) -> None:
     with pytest.raises(SchemaError, match=re.escape(words)):
         ta.Schema.loads(f'version = 1\n[input]\n{text}\n[[class]]\nname = "a"\npath = "a"\n')
+
+
+@pytest.mark.parametrize("objects", ["auto", "whole", "merged"])
+def test_a_trees_file_says_in_its_schema_what_its_objects_are(few: tuple[Path, Path], objects: str) -> None:
+    source, schema = few
+    text = re.sub("^objects = .*$", f'objects = "{objects}"', schema.read_text(), flags=re.MULTILINE)
+    schema.with_name("s.toml").write_text(text)
+    made, again = schema.with_name("made.toml"), source.with_name("again.ndjson")
+    trees = source.with_name("o.trees.jsonl")
+    run("convert", source, "-s", schema.with_name("s.toml"), "-o", trees, "--schema-out", made)
+    run("convert", trees, "-s", made, "-o", again, "--schema-out", schema.with_name("again.toml"))
+    before = ta.read(source, ta.Schema.load(schema.with_name("s.toml")))
+    after = ta.read(again, ta.Schema.load(schema.with_name("again.toml")))
+    assert sorted(map(str, after.records())) == sorted(map(str, before.records()))
 
 
 def test_under_is_refused_with_a_word_that_says_so() -> None:

@@ -81,7 +81,8 @@ def _derived(schema: Schema, name: str) -> Schema:
 def for_trees(schema: Schema, name: str) -> Schema:
     """Return the schema of a format that names its classes itself; its dotted paths say how to write JSON again.
 
-    Reading a trees file by its name needs no other schema than the input's.
+    Reading a trees file by its name needs no other schema than the input's. A trees file holds whole objects or merged
+    trees, so its schema leaves that open no more.
     """
     is_dotted = not schema.input.slashed and not schema.input.is_relational
     if schema.files:
@@ -89,7 +90,7 @@ def for_trees(schema: Schema, name: str) -> Schema:
     elif is_dotted and schema.input.person is not None:
         schema = with_rows(schema)
     dotted = schema if is_dotted else derive(schema, NESTED)
-    return replace(dotted, input=replace(dotted.input, format=name, record=None, namespaces={}))
+    return replace(dotted, input=replace(dotted.input, format=name, record=None, namespaces={}, objects_open=False))
 
 
 def _record(record: RecordPath | None, source: Format, wanted: Format) -> RecordPath | None:

@@ -258,12 +258,10 @@ class InputReader:
         """Return whether objects are merged or stay whole; merged where that is still open."""
         where, form = ("input", "objects"), self.form
         is_bare = form is not None and form.is_rows and not self.has_objects
-        if "objects" in table and form is not None and (is_bare or form.names_classes):
-            able = ", ".join(form.name for form in FORMATS.values() if not (form.is_rows or form.names_classes))
-            rows = ", or rows of which several are one person's" if is_bare else ""
-            self.problems.add(
-                f"is only for formats whose records hold objects ({able}{rows}), not for {form.name}", *where
-            )
+        if "objects" in table and form is not None and is_bare:
+            able = ", ".join(form.name for form in FORMATS.values() if not form.is_rows)
+            able += ", or rows of which several are one person's"
+            self.problems.add(f"is only for formats whose records hold objects ({able}), not for {form.name}", *where)
             return OBJECTS[0]
         known: tuple[str, ...] = (*OBJECTS, AUTO)
         chosen = self.one_of(table, known, *where)
