@@ -157,7 +157,8 @@ class _Proposal:
         left = tuple(dict.fromkeys([*leaves.left_out, *self.notes.left_out(root), *self.unreached]))
         objects = objects_of(found, slashed=False)
         findings = Findings(taken, classes, left, warnings=self.warnings(root, keys), objects=objects)
-        findings = with_person(findings, found)
+        # Only a column of the record's own table says whose a row is.
+        findings = with_person(findings, [leaf for leaf in found if len(leaf.path.steps) == 1])
         layout = resolved(Schema.loads(render_schema(findings)), self.source).merged.layout
         names = [published.name for published in layout.classes]
         return findings.with_parents({c.name: None if c.parent == ROOT else names[c.parent] for c in layout.classes})
