@@ -131,7 +131,7 @@ class _Joining:
             return
         record = int(_lifted(self.batch, self.documents, tie.source, 0)[row])
         raise DataError(
-            "refers to an object that another of the record is called like: correct it, or skip what is broken",
+            "refers to an id that several objects of the record have: correct it, or skip what is broken",
             place=f"record {int(self.places[record]) + 1}",
             path=tie.reference.path.text(slashed=self.joiner.slashed),
         )

@@ -135,7 +135,7 @@ class Ending:
         moves, rules = split_moves(forest, pairs) if self.how == "move" else ([], pairs)
         while True:
             moved = LocalCounting(forest).move(moves).forest if moves else forest
-            if rules and _Chooser(moved, self.bound).all_of(rules) is None:
+            if rules and self.bound and _Chooser(moved, self.bound).all_of(rules) is None:
                 return None
             found = leave_out_rare(moved, self.guarantee, self.bound, rules)
             if found is None or self.guarantee.as_published:
