@@ -155,10 +155,11 @@ def _rows_as_dict(
 
 
 _EXTENTS = {
-    "il_1": "mean extent (IL1)",
+    "il_1": "mean extent of a group (IL1)",
     "il_infinity": "largest extent (IL inf.)",
     "average_ncp": "NCP of a group, mean",
-    "weighted_maximum_ncp": "NCP x share, largest group",
+    "weighted_maximum_ncp": "largest NCP x its rows",
+    "weighted_maximum_share": "largest NCP x its share",
     "average_volume": "volume, mean",
 }
 
@@ -166,14 +167,14 @@ _EXTENTS = {
 def _of_groups(published: Table, weights: Mapping[str, float] | None) -> dict[str, float]:
     """Measure the losses of the groups of published rows, whatever is suppressed."""
     from treeanon.metrics.table import il
-    from treeanon.metrics.table.il import weighted_average_volume
 
     found = (
         il.mean_extent(published, weights),
         il.largest_extent(published, weights),
         il.average_ncp(published, weights=weights),
         il.weighted_maximum_ncp(published, weights=weights),
-        weighted_average_volume(published),
+        il.weighted_maximum_share(published, weights=weights),
+        il.weighted_average_volume(published),
     )
     return dict(zip(_EXTENTS, found, strict=True))
 

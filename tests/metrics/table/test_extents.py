@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from tests.support.diversity_worlds import NUMBERS, PATHS, random_table
 from tests.support.strategies import properties
 from treeanon.algorithms.table.partition import recoded_groups
+from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
 from treeanon.metrics.table.il import (
     average_ncp,
@@ -19,6 +21,7 @@ from treeanon.metrics.table.il import (
     mean_extent,
     weighted_average_volume,
     weighted_maximum_ncp,
+    weighted_maximum_share,
 )
 from treeanon.table import Table
 
@@ -47,25 +50,18 @@ def as_the_texts_say(rnd: Random) -> None:
     number = [rnd.randrange(4) for _ in range(len(table))]
     dense = [sorted(set(number)).index(n) for n in number]
     released = recoded_groups(table, np.array(dense), rnd.choice(["auto", "hierarchy", "ranges", "sets"]))
-    extents, volumes = [], []
-    columns = released.quasi
-    has_missing = [
-        any(covered(text, NUMBERS if "13" in c.hierarchy.texts else LEAVES)[1] for text in c.texts()) for c in columns
-    ]
-    for texts in zip(*(c.texts() for c in columns), strict=True):
-        own, volume = [], 1.0
-        for c, text, gap in zip(columns, texts, has_missing, strict=True):
+    extents = {}
+    for texts in zip(*(c.texts() for c in released.quasi), strict=True):
+        own = []
+        for c, text in zip(released.quasi, texts, strict=True):
             leaves = NUMBERS if "13" in c.hierarchy.texts else LEAVES
             held, missing = covered(text, leaves)
             scale = list(map(float, leaves)) if c.spec.type == "integer" else list(range(len(leaves)))
             long = (scale[held[-1]] - scale[held[0]]) / (scale[-1] - scale[0]) if held else 0.0
             own.append(1.0 if missing and held else long)
-            volume *= (len(held) + missing) / (len(leaves) + gap)
-        extents.append(sum(own) / len(own))
-        volumes.append(volume)
-    assert mean_extent(released) == pytest.approx(sum(extents) / len(extents))
-    assert largest_extent(released) == pytest.approx(max(extents))
-    assert weighted_average_volume(released) == pytest.approx(sum(volumes) / len(volumes))
+        extents[texts] = sum(own) / len(own)
+    assert mean_extent(released) == pytest.approx(sum(extents.values()) / len(extents))
+    assert largest_extent(released) == pytest.approx(max(extents.values()))
     by_group(released)
 
 
@@ -78,8 +74,20 @@ def by_group(released: Table) -> None:
             prices[texts] = gcp(released.take(np.array([i for i, row in enumerate(rows) if row == texts])), form=form)
         sizes = Counter(rows)
         assert average_ncp(released, form) == pytest.approx(sum(prices.values()) / len(prices))
-        worst = max(prices[texts] * sizes[texts] for texts in prices) / len(rows)
-        assert weighted_maximum_ncp(released, form) == pytest.approx(worst)
+        worst = max(prices.values())
+        weighted = max(prices[texts] * sizes[texts] for texts in prices if prices[texts] > worst - 1e-9)
+        assert weighted_maximum_ncp(released, form) == pytest.approx(weighted)
+        assert weighted_maximum_share(released, form) == pytest.approx(weighted / len(rows))
+    volumes = []
+    for i in range(len(rows)):
+        volume = 1.0
+        for c in released.quasi:
+            alone = Table((replace(c, codes=c.codes[i : i + 1]),))
+            leaves = int(c.hierarchy.leaf_count[0])
+            held, missing = covered(c.texts()[i], NUMBERS if "13" in c.hierarchy.texts else LEAVES)
+            volume *= 1 / leaves if len(held) + missing == 1 else gcp(alone)
+        volumes.append(volume)
+    assert weighted_average_volume(released) == pytest.approx(sum(volumes) / len(volumes))
 
 
 test_as_the_texts_say, test_as_the_texts_say_thoroughly = properties(as_the_texts_say, 100, 2000)
@@ -87,7 +95,8 @@ test_as_the_texts_say, test_as_the_texts_say_thoroughly = properties(as_the_text
 
 def test_no_rows() -> None:
     released = random_table(Random(1), 0)
-    for loss in (mean_extent, largest_extent, average_ncp, weighted_maximum_ncp, weighted_average_volume):
+    losses = mean_extent, largest_extent, average_ncp, weighted_maximum_ncp, weighted_maximum_share
+    for loss in (*losses, weighted_average_volume):
         assert loss(released) == 0
 
 
@@ -97,3 +106,21 @@ def test_weights() -> None:
     alone = mean_extent(released, {"q0": 1, "q1": 0})
     other = mean_extent(released, {"q0": 0, "q1": 1})
     assert mean_extent(released, {"q0": 3, "q1": 1}) == pytest.approx((3 * alone + other) / 4)
+
+
+def test_boxes_of_the_paper() -> None:
+    """Ages of 0 to 4 (five values), sex of two: a group of three in the box 0 … 2 × *, a group of two in 4 × f."""
+    ages, sexes = Hierarchy.from_paths([[a, "0-2" if a < "3" else "3-4", "*"] for a in "01234"]), Hierarchy.flat("fm")
+    columns = {"age": (["0-2"] * 3 + ["4"] * 2, ages), "sex": (["*"] * 3 + ["f"] * 2, sexes)}
+    released = Table.of_texts(columns)
+    assert mean_extent(released) == pytest.approx((2 / 4 + 1) / 2 / 2)
+    assert average_ncp(released) == pytest.approx((3 / 5 + 1) / 2 / 2)
+    assert weighted_maximum_ncp(released) == pytest.approx(0.8 * 3)
+    assert weighted_maximum_share(released) == pytest.approx(0.8 * 3 / 5)
+    assert weighted_average_volume(released) == pytest.approx((3 * (3 / 5 * 1) + 2 * (1 / 5 * 1 / 2)) / 5)
+
+
+def test_the_group_of_greatest_ncp_need_not_be_the_one_that_costs_most() -> None:
+    hierarchy = Hierarchy.from_paths([[a, "low" if a < "4" else "high", "*"] for a in "01234567"])
+    released = Table.of_texts({"x": (["*"] * 2 + ["low"] * 9, hierarchy)})
+    assert weighted_maximum_ncp(released) == 2.0 and weighted_maximum_share(released) == pytest.approx(2 / 11)

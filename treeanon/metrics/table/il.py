@@ -1,10 +1,11 @@
-"""Losses of 1D (Ghinita et al., TODS 34(2), 2009): IL₁ and IL∞ by extents, and average and weighted maximum NCP.
+"""Losses of 1D (Ghinita et al., TODS 34(2), 2009, §7.2) that look at groups: IL₁, IL∞, maximum and average NCP, volume.
 
 The extent of a published value is how far it is from the least to the greatest leaf that it covers, as a share of the
 whole column: by numbers where the column has these, else by their ranks. What may also be missing has the extent 1.
 The extent of a group is the mean over its quasi columns.
 
-The weighted average volume of a release (1D: Ghinita et al., TODS 34(2), 2009, §7.2).
+A group is what a reader sees as one: rows that are published alike. Groups of a search whose boxes are equal count as
+one group.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from treeanon.table.covers import value_ranks
 
 
 def mean_extent(released: Table, weights: Weights | None = None) -> float:
-    """Return IL₁: the mean over the rows of the extents of their groups.
+    """Return IL₁: the mean over the groups of their extents, each group counted once, whatever its size.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> hierarchy = Hierarchy.from_paths([[x, "low" if x < "3" else "high", "*"] for x in "12345"])
     >>> table = Table.of_texts({"x": (["low", "low", "5", None], hierarchy)})
-    >>> mean_extent(table), largest_extent(table)
-    (0.125, 0.25)
+    >>> round(mean_extent(table), 4), largest_extent(table)
+    (0.0833, 0.25)
     """
-    extents, sizes = _by_group(released, {c.name: value_extents(c) for c in released.quasi}, weights)
-    return float(extents @ sizes / len(released)) if len(released) else 0.0
+    extents, _ = _by_group(released, {c.name: value_extents(c) for c in released.quasi}, weights)
+    return float(extents.mean()) if len(extents) else 0.0
 
 
 def largest_extent(released: Table, weights: Weights | None = None) -> float:
@@ -43,17 +44,26 @@ def average_ncp(released: Table, form: Form = "taxonomy", weights: Weights | Non
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"sex": (["*", "*", "*", "m"], Hierarchy.flat(["f", "m"]))})
-    >>> average_ncp(table), weighted_maximum_ncp(table)
-    (0.5, 0.75)
+    >>> average_ncp(table), weighted_maximum_ncp(table), weighted_maximum_share(table)
+    (0.5, 3.0, 0.75)
     """
     prices, _ = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
     return float(prices.mean()) if len(prices) else 0.0
 
 
 def weighted_maximum_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
-    """Return the largest product of a group's NCP and its share of the rows: its part of the GCP."""
+    """Return the NCP of the group that has the greatest, times its rows; of several such groups, of the largest."""
     prices, sizes = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
-    return float((prices * sizes).max(initial=0.0) / max(1, len(released)))
+    if not len(prices):
+        return 0.0
+    # Equal sums of other columns may differ in the last digit.
+    greatest = prices >= prices.max() - 1e-12
+    return float((prices * sizes)[greatest].max())
+
+
+def weighted_maximum_share(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
+    """Return the same with the group's share of the rows, 0 to 1: what it adds to the GCP."""
+    return weighted_maximum_ncp(released, form, weights) / max(1, len(released))
 
 
 def value_extents(column: Column) -> Floats:
@@ -101,10 +111,8 @@ def _by_group(released: Table, prices: dict[str, Floats], weights: Weights | Non
 
 
 def weighted_average_volume(released: Table) -> float:
-    """Return the row mean of the share of all value combinations that a row covers.
-
-    That is the product over the quasi columns of (values covered) / (all values of the column), where a missing value
-    is one more value if the column has it.
+    """Return the row mean of the volumes of boxes: products over the quasi columns of the NCP, or of 1 / (number of all
+    values) for a column of which the row tells a single value.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> sexes = Hierarchy.flat(["f", "m"])
@@ -115,19 +123,7 @@ def weighted_average_volume(released: Table) -> float:
         return 0.0
     volume = np.ones(len(released))
     for column in released.quasi:
-        volume *= covered_shares(column)[column.codes]
+        prices = value_ncp(column)
+        sides = np.where(prices > 0, prices, 1 / max(1, len(column.hierarchy.leaf_nodes)))
+        volume *= sides[column.codes]
     return float(volume.mean())
-
-
-def covered_shares(column: Column) -> Floats:
-    """Return the share of a column's values that each published value covers, by code; the missing one last.
-
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> covered_shares(Table.of_texts({"x": (["a", None], Hierarchy.flat("abc"))}).columns[0]).tolist()
-    [0.75, 0.25, 0.25, 0.25, 0.25]
-    """
-    covers = column.covers
-    has_missing = bool((column.codes < 0).any()) or (covers is not None and bool(covers.missing.any()))
-    counts = column.hierarchy.leaf_count if covers is None else covers.counts + covers.missing
-    whole = len(column.hierarchy.leaf_nodes) + has_missing
-    return np.append(counts, 1) / max(1, whole)
