@@ -138,7 +138,8 @@ def anonymize(
 
     The release is of the kind that the data are: a `Forest` (trees) gives a `Release`, a `Table` a `TableRelease`, a
     list of dicts a list of dicts, a frame of pandas, polars, pyarrow or DuckDB such a frame, a dict of frames by the
-    names of tables such a dict, and a dataframe of Spark a dataframe. A path gives a `Release` or `TableRelease`, which
+    names of tables such a dict, and a dataframe of Spark a dataframe. In frames, values that are published as they are
+    keep the type of their column, such as truth values and dates. A path gives a `Release` or `TableRelease`, which
     has `write`. Records come in random order, keys are fresh, and nothing is returned before the check has passed.
 
     Rows (of a table, or by a schema of format csv or parquet, or in a frame of which every class is a plain column)
@@ -270,7 +271,7 @@ def _like(given: Given, release: Release | TableRelease | PermutedRelease) -> An
     if given.kind == "path":
         return release
     if given.kind == "records":
-        return release.to_records()
+        return release.to_records() if isinstance(release, Release) else release.to_records(given.data)
     if isinstance(release, Release) and given.kind == "tables":
         return release.to_frames(given.data)
     return release.to_frame(given.data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -316,3 +316,120 @@ def test_help_names_every_parameter() -> None:
             shown = shown[: shown.index("sample") + 1]
         missing = [name for name in shown if f"{name}:" not in text and f"{name}," not in text]
         assert not missing, f"{function.__name__}: {missing}"
+
+
+TYPED = """
+version = 1
+[input]
+format = "csv"
+[[class]]
+name = "age"
+path = "age"
+type = "integer"
+hierarchy = { prefix = [1] }
+[[class]]
+name = "ill"
+path = "ill"
+role = "sensitive"
+[[class]]
+name = "smokes"
+path = "smokes"
+role = "keep"
+[[class]]
+name = "seen"
+path = "seen"
+role = "keep"
+[[class]]
+name = "paid"
+path = "paid"
+role = "keep"
+"""
+TYPED_ROWS = {
+    "age": [31, 32, 41, 42],
+    "ill": ["Flu", "Gout", "Flu", "Gout"],
+    "smokes": [True, False, None, True],
+    "seen": [datetime(2020, 1, day, 12, 30) for day in (1, 2, 3, 4)],
+    "paid": [1.5, 2.0, 2.5, None],
+}
+
+
+@pytest.mark.parametrize(("name", "made"), libraries())
+def test_what_is_kept_keeps_its_type(name: str, made: Any) -> None:
+    frame = made(name, pa.table(TYPED_ROWS))
+    for published in (
+        ta.anonymize(frame, schema=TYPED, k=2, l=2),
+        ta.anonymize(frame, schema=TYPED, k=2, l=2, publish="permuted")[0],
+    ):
+        assert type(published) is type(frame)
+        before, after = pa.table(frame), pa.table(published)
+        for column in ("smokes", "seen", "paid"):
+            assert after.schema.field(column).type == before.schema.field(column).type, column
+            assert sorted(map(str, after[column].to_pylist())) == sorted(map(str, before[column].to_pylist()))
+
+
+def test_rows_as_dicts_keep_their_types() -> None:
+    rows = pa.table(TYPED_ROWS).to_pylist()
+    published = ta.anonymize(rows, schema=TYPED, k=2, l=2)
+    assert {row["smokes"] for row in published} == {True, False, None}
+    assert {row["seen"] for row in published} == {row["seen"] for row in rows}
+    # A column of several kinds of values has none to keep.
+    rows[0]["paid"] = "free"
+    assert "free" in {row["paid"] for row in ta.anonymize(rows, schema=TYPED, k=2, l=2)}
+
+
+KEPT_TREES = TREES + '[[class]]\nname = "paid"\npath = "visits[].paid"\nrole = "keep"\n'
+
+
+@pytest.mark.parametrize(("name", "made"), libraries())
+def test_nested_columns_keep_their_types(name: str, made: Any) -> None:
+    people = [
+        {"age": 31, "visits": [{"hospital": "North", "diseases": ["Flu"], "paid": number % 2 == 0}]}
+        for number in range(8)
+    ]
+    frame = made(name, pa.Table.from_pylist(people))
+    published = ta.anonymize(frame, schema=KEPT_TREES, k=2)
+    assert {visit["paid"] for row in back(published) for visit in row["visits"]} == {True, False}
+    assert ta.verify(published, schema=KEPT_TREES, k=2).holds
+
+
+@pytest.mark.parametrize(("name", "made"), libraries())
+def test_columns_of_tables_keep_their_types(name: str, made: Any) -> None:
+    schema = TABLES + '[[class]]\nname = "day"\npath = "visit.day"\nrole = "keep"\n'
+    patients = pa.table({"id": [1, 2, 3, 4], "age": ["31", "32", "33", "34"]})
+    days = [date(2020, 1, day) for day in (1, 2, 3, 4)]
+    visits = pa.table({"id": [5, 6, 7, 8], "patient": [1, 2, 3, 4], "hospital": ["North"] * 4, "day": days})
+    findings = pa.table({"visit": [5, 6, 7, 8], "disease": ["Flu"] * 4})
+    tables = {"patient": patients, "visit": visits, "finding": findings}
+    given_frames = {key: made(name, table) for key, table in tables.items()}
+    published = ta.anonymize(given_frames, schema=schema, k=2)
+    before, after = pa.table(given_frames["visit"]), pa.table(published["visit"])
+    assert after.schema.field("day").type == before.schema.field("day").type
+    assert sorted(map(str, after["day"].to_pylist())) == sorted(map(str, before["day"].to_pylist()))
+    assert (
+        ta.verify(published, schema=schema, k=2).holds and ta.risk(published, schema=schema, k=2, m=1).at(1).share == 0
+    )
+    release = ta.anonymize(Given.of(given_frames, schema).forest(), k=2)
+    again = ta.apply(release.solution, given_frames, schema=schema)
+    assert type(again["visit"]) is type(given_frames["visit"])
+
+
+@pytest.mark.parametrize(("name", "made"), libraries())
+def test_published_frames_are_read_again(name: str, made: Any, tmp_path: Path) -> None:
+    schema = TYPED.replace("{ prefix = [1] }", "{ intervals = [10], min = 0, max = 99 }")
+    frame = made(name, pa.table({**TYPED_ROWS, "age": [31, 38, 41, 46]}))
+    for algorithm in ("mondrian", "freeform", "samarati"):
+        published = ta.anonymize(frame, schema=schema, k=2, l=1, algorithm=algorithm)
+        table = ta.table_of(published, schema, published=True)
+        assert sorted(row[0] or "" for row in table.rows()) == sorted(row["age"] for row in back(published))
+        assert ta.verify(table, k=2).holds and ta.verify(published, schema=schema, k=2).holds
+        assert ta.risk(published, schema=schema, k=2).at(1).share == 0
+    release = ta.anonymize(ta.table_of(frame, schema), k=2, l=1, algorithm="samarati")
+    release.write_solution(tmp_path / "s.json")
+    applied = ta.apply(tmp_path / "s.json", frame, schema=schema)
+    assert type(applied) is type(frame) and ta.verify(applied, schema=schema, k=2).holds
+    pair = ta.anonymize(frame, schema=schema, l=2, publish="permuted")
+    assert ta.verify(ta.read_permuted(pair, schema), l=2).holds
+    with pytest.raises(UsageError, match="a pair"):
+        ta.read_permuted((frame,), schema)  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="the records have the sensitive column"):
+        ta.read_permuted((frame, frame), schema)

@@ -16,6 +16,7 @@ from treeanon.forest.persons import builder_of
 from treeanon.formats import NESTED
 from treeanon.io.columns.arrow_stream import DictSource, FrameSource, arrow_of
 from treeanon.io.columns.frames import frame_like
+from treeanon.io.columns.input_types import in_input_types, input_types, nested_in_input_types
 from treeanon.io.columns.python_values import check_columns_exist, value_text
 from treeanon.io.interface import reader_of, writer_of
 from treeanon.io.options import ReadOptions
@@ -104,13 +105,24 @@ def records_of_forest(forest: Forest, seed: int | None = None) -> list[dict[str,
 def nested_of_forest(forest: Forest, like: Any, seed: int | None = None, *, shuffle: bool = True) -> Any:
     """Return the records of a forest as a frame of the library of another one, in random order.
 
-    Its columns are nested as the paths of the schema go; every value is a text, for a published one may be a range.
+    Its columns are nested as the paths of the schema go; every value is a text, for a published one may be a range,
+    except for what is published as it is, which has the types of the other frame.
     Without `shuffle` they are in their own order.
     """
     # Numbers are taken as they are written, which no conversion can change.
     forest = _as_written(forest, seed)
     records = [json.loads(text, parse_int=str, parse_float=str) for text in _texts(forest, seed, shuffle=shuffle)]
     return _nested_of_records(records, forest.schema, like)
+
+
+def _kept(schema: Schema) -> frozenset[tuple[str, ...]]:
+    """Return the paths at which nothing lies but what is published as it is."""
+    found: dict[tuple[str, ...], bool] = {}
+    for spec in schema.classes:
+        if spec.published and spec.path is not None:
+            path = tuple(step.name for step in spec.path.steps if step.name is not None)
+            found[path] = found.get(path, True) and spec.role != "quasi" and not spec.pseudonym
+    return frozenset(path for path, kept in found.items() if kept)
 
 
 def _as_written(forest: Forest, seed: int | None) -> Forest:
@@ -162,6 +174,9 @@ def _nested_of_records(records: Sequence[dict[str, Any]], schema: Schema, like: 
 
     kind = nested_type(schema.for_format(NESTED), text, array, struct)
     rows = pa.array([_closed(record) for record in records], kind)
+    if kept := _kept(schema.for_format(NESTED)):
+        rows = nested_in_input_types(rows, pa.schema(list(input_types(like, [f.name for f in kind]).items())), kept)
+        kind = rows.type
     return frame_like(pa.table(rows.flatten(), names=[field.name for field in kind]), like)
 
 
@@ -316,10 +331,34 @@ def tables_of_forest(forest: Forest, seed: int | None = None) -> list[TableOut]:
     return make_tables(forest, forest.schema, orders)
 
 
-def frames_like(tables: Sequence[TableOut], like: Mapping[str, Any]) -> dict[str, Any]:
-    """Return tables by their names, each as a frame of the library that the frame of that name (or the first) has."""
+def frames_like(tables: Sequence[TableOut], like: Mapping[str, Any], schema: Schema | None = None) -> dict[str, Any]:
+    """Return tables by their names, each as a frame of the library that the frame of that name (or the first) has.
+
+    What the schema publishes as it is has the types that it has there.
+    """
     first = next(iter(like.values()))
-    return {table.name: _like(table.data, like.get(table.name, first)) for table in tables}
+    kept = {} if schema is None else _kept_columns(schema)
+    made = {table.name: table.data for table in tables}
+    for name, columns in kept.items():
+        if name in made and name in like:
+            made[name] = in_input_types(made[name], input_types(like[name], columns))
+    return {name: _like(data, like.get(name, first)) for name, data in made.items()}
+
+
+def _kept_columns(schema: Schema) -> dict[str, list[str]]:
+    """Return the columns that hold nothing but what is published as it is, by their tables."""
+    root = schema.input.record.names[0] if schema.input.record else ""
+    places: dict[tuple[str, str], bool] = {}
+    for spec in schema.classes:
+        if spec.published and spec.path is not None:
+            names = [root, *(str(step.name) for step in spec.path.steps)]
+            place = (names[-2], names[-1])
+            places[place] = places.get(place, True) and spec.role != "quasi" and not spec.pseudonym
+    found: dict[str, list[str]] = {}
+    for (table, column), kept in places.items():
+        if kept:
+            found.setdefault(table, []).append(column)
+    return found
 
 
 def _like(data: pa.Table, like: Any) -> Any:

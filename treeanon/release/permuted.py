@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from treeanon.algorithms.table.partition import Partition
 from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.formats import ROWS
-from treeanon.io.columns.frames import to_frame_like
+from treeanon.io.columns.frames import to_frame_like, typed_like
 from treeanon.io.columns.permuted_files import files_of, read_permuted, write_permuted
 from treeanon.io.output import Written
 from treeanon.metrics.table.permuted import PermutedLosses, measure_permuted
@@ -30,6 +30,9 @@ from treeanon.release.tree_request import persons
 from treeanon.table import Table
 from treeanon.table.permuted import Permuted, permuted
 from treeanon.verifier.permuted import PermutedVerdict, name_of, verify_permuted
+
+if TYPE_CHECKING:
+    from treeanon.io.memory import Records
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,9 +110,13 @@ class PermutedRelease:
             raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
         return verdict
 
-    def to_records(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the records and the values as dicts, in random order; missing values are None."""
-        return self.records.to_arrow().to_pylist(), self.values.to_arrow().to_pylist()
+    def to_records(self, like: Records = ()) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the records and the values as dicts, in random order; missing values are None.
+
+        What is published as it is has the types of rows that are `like` them.
+        """
+        records, values = (typed_like(t.to_arrow(), t, like).to_pylist() for t in (self.records, self.values))
+        return records, values
 
     def to_frame(self, like: Any) -> tuple[Any, Any]:
         """Return the records and the values, as frames of the same library as another frame."""

@@ -12,7 +12,7 @@ from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.formats import FORMATS
 from treeanon.io.columns.csv_dialect import given_delimiter
-from treeanon.io.columns.frames import to_frame_like
+from treeanon.io.columns.frames import to_frame_like, typed_like
 from treeanon.io.columns.read_table import read_table
 from treeanon.io.columns.write_rows import delimiter_for
 from treeanon.io.columns.write_table import table_format, write_table
@@ -30,6 +30,8 @@ from treeanon.verifier.table import TableVerdict, verify_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from treeanon.io.memory import Records
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,13 +114,16 @@ class TableRelease:
         """Return the published rows as Arrow has them, in random order; missing values are null."""
         return self.table.to_arrow()
 
-    def to_records(self) -> list[dict[str, Any]]:
-        """Return the published rows as dicts, in random order; missing values are None."""
-        rows: list[dict[str, Any]] = self.table.to_arrow().to_pylist()
+    def to_records(self, like: Records = ()) -> list[dict[str, Any]]:
+        """Return the published rows as dicts, in random order; missing values are None.
+
+        What is published as it is has the types of rows that are `like` them.
+        """
+        rows: list[dict[str, Any]] = typed_like(self.table.to_arrow(), self.table, like).to_pylist()
         return rows
 
     def to_frame(self, like: Any) -> Any:
-        """Return the published rows as a frame of the same library as another frame."""
+        """Return the published rows as a frame of the same library as another frame; see `to_frame_like`."""
         return to_frame_like(self.table, like, shuffle=False)
 
     @property

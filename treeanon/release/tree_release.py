@@ -116,7 +116,7 @@ class Release:
         are read again and verified before they are returned; `seed` is for tests.
         """
         tables = tables_of_forest(self.forest, seed)
-        frames = frames_like(tables, like)
+        frames = frames_like(tables, like, self.forest.schema)
         # The tables must themselves say which keys there are, unless the schema does.
         schema = replace(self.forest.schema, input=replace(self.forest.schema.input, relations=None))
         self._require(lambda: forest_of_tables(frames, schema, jobs=jobs or 1, made=tables), "the frames", jobs)

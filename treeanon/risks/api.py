@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 
 from treeanon.errors import UsageError
@@ -13,6 +14,7 @@ from treeanon.risks.tables import risk_of_table
 from treeanon.risks.trees import risk_of_trees
 from treeanon.schema.load import SchemaLike
 from treeanon.table import Table
+from treeanon.table.compared import schema_as_published
 
 
 class RiskParameters(TypedDict, total=False):
@@ -91,7 +93,10 @@ def risk(
             " k, m, n, seconds, sample, seed, population, jobs, progress"
         )
     if not isinstance(data, Forest | Table):
+        # What is published is compared by its texts, as it stands; only a population shares its hierarchies.
         given = Given.of(data, schema, jobs=jobs)
+        if population is None:
+            given = replace(given, schema=schema_as_published(given.schema))
         data = given.read(rows=given.is_rows)
     if isinstance(data, Table):
         if n is not None or sample is not None or seed is not None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from treeanon.errors import SchemaError, UsageError
 from treeanon.formats import ROWS
 from treeanon.io.columns.arrow_stream import ArrowFrame, FrameSource
+from treeanon.io.columns.input_types import in_input_types, input_types
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.write_table import to_arrow
 from treeanon.io.options import ReadOptions
 from treeanon.randomness import shuffled
 from treeanon.schema import Schema
+from treeanon.schema.derive import as_released
 from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.table.table import Table
 
@@ -21,17 +23,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def table_of(frame: ArrowFrame, schema: SchemaLike, *, show_values: bool = False) -> Table:
+def table_of(frame: ArrowFrame, schema: SchemaLike, *, show_values: bool = False, published: bool = False) -> Table:
     """Return the table of anything with an Arrow C stream: a frame of pandas (2.2 or later), polars, pyarrow or DuckDB.
 
     The classes of the schema are columns of the frame, whatever format the schema says, if only no path goes deeper.
+    Of a release, which is `published`, quasi values may also be ranges ("20 … 34") and sets ('["a","b"]'), and
+    pseudonyms are plain values.
 
     >>> import pyarrow as pa, treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "age"\\npath = "age"')
     >>> table_of(pa.table({"age": [34, None]}), schema).column("age").texts()
     ['34', None]
+    >>> table_of(pa.table({"age": ["34 … 41"]}), schema, published=True).columns[0].size
+    1
     """
-    return table_of_rows(FrameSource(frame), as_rows(schema_of(schema)), ReadOptions(), show_values=show_values)
+    found = schema_of(schema)
+    rows = as_rows(as_released(found) if published else found)
+    return table_of_rows(FrameSource(frame), rows, ReadOptions(), show_values=show_values, published=published)
 
 
 def as_rows(schema: Schema) -> Schema:
@@ -68,7 +76,8 @@ def to_frame_like(table: Table, frame: Any, *, shuffle: bool = True, seed: int |
 
     pandas and polars give their DataFrame, DuckDB a relation of the same connection; pyarrow, and whatever else has an
     Arrow C stream, gives a pyarrow Table.
-    Nothing is imported that is not there already.
+    Nothing is imported that is not there already. Columns that are published as they are have the types that they have
+    there (truth values, dates, times, numbers), whose values are not needed for that.
 
     >>> import pyarrow as pa
     >>> from treeanon.hierarchy import Hierarchy
@@ -77,7 +86,13 @@ def to_frame_like(table: Table, frame: Any, *, shuffle: bool = True, seed: int |
     [{'sex': 'F'}]
     """
     made = to_arrow(table, shuffled(len(table), seed) if shuffle else None)
-    return frame_like(made, frame)
+    return frame_like(typed_like(made, table, frame), frame)
+
+
+def typed_like(made: pa.Table, table: Table, data: Any) -> pa.Table:
+    """Return a published table as Arrow has it, what is no quasi-identifier in the types of a frame or of dicts."""
+    kept = [column.header for column in table.columns if column.role != "quasi" and not column.spec.pseudonym]
+    return in_input_types(made, input_types(data, kept)) if kept else made
 
 
 def frame_like(made: pa.Table, frame: Any) -> Any:

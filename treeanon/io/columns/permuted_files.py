@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from treeanon.errors import DataError, UsageError
 from treeanon.forest.report import ReadReport
 from treeanon.formats import ROWS, TABLE_FILES
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.write_table import table_out
+from treeanon.io.memory import TablesSource
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_folder
 from treeanon.io.relational.folder import FolderSource
@@ -89,7 +90,7 @@ def write_permuted(
 
 
 def read_permuted(
-    source: str | Path,
+    source: str | Path | tuple[Any, Any],
     schema: SchemaLike,
     *,
     on_error: Literal["error", "skip"] = "error",
@@ -100,6 +101,8 @@ def read_permuted(
 ) -> Permuted:
     """Return the permuted release in a folder or a zip: tables `records` and `values`, by the schema of its input.
 
+    Or in the pair of frames, or of lists of dicts, that `anonymize` has returned.
+
     The records have no sensitive value; the values have the group, the one sensitive column of the schema, and how
     many persons of the group have the value. DataError if the files are not such. `called` is the name in messages.
     Other options are those of `read_table`. The reports of both tables say which columns the schema does not name.
@@ -108,7 +111,7 @@ def read_permuted(
     options = ReadOptions(on_error, strict, jobs)
     hidden = _sensitive(schema)
     # Whoever reads 3 and 03 sees two groups.
-    with closing(FolderSource(source, called=called, as_texts=True)) as folder:
+    with closing(_source(source, called)) as folder:
         group, count = _own_columns(folder, _header(hidden))
         names = {spec.name for spec in schema.classes}
         added = [_number_spec(free_name(name, names), name) for name in (group, count)]
@@ -117,7 +120,7 @@ def read_permuted(
         records, values = (
             table_of_rows(
                 _TableOfFolder(folder, name),
-                Schema(InputSpec(TABLE_FILES[folder.files].format), classes[name], schema.source),
+                Schema(InputSpec(TABLE_FILES[folder.files or ROWS].format), classes[name], schema.source),
                 options,
                 show_values=show_values,
             )
@@ -126,6 +129,14 @@ def read_permuted(
         if records.report is not None:
             records.report.left_out += folder.left_out
     return Permuted(records, values, *(spec.name for spec in added))
+
+
+def _source(source: str | Path | tuple[Any, Any], called: str | None) -> FolderSource | TablesSource:
+    if not isinstance(source, tuple):
+        return FolderSource(source, called=called, as_texts=True)
+    if len(source) != 2:
+        raise UsageError("a permuted release in memory is a pair: the records, and the values")
+    return TablesSource(dict(zip((RECORDS, VALUES), source, strict=True)), "the frames")
 
 
 def report_of(read: Permuted) -> ReadReport:
@@ -145,7 +156,7 @@ def _sensitive(schema: Schema) -> ClassSpec:
     return found[0]
 
 
-def _own_columns(folder: FolderSource, hidden: str) -> tuple[str, str]:
+def _own_columns(folder: FolderSource | TablesSource, hidden: str) -> tuple[str, str]:
     """Return the columns of the group and of the number of persons with a value."""
     tables = folder.tables()
     if set(tables) != {RECORDS, VALUES}:
