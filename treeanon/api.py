@@ -360,7 +360,9 @@ def _verdict(data: Any, guarantee: Guarantee | None, original: Any, asked: dict[
         if isinstance(data, Permuted) or not models or not all(map(asks_for_size, models)):
             raise UsageError("original is for a freeform release of rows, of which nothing but k can be checked")
         return verify_freeform(original, data, largest_k(models))
-    return verify_permuted(data, models) if isinstance(data, Permuted) else verify_table(data, models)
+    if isinstance(data, Permuted):
+        return verify_permuted(data, models, measured=True)
+    return verify_table(data, models, measured=True)
 
 
 @overload

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from treeanon.schema.model import Objects
     from treeanon.spark.interface import DistributedRelease
     from treeanon.table import Table
+    from treeanon.verifier.freeform import FreeformVerdict
+    from treeanon.verifier.permuted import PermutedVerdict
+    from treeanon.verifier.table import TableVerdict
 
 _DECLARED_SAFE = "declared safe by the schema"
 
@@ -49,6 +52,26 @@ def release_summary(
     lines += ["", *losses_text(release.loss, mining).splitlines()]
     # Names of files and classes may hold control characters that would steer the terminal.
     return "\n".join(map(printable, lines))
+
+
+def reached_lines(verdict: TableVerdict | PermutedVerdict | FreeformVerdict) -> list[str]:
+    """Return what the groups of a release reach in each sensitive column, a line for each measure."""
+    found = getattr(verdict, "reached", ())
+    rows = [(printable(column.column), one) for column in found for one in column.measures]
+    if not rows:
+        return []
+    wide, long = max(len(name) for name, _ in rows), max(len(one.label) for _, one in rows)
+    lines = ["Reached by every group (and the size of the smallest group that reaches no more):"]
+    for name, one in rows:
+        lines.append(
+            f"  {name:{wide}}  {one.label:{long}}  {_six_digits(one.reached):9}  {counted(one.persons, 'person')}"
+        )
+    return lines
+
+
+def _six_digits(number: float) -> str:
+    """Return a number with all of its six digits: what is rounded once more may not hold."""
+    return f"{number:.6f}".rstrip("0").rstrip(".")
 
 
 def merged_notes(schema: Schema, objects: Objects) -> list[str]:

@@ -21,7 +21,7 @@ from treeanon.cli.reading import (
     rereadable,
 )
 from treeanon.cli.request import asks_for_table, models_of_options, refuse_tree_flags
-from treeanon.cli.summaries import general_value_notes
+from treeanon.cli.summaries import general_value_notes, reached_lines
 from treeanon.progress import run_interruptibly
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
         for line in general_value_notes(table):
             say(printable(line), quiet=request.quiet)
     with progress_bar("verifying", quiet=request.quiet) as progress:
-        verdict = run_interruptibly(lambda _: verify_table(table, models), progress)
+        verdict = run_interruptibly(lambda _: verify_table(table, models, measured=True), progress)
     return request.with_findings(verdict, table), table.report
 
 
@@ -354,7 +354,7 @@ def _of_permuted(request: VerifyRequest) -> tuple[PermutedVerdict, ReadReport]:
     report = report_of(made)
     found = Findings()
     found.add_report(report)
-    return found_beyond(verify_permuted(made, models), _beyond(found, request.ignored)), report
+    return found_beyond(verify_permuted(made, models, measured=True), _beyond(found, request.ignored)), report
 
 
 def _beyond(found: Findings, ignored: Sequence[str]) -> tuple[Finding, ...]:
@@ -384,7 +384,7 @@ def _verdict_lines(verdict: Any) -> list[str]:
     from treeanon.verifier.verdict import Verdict
 
     if not isinstance(verdict, Verdict):
-        return [_first_line(verdict), f"Checked {counted(verdict.rows, 'row')}."]
+        return [_first_line(verdict), f"Checked {counted(verdict.rows, 'row')}.", *reached_lines(verdict)]
     guarantee = verdict.guarantee
     lines = [_first_line(verdict), guarantee.sentence]
     if not verdict.holds:

@@ -8,7 +8,7 @@ The models are cited where they are defined, in `treeanon.privacy.models`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import gcd, prod
@@ -90,12 +90,14 @@ def _sums(values: ValueCounts, numbers: Whole) -> Whole:
     return found
 
 
-def _most(values: ValueCounts) -> Longs:
+def largest_counts(values: ValueCounts) -> Longs:
+    """Return how many persons of each group have its most frequent value."""
     found: Longs = np.maximum.reduceat(values.count, values.first)
     return found
 
 
-def _different(values: ValueCounts) -> Longs:
+def different(values: ValueCounts) -> Longs:
+    """Return how many different values each group has."""
     return np.diff(np.append(values.first, len(values.group)))
 
 
@@ -104,21 +106,21 @@ def _k_anonymity(groups: CountedGroups, model: KAnonymity) -> Flags:
 
 
 def _distinct(groups: CountedGroups, model: DistinctDiversity) -> Flags:
-    return _different(_values_of(groups)) >= model.l
+    return different(_values_of(groups)) >= model.l
 
 
 def _p_sensitive(groups: CountedGroups, model: PSensitiveKAnonymity) -> Flags:
-    return (groups.persons >= model.k) & (_different(_values_of(groups)) >= model.p)
+    return (groups.persons >= model.k) & (different(_values_of(groups)) >= model.p)
 
 
 def _frequency(groups: CountedGroups, model: FrequencyDiversity) -> list[bool]:
-    return _at_most(_most(_values_of(groups)), groups.persons, 1 / exact("l", model.l))
+    return _at_most(largest_counts(_values_of(groups)), groups.persons, 1 / exact("l", model.l))
 
 
 def _alpha_k(groups: CountedGroups, model: AlphaKAnonymity) -> Flags:
     values = _values_of(groups)
     if model.value is None:
-        having = _most(values)
+        having = largest_counts(values)
     else:
         node = values.hierarchy.find(model.value)
         if node is None:
@@ -139,12 +141,19 @@ def _is_below(hierarchy: Hierarchy, value: int, node: int) -> bool:
 
 def _recursive(groups: CountedGroups, model: RecursiveDiversity) -> list[bool]:
     values = _values_of(groups)
-    order = np.lexsort((-values.count, values.group))
-    counts, first = values.count[order], values.first
-    rank = np.arange(len(counts)) - np.repeat(first, _different(values))
-    rest = _sums(values, np.where(rank >= model.l - 1, counts, 0))
+    many = different(values)
+    rest = np.where(many >= model.l, rests(values)[values.first + np.minimum(model.l, many) - 1], 0)
     # The most frequent must be less than c times the rest: the rest is not at most 1/c of it.
-    return [not few for few in _at_most(rest, counts[first], 1 / exact("c", model.c))]
+    return [not few for few in _at_most(rest, largest_counts(values), 1 / exact("c", model.c))]
+
+
+def rests(values: ValueCounts) -> Longs:
+    """Return for each entry, the most frequent values of a group first, the count of its value and all rarer ones."""
+    counts = values.count[np.lexsort((-values.count, values.group))]
+    before = np.cumsum(counts) - counts
+    many = different(values)
+    found: Longs = np.repeat(before[values.first] + _sums(values, values.count), many) - before
+    return found
 
 
 def _entropy(groups: CountedGroups, model: EntropyDiversity) -> Flags:
@@ -160,12 +169,12 @@ def _entropy(groups: CountedGroups, model: EntropyDiversity) -> Flags:
         common = gcd(*own)
         shares = tuple(sorted(count // common for count in own))
         if shares not in decided:
-            decided[shares] = _is_diverse(shares, least)
+            decided[shares] = entropy_is_at_least(shares, least)
         flags[group] = decided[shares]
     return flags
 
 
-def _is_diverse(counts: tuple[int, ...], least: Fraction) -> bool:
+def entropy_is_at_least(counts: Sequence[int], least: Fraction) -> bool:
     """Return whether the entropy of counts is at least log(least): n^n ≥ least^n · Π count^count."""
     persons = sum(counts)
     if persons <= _POWERS:
@@ -180,20 +189,26 @@ def _is_diverse(counts: tuple[int, ...], least: Fraction) -> bool:
 
 
 def _closeness(groups: CountedGroups, model: TCloseness) -> list[bool]:
-    values, limit = _values_of(groups), exact("t", model.t)
-    longest = len(values.whole) if model.distance == "ordered" else max(values.hierarchy.height, 1)
-    group = np.repeat(np.arange(len(groups)), _different(values))
+    far, whole = distances(_values_of(groups), model.distance, model.order)
+    return _at_most(far, whole, exact("t", model.t))
+
+
+def distances(values: ValueCounts, distance: str, order: str) -> tuple[Whole, Whole]:
+    """Return the distance of the values of each group from those of the whole, as a numerator and a denominator."""
+    longest = len(values.whole) if distance == "ordered" else max(values.hierarchy.height, 1)
+    many = different(values)
+    group = np.repeat(np.arange(len(many)), many)
     total, everybody = _sums(values, values.count), int(values.whole.sum())
     kind: Any = np.int64 if int(total.max()) * max(everybody, 1) * (longest + 1) < _SAFE else object
     total = total.astype(kind)
-    if model.distance == "ordered":
-        far, steps = _far_in_order(values, group, total, places_of(values, model.order), everybody, kind)
-    elif model.distance == "equal":
+    if distance == "ordered":
+        far, steps = _far_in_order(values, group, total, places_of(values, order), everybody, kind)
+    elif distance == "equal":
         far, steps = _surplus(values.count, total[group], values.whole[values.value], everybody, kind), 1
         far = _sums(values, far)
     else:
         far, steps = _far_in_tree(values, group, total, everybody, kind), longest
-    return _at_most(far, total * everybody * steps, limit)
+    return far, total * everybody * steps
 
 
 def _surplus(own: Longs, total: Whole, whole: Longs, everybody: int, kind: Any) -> Whole:
@@ -254,7 +269,7 @@ def _far_in_order(
     place, first = places[values.value][order], values.first
     counts = values.count[order].astype(kind)
     running = np.cumsum(counts)
-    own = running - np.repeat(running[first] - counts[first], _different(values))
+    own = running - np.repeat(running[first] - counts[first], different(values))
     until = np.append(place[1:], last)
     until[np.append(first[1:], len(place)) - 1] = last
     n = total[group]

@@ -19,6 +19,7 @@ from treeanon.table.members import members_of
 from treeanon.table.permuted import Permuted
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, ValueCounts
+from treeanon.verifier.reached import Reached, c_of, reached_in
 from treeanon.verifier.table import AllChecked, Checked
 
 _NUMBER = re.compile("[1-9][0-9]{0,11}")
@@ -39,6 +40,7 @@ class PermutedVerdict(AllChecked):
     rows: int
     seconds: float = 0.0
     beyond: tuple[Finding, ...] = ()
+    reached: tuple[Reached, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -62,15 +64,17 @@ class PermutedVerdict(AllChecked):
             "largest_share_of_a_value": self.largest_share,
             "groups": self.groups,
             "rows": self.rows,
+            "reached": [one.as_dict() for one in self.reached],
             "seconds": round(self.seconds, 3),
         } | as_data(self.beyond)
 
 
-def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:
+def verify_permuted(made: Permuted, models: Sequence[Model], *, measured: bool = False) -> PermutedVerdict:
     """Check that the groups of a permuted release satisfy all models; shares nothing with the searches.
 
     k-anonymity asks for groups of k persons: quasi values are exact, so that it does not speak of rows that look alike.
-    t-closeness compares with all values published. DataError where the two tables do not belong together.
+    t-closeness compares with all values published. DataError where the two tables do not belong together. With
+    `measured` the verdict says too what the groups reach, whether asked for or not.
 
     >>> import numpy as np
     >>> from treeanon.hierarchy import Hierarchy
@@ -97,7 +101,9 @@ def verify_permuted(made: Permuted, models: Sequence[Model]) -> PermutedVerdict:
     share = float((values.count / groups.persons[values.group]).max()) if len(groups) else None
     smallest = int(groups.persons.min()) if len(groups) else None
     rows = len(made.records)
-    return PermutedVerdict(tuple(found), smallest, share, len(groups), rows, time.perf_counter() - begun)
+    reached = (reached_in(groups, c=c_of(models)),) if measured else ()
+    seconds = time.perf_counter() - begun
+    return PermutedVerdict(tuple(found), smallest, share, len(groups), rows, seconds, reached=reached)
 
 
 def _counted(made: Permuted) -> tuple[CountedGroups, ValueCounts]:

@@ -17,8 +17,10 @@ from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, refuse_sets
 from treeanon.table import Column, Table
+from treeanon.table.members import members_of
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, count_groups, count_values, group_rows
+from treeanon.verifier.reached import Reached, c_of, reached_in
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,7 @@ class TableVerdict(AllChecked):
 
     `checked` has what came out for each model and each sensitive column that it looks at. `largest_k` is the number of
     persons in the smallest group: the largest k for which the table is k-anonymous; None for a table without rows.
+    `reached` has what else the groups reach, for each sensitive column, where that was measured.
     """
 
     checked: tuple[Checked, ...]
@@ -157,6 +160,7 @@ class TableVerdict(AllChecked):
     persons: int
     seconds: float = 0.0
     beyond: tuple[Finding, ...] = ()
+    reached: tuple[Reached, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -178,14 +182,16 @@ class TableVerdict(AllChecked):
             "groups": self.groups,
             "rows": self.rows,
             "persons": self.persons,
+            "reached": [one.as_dict() for one in self.reached],
             "seconds": round(self.seconds, 3),
         } | as_data(self.beyond)
 
 
-def verify_table(table: Table, models: Sequence[Model]) -> TableVerdict:
+def verify_table(table: Table, models: Sequence[Model], *, measured: bool = False) -> TableVerdict:
     """Check that a table satisfies all models, in groups of rows equal in all quasi columns.
 
     Shares nothing with the searches. t-closeness compares with the table itself, which is all that an attacker sees.
+    With `measured` the verdict says too what the groups reach in each sensitive column, whether asked for or not.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -200,4 +206,14 @@ def verify_table(table: Table, models: Sequence[Model]) -> TableVerdict:
     found = tuple(check(table, models, alike=alike))
     sizes = count_groups(table, alike, None).persons
     least = int(sizes.min()) if len(sizes) else None
-    return TableVerdict(found, least, len(sizes), len(table), table.persons, time.perf_counter() - begun)
+    reached = measures(table, models, alike) if measured else ()
+    seconds = time.perf_counter() - begun
+    return TableVerdict(found, least, len(sizes), len(table), table.persons, seconds, reached=reached)
+
+
+def measures(table: Table, models: Iterable[Model], alike: Longs) -> tuple[Reached, ...]:
+    """Return what the groups of a table reach in each sensitive column; `alike` numbers rows by their quasi columns."""
+    return tuple(
+        reached_in(_groups(table, alike, column, None)[1], c=c_of(models), sets=members_of(column) is not None)
+        for column in table.sensitive
+    )
