@@ -137,7 +137,7 @@ def test_every_option_of_a_search_is_one_of_the_command_line(run: Run) -> None:
     for algorithm in TABLE_ALGORITHMS.values():
         said = run("algorithms", algorithm.name)
         for name in (parameter.name for parameter in algorithm.parameters):
-            flag = {"weights": "--weight"}.get(name, "--" + name.replace("_", "-"))
+            flag = "--" + name.replace("_", "-")
             assert flag in known if parameter_is_shared(algorithm, name) else f"  {name} " in said, (
                 algorithm.name,
                 name,

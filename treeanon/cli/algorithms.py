@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from treeanon.algorithms.algorithm import Algorithm
-from treeanon.algorithms.table.registry import PERMUTED_DEFAULT, TABLE_ALGORITHMS, TABLE_DEFAULT
+from treeanon.algorithms.table.registry import PERMUTED_DEFAULT, TABLE_ALGORITHMS, TABLE_DEFAULT, TableAlgorithm
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
 from treeanon.cli.options import OPTION_OF, Command, algorithm_named, algorithm_names, own_parameters
 from treeanon.cli.printing import print_result
@@ -75,6 +75,8 @@ def _description(algorithm: Algorithm, width: int) -> Iterator[str]:
     yield ""
     yield from _field("Guarantees", ", ".join(algorithm.guarantees), width)
     yield from _field("Source", algorithm.source or "treeanon", width)
+    if isinstance(algorithm, TableAlgorithm):
+        yield from _field("Columns", ", ".join(algorithm.honors) or "no settings of single columns", width)
     own, shared = own_parameters(algorithm), [one for one in algorithm.parameters if one.shared]
     yield ""
     yield "Parameters (--param NAME=VALUE):" if own else "No parameters of its own."

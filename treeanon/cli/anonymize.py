@@ -349,7 +349,7 @@ def _table_part(request: CommandRequest, rest: Request | None) -> CommandRequest
         return request
     search = _search_of_table(request)
     own = {name: text for name, text in request.params.items() if search.takes(name)}
-    weights = request.weights if search.takes("weights") else None
+    weights = request.weights if "weight" in search.honors else None
     # The effort is that of the search of trees, which takes longer.
     return replace(request, params=own, weights=weights, effort=None)
 
@@ -365,9 +365,7 @@ def _of_the_person(wanted: TableRequest, forest: Forest, request: CommandRequest
         models["l"] = None
     if models["l"] is None:
         models |= {"diversity": None, "c": None}
-    options = dict(wanted.options)
-    if "weights" in options:
-        options["weights"] = {name: weight for name, weight in options["weights"].items() if name in mine}
+    controls = {name: own for name, own in wanted.controls.items() if name in mine}
     bare = wanted.unprotected
     bare = bare if isinstance(bare, bool) else tuple(name for name in bare if name in mine)
-    return replace(wanted, models=models_of_options(request.k, models), options=options, unprotected=bare)
+    return replace(wanted, models=models_of_options(request.k, models), controls=controls, unprotected=bare)

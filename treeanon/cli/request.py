@@ -24,6 +24,7 @@ from treeanon.cli.options import (
     reduce_option,
 )
 from treeanon.cli.reading import Reading
+from treeanon.schema.controls import SETTINGS, controls_of, setting_named
 
 if TYPE_CHECKING:
     from treeanon.release import Request, TableRequest
@@ -48,7 +49,8 @@ class CommandRequest:
     models: Mapping[str, Any]
     algorithm: str | None
     params: Mapping[str, str]
-    weights: Mapping[str, float] | None
+    weights: Mapping[str, str] | None
+    levels: Mapping[str, str] | None
     effort: str | None
     max_suppressed: str
     max_loss: float | None
@@ -90,11 +92,12 @@ class CommandRequest:
         options = parsed([algorithm], self.params)
         if self.effort is not None:
             options |= parse_parameters(algorithm, {"effort": self.effort})
-        options |= {name: value for name in ("weights", "max_loss") if (value := getattr(self, name)) is not None}
+        options |= {"max_loss": self.max_loss} if self.max_loss is not None else {}
         check_required(algorithm, options)
         return TableRequest(
             models_of_options(self.k, self.models), algorithm.name, self.max_suppressed, options,
             unprotected=unprotected_by(self.models["l"]), publish=publish, round_ranges=self.round_ranges,
+            controls=controls_of({one.name: getattr(self, one.name) for one in SETTINGS}),
         )  # fmt: skip
 
     def tree_request(self) -> Request:
@@ -103,7 +106,10 @@ class CommandRequest:
             raise click.UsageError("-k is required (or --max-loss)")
         if asks_for_table(self.models):
             raise click.UsageError("--c, --alpha, --t, --p, and --l by class or of another form, apply to tables only")
-        tables = (("--reduce", self.reduced), ("--publish", self.publish), ("--round-ranges", self.round_ranges))
+        tables: list[tuple[str, object]] = [
+            ("--reduce", self.reduced), ("--publish", self.publish), ("--round-ranges", self.round_ranges),
+            *((one.flag, getattr(self, one.name)) for one in SETTINGS if one.name != "weights"),
+        ]  # fmt: skip
         for flag, value in tables:
             if value:
                 raise click.UsageError(f"{flag} applies to tables only; choose one of their algorithms with -a")
@@ -121,7 +127,8 @@ class CommandRequest:
         from treeanon.release import Request
 
         options, complete = parsed_for_trees(tree_algorithm_named(algorithm), self.params)
-        options |= {name: value for name in ("weights", "effort", "taking_apart") if (value := getattr(self, name))}
+        options |= {name: value for name in ("effort", "taking_apart") if (value := getattr(self, name))}
+        options |= {"weights": {name: float(text) for name, text in self.weights.items()}} if self.weights else {}
         return Request(
             self.k,
             2 if self.m is None else self.m,
@@ -185,18 +192,27 @@ def asks_for_table(models: Mapping[str, Any]) -> bool:
     )
 
 
-def _weights(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, float] | None:
-    """Return the weights by class, of CLASS=NUMBER any number of times."""
-    weights = {}
-    for text in given:
-        name, equals, number = text.rpartition("=")
-        try:
-            weights[name] = float(number)
-        except ValueError:
-            equals = ""
-        if not equals or not name or not 0 <= weights[name] < float("inf"):
-            raise click.BadParameter("must be CLASS=NUMBER, for example diagnosis=5", ctx, option)
-    return weights or None
+def setting_option(name: str, text: str, metavar: str = "CLASS=N") -> Callable[..., Any]:
+    """Return the repeated option CLASS=VALUE of a setting of columns."""
+    setting = setting_named(name)
+
+    def gathered(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:
+        found: dict[str, str] = {}
+        for pair in given:
+            column, equals, value = pair.rpartition("=")
+            try:
+                setting.read(value)
+            except ValueError:
+                equals = ""
+            if not equals or not column:
+                wrong = f"must be CLASS={setting.form}, for example {setting.example}"
+                raise click.BadParameter(wrong, ctx, option)
+            if column in found:
+                raise click.BadParameter("a class is given twice", ctx, option)
+            found[column] = value
+        return found or None
+
+    return click.option(setting.flag, name, multiple=True, callback=gathered, metavar=metavar, help=text)
 
 
 _OPTIONS: tuple[Callable[..., Any], ...] = (
@@ -227,14 +243,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
         help="Search algorithm; see `treeanon algorithms`.",
     ),
     params_option,
-    click.option(
-        "--weight",
-        "weights",
-        multiple=True,
-        callback=_weights,
-        metavar="CLASS=N",
-        help="Relative weight of a class (default 1).",
-    ),
+    setting_option("weights", "Relative weight of a class (default 1)."),
+    setting_option("levels", "Tables: least and highest level of a class.", "CLASS=A..B"),
     click.option("--effort", metavar="N|Ns", help="Search effort: 1 is usual; 30s: time limit."),
     reduce_option,
     click.option(
@@ -250,7 +260,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
 
 _NAMES = (
     "k", "m", "n", "attacker", "negative", "taking_apart", "as_published",
-    "algorithm", "params", "weights", "effort", "max_suppressed", "max_loss", "reduced", "publish", "round_ranges",
+    "algorithm", "params", "weights", "levels", "effort", "max_suppressed", "max_loss", "reduced", "publish",
+    "round_ranges",
 )  # fmt: skip
 
 
@@ -267,7 +278,8 @@ class ReleaseOptions(TypedDict):
     models: dict[str, Any]
     algorithm: str | None
     params: dict[str, str]
-    weights: dict[str, float] | None
+    weights: dict[str, str] | None
+    levels: dict[str, str] | None
     effort: str | None
     max_suppressed: str
     max_loss: float | None

@@ -68,7 +68,7 @@ def _asked(settings: Settings) -> Iterator[str]:
     if settings.l is not None:
         yield from ("--l", str(settings.l))
     yield from ("-a", settings.algorithm)
-    for name, weight in settings.options.get("weights", {}).items():
+    for name, weight in settings.weights if settings.takes("weights") else ():
         yield from ("--weight", f"{name}={weight:g}")
     if settings.options.get("effort", QUICK) != QUICK:
         yield from ("--effort", settings.effort)

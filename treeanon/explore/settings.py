@@ -22,6 +22,7 @@ from treeanon.privacy.guarantee import ATTACKERS, Attacker
 from treeanon.privacy.models.registry import models_of
 from treeanon.release.table_request import TableRequest, unprotected_by
 from treeanon.release.tree_request import Request, persons
+from treeanon.schema.controls import controls_of
 from treeanon.table import Table
 
 Kind = Literal["trees", "table"]
@@ -67,7 +68,7 @@ class Settings:
         """Return whether the search supports an option."""
         if self.kind == "table":
             # Its number of walks is unrelated to the effort of trees, and small enough.
-            return option == "max_suppressed" or (option == "weights" and self._flat.takes(option))
+            return option == "max_suppressed" or (option == "weights" and "weight" in self._flat.honors)
         return tree_algorithm_named(self.algorithm).takes(option)
 
     @property
@@ -78,7 +79,7 @@ class Settings:
     def options(self) -> dict[str, Any]:
         """The options of the search that are set."""
         out: dict[str, Any] = {}
-        if self.weights and self.takes("weights"):
+        if self.weights and self.kind == "trees" and self.takes("weights"):
             out["weights"] = dict(self.weights)
         if self.takes("effort"):
             out["effort"] = self.effort
@@ -99,7 +100,11 @@ class Settings:
     def table_request(self) -> TableRequest:
         """Return the request for rows."""
         models = models_of(self.k, l=self.l)
-        return TableRequest(models, self.algorithm, self.suppressed, self.options, unprotected=unprotected_by(self.l))
+        weights = dict(self.weights) if self.takes("weights") else None
+        return TableRequest(
+            models, self.algorithm, self.suppressed, self.options, unprotected=unprotected_by(self.l),
+            controls=controls_of({"weights": weights}),
+        )  # fmt: skip
 
     def at(self, k: int) -> Settings:
         """Return the same settings at another k."""

@@ -22,6 +22,9 @@ from treeanon.privacy.models.t_closeness import Distance
 from treeanon.progress import Progress
 from treeanon.release.tree_request import Request
 
+Levels = int | str | tuple[int | None, int | None]
+"""The level of a column, its least and highest one (None: any), or both as a text such as 1..3."""
+
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -76,6 +79,7 @@ class TreeParameters(GuaranteeParameters, SearchParameters, total=False):
 class RowParameters(ModelParameters, SearchParameters, total=False):
     """All that can be asked of a release of rows."""
 
+    levels: Mapping[str, Levels] | None
     round_ranges: bool
 
 

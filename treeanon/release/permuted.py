@@ -148,6 +148,8 @@ def fulfill_permuted(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> PermutedRelease:
     """Return the permuted release of a table that a request asks for; `seed` orders its rows and groups, for tests."""
+    table = request.controlled(table)
+    told = request.told(table.columns)
     for found, models in searches(request, table, progress, seed):
         stage(progress, "verifying")
         assert isinstance(found, Partition)
@@ -163,7 +165,7 @@ def fulfill_permuted(
     require(verdict, models)
     losses = measure_permuted(table, groups.group)
     counts = table_counts(table, made.records)
-    return PermutedRelease(made, models, groups, losses, verdict, counts, dict(request.options), request.max_suppressed)
+    return PermutedRelease(made, models, groups, losses, verdict, counts, told, request.max_suppressed)
 
 
 def check_permuted(table: Table, made: Permuted, group: Longs, most: int) -> None:

@@ -131,6 +131,7 @@ def recommend_by(
     if sample < 1:
         raise UsageError("sample must be a number of persons, 1 or more")
     request.check(forest.schema)
+    request = request.weighted(forest.schema)
     chosen = forest = shifted(forest)
     if len(forest) > sample:
         order = np.random.default_rng(request.seed).permutation(len(forest))[:sample]

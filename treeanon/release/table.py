@@ -21,6 +21,7 @@ from treeanon.release.table_request import TableRequest, recoded_by, table_reque
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import check_seed, persons
 from treeanon.table import Column, Table
+from treeanon.table.controls import weights_by_name
 from treeanon.table.covers import reads_back, value_ranks
 from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
 from treeanon.verifier.table import TableVerdict, verify_table
@@ -52,6 +53,8 @@ def fulfill_table(
     request: TableRequest, table: Table, *, seed: int | None = None, progress: Progress | None = None
 ) -> TableRelease:
     """Return the release of a table that a request asks for; `seed` orders its rows, for tests."""
+    table = request.controlled(table)
+    told = request.told(table.columns)
     for found, models in searches(request, table, progress, seed):
         work = partial(_recoded_and_checked, request, table, found, models, seed)
         released, verdict = run_interruptibly(work, stage(progress, "verifying"))
@@ -60,7 +63,7 @@ def fulfill_table(
     if models != request.models:
         # What was reached is more than what was asked for, which the search need not be believed.
         require(verify_table(released, request.models), request.models)
-    return release_of(table, released, found, verdict, models, request.told, request.max_suppressed)
+    return release_of(table, released, found, verdict, models, told, request.max_suppressed)
 
 
 def _recoded_and_checked(
@@ -70,7 +73,7 @@ def _recoded_and_checked(
 
     Groups of equal rows are verified; of a freeform release, who can be behind which row.
     """
-    recoded, rows = recoded_by(found, table, request.told)
+    recoded, rows = recoded_by(found, table, request.told(table.columns))
     check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
     released = scattered(recoded, seed)
     if not isinstance(found, Freeform):
@@ -89,7 +92,7 @@ def release_of(
 ) -> TableRelease:
     """Return the release of what was found and checked; GuaranteeError unless it holds."""
     require(verdict, models)
-    losses = measure(table, released, k=largest_k(models))
+    losses = measure(table, released, k=largest_k(models), weights=weights_by_name(table))
     counts = table_counts(table, released)
     delimiter = "" if table.report is None else table.report.delimiter
     return TableRelease(released, models, found, losses, verdict, counts, dict(options), max_suppressed, delimiter)

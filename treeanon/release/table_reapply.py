@@ -23,6 +23,7 @@ from treeanon.release.tree_reapply import SEARCH_ANEW
 from treeanon.release.tree_request import persons
 from treeanon.schema.persons import refuse_shift
 from treeanon.table import Table
+from treeanon.table.controls import told_controls, with_controls
 from treeanon.verifier.table import verify_table
 
 KIND = "table"
@@ -108,6 +109,7 @@ class TableSolution(PlainFile):
         if not isinstance(options, dict):
             raise UsageError("options: must be an object")
         options = current_names(TABLE_ALGORITHMS.built_in.values(), options)
+        told_controls(options)
         bare = plain.get("unprotected", [])
         if not isinstance(bare, list) or not all(isinstance(name, str) for name in bare):
             raise UsageError("unprotected: must be a list of columns")
@@ -160,6 +162,7 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
             f"the schema calls {', '.join(bare)} sensitive, of which no model of the solution speaks: search anew, and"
             " ask for one (treeanon anonymize)"
         )
+    table = with_controls(table, told_controls(solution.options))
     refuse_shift((column.spec for column in table.columns), "a solution of tables")
     refuse_too_few(table, solution.models)
     allowed = persons(solution.max_suppressed, table.persons)

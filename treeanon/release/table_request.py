@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from treeanon.algorithms.table.freeform.result import refuse_sensitive
@@ -21,9 +21,11 @@ from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
 from treeanon.release.tree_request import persons
-from treeanon.schema import Schema
+from treeanon.schema import ClassSpec, Schema
+from treeanon.schema.controls import SETTINGS, controls_of, refuse_controls
 from treeanon.schema.persons import refuse_shift
-from treeanon.table import Table
+from treeanon.table import Column, Table
+from treeanon.table.controls import controls_told, with_controls
 from treeanon.table.rounding import with_round_ranges
 from treeanon.verifier.criteria import refuse_unchecked
 from treeanon.verifier.permuted import refuse_others
@@ -40,7 +42,8 @@ class TableRequest:
 
     `unprotected` says that sensitive columns of which no model speaks are to be published as they are: all (True), none
     (False), or those of these names. `publish` says how groups are: with general values, or as permutations, which hide
-    nothing but the one sensitive column. With `round_ranges` ranges end at intervals of the hierarchies.
+    nothing but the one sensitive column. With `round_ranges` ranges end at intervals of the hierarchies. `controls`
+    are those of single columns, which win over those of the schema.
     """
 
     models: tuple[Model, ...]
@@ -50,6 +53,7 @@ class TableRequest:
     unprotected: bool | tuple[str, ...] = False
     publish: Publish = "generalized"
     round_ranges: bool = False
+    controls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.models:
@@ -71,10 +75,10 @@ class TableRequest:
             refuse_sensitive(self.algorithm, self.models)
         persons(self.max_suppressed, 10**9)
 
-    @property
-    def told(self) -> dict[str, Any]:
-        """What a release tells of how it was made: the search's own options, and what was done to its ranges."""
-        return {**self.options, **({"round_ranges": True} if self.round_ranges else {})}
+    def told(self, columns: Iterable[Column]) -> dict[str, Any]:
+        """What a release tells of how it was made: the search's own options, and the controls of these columns."""
+        more = {"round_ranges": self.round_ranges, "controls": controls_told(columns)}
+        return {**self.options, **{name: value for name, value in more.items() if value}}
 
     @property
     def search(self) -> TableAlgorithm:
@@ -85,10 +89,32 @@ class TableRequest:
         """UsageError if the schema has not the classes that the models need, or sensitive ones that none speaks of."""
         roles = {spec.name: spec.role for spec in schema.classes if spec.published}
         self._check(roles)
+        self._check_controls(schema.classes)
         refuse_shift(schema.classes, "a search of tables")
+
+    def _check_controls(self, specs: Iterable[ClassSpec]) -> None:
+        """UsageError for controls of columns that the search does not honor, and for those of no quasi column."""
+        known = {spec.name: spec for spec in specs if spec.published}
+        for name in self.controls:
+            if name not in known or known[name].role != "quasi":
+                quasi = ", ".join(spec.name for spec in known.values() if spec.role == "quasi")
+                raise UsageError(f"unknown quasi column {name!r}; choose from {quasi}")
+        asked = [
+            replace(spec, controls=replace(spec.controls, **self.controls.get(spec.name, {})))
+            for spec in known.values()
+        ]
+        if self.publish == "permuted":
+            refuse_controls(asked, "publishing as permutations, which changes no value,", ("weight",))
+        refuse_controls(asked, f"algorithm {self.algorithm!r}", self.search.honors)
+
+    def controlled(self, table: Table) -> Table:
+        """Return the table whose columns have the controls that are asked for; UsageError for those not honored."""
+        self._check_controls(column.spec for column in table.columns)
+        return with_controls(table, self.controls)
 
     def problem(self, table: Table) -> Problem:
         """What the search has to solve for a table; UsageError if it is not of the kind that was asked for."""
+        table = self.controlled(table)
         self._check({column.name: column.role for column in table.columns})
         refuse_shift((column.spec for column in table.columns), "a search of tables")
         if self.publish == "permuted" and table.persons < len(table):
@@ -168,11 +194,12 @@ def table_request_of(
     {'mode': 'strict'}
     """
     of_models = {name: asked.pop(name) for name in _OF_MODELS if name in asked}
+    controls = controls_of({one.name: asked.pop(one.name) for one in SETTINGS if one.name in asked})
     options = {name: value for name, value in asked.items() if value is not None}
     found = models_of(l=l, models=models, **of_models)
     name = algorithm or default_search(publish)
     bare = unprotected_by(l)
-    return TableRequest(found, name, max_suppressed, options, bare, publish, bool(round_ranges))
+    return TableRequest(found, name, max_suppressed, options, bare, publish, bool(round_ranges), controls)
 
 
 def default_search(publish: Publish = "generalized") -> str:

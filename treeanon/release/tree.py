@@ -81,6 +81,7 @@ def anonymize(forest: Forest, **asked: Any) -> Release:
 def fulfill(request: Request, forest: Forest, progress: Progress | None = None) -> Release:
     """Return the release of a forest that a request asks for."""
     request.check(forest.schema)
+    request = request.weighted(forest.schema)
     forest = shifted(fitting(request, forest))
     refuse_repeats(forest.report)
     roles_of(forest, request.guarantee)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from numbers import Integral
 from typing import Any
@@ -13,6 +13,7 @@ from treeanon.algorithms.tree.registry import TREE_DEFAULT, TreeAlgorithm, tree_
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee
 from treeanon.schema import Schema
+from treeanon.schema.controls import refuse_controls
 from treeanon.schema.persons import of_merged_trees
 
 SMALLEST_K = 2
@@ -94,6 +95,8 @@ class Request:
     def check(self, schema: Schema) -> None:
         """UsageError if the schema has not the classes that the request needs."""
         self.fitting(schema)
+        able = ("weight",) if self.search.takes("weights") else ()
+        refuse_controls((one for one in schema.classes if one.published), f"algorithm {self.algorithm!r}", able)
         roles = {spec.name: spec.role for spec in schema.classes if spec.published}
         known = [name for name, role in roles.items() if role == "quasi"]
         sensitive = [name for name, role in roles.items() if role == "sensitive"]
@@ -115,6 +118,13 @@ class Request:
                     raise UsageError(
                         f"{what}: the role of class {name!r} is not quasi; of that role: {', '.join(known)}"
                     )
+
+    def weighted(self, schema: Schema) -> Request:
+        """Return the request with the weights that the schema gives to classes, over which its own win."""
+        own = {spec.name: spec.controls.weight for spec in schema.classes if "weight" in spec.controls.given}
+        if not own or not self.search.takes("weights"):
+            return self
+        return replace(self, options={**self.options, "weights": {**own, **(self.options.get("weights") or {})}})
 
     def fitting(self, schema: Schema) -> Schema:
         """Return the schema by which data are read for this: that of merged trees, where they are needed.

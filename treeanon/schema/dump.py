@@ -130,6 +130,7 @@ def _class_items(spec: ClassSpec, *, slashed: bool) -> Iterator[tuple[str, objec
         yield "facets", {name: path.text(slashed=slashed) for name, path in spec.facets.items()}
     if spec.shift:
         yield "shift", spec.shift
+    yield from spec.controls.as_dict().items()
 
 
 def toml_pairs(items: Iterator[tuple[str, object]]) -> str:

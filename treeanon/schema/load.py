@@ -9,6 +9,7 @@ from typing import Any
 
 from treeanon.errors import FileError, HierarchyError, Problem, SchemaError, UsageError
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
+from treeanon.schema.controls import CONTROL_KEYS, EXPECTED, Controls, is_control
 from treeanon.schema.facets import facet_path, facet_schema
 from treeanon.schema.input_tables import InputReader
 from treeanon.schema.model import (
@@ -30,7 +31,9 @@ from treeanon.schema.toml_lines import parse_toml
 from treeanon.schema.use import with_presets
 
 TOP_KEYS = ("version", "use", "withhold", "input", "output", "file", "key", "class")
-CLASS_KEYS = ("name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets", "shift")
+CLASS_KEYS = (
+    "name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets", "shift", *CONTROL_KEYS
+)  # fmt: skip
 
 SchemaLike = Schema | str | Path
 """A schema, the path of its file, or its text in TOML (several lines)."""
@@ -171,19 +174,38 @@ class _Loader(InputReader):
             self.unsure.add(number)
         on_unknown = self.one_of(table, ON_UNKNOWN, *where, "on_unknown")
         path = self.read_path(table.get("path"), *where, "path")
+        hierarchy = self.hierarchy(table.get("hierarchy"), value_type, *where, "hierarchy")
         return ClassSpec(
             name=self.names[number] or "",
             path=path,
             type=value_type or "text",
             under=under if isinstance(under, str) and under else None,
             role=role or "quasi",
-            hierarchy=self.hierarchy(table.get("hierarchy"), value_type, *where, "hierarchy"),
+            hierarchy=hierarchy,
             hierarchy_source=table.get("hierarchy"),
             on_unknown="suppress" if on_unknown == "suppress" else "error",
             pseudonym=pseudonym if is_pseudonym else False,
             facets=self.read_facets(table, path, *where, "facets"),
             shift=self.read_shift(table, value_type, *where, "shift"),
+            controls=self.read_controls(table, hierarchy, *where),
         )
+
+    def read_controls(self, table: Mapping[str, Any], hierarchy: Hierarchy | Builder, *where: str | int) -> Controls:
+        """Return what is asked of the class as a column of a table."""
+        given = {key: table[key] for key in CONTROL_KEYS if key in table}
+        role = table.get("role", "quasi")
+        if given and role in ROLES and role != "quasi":
+            for key in given:
+                self.problems.add(f"is not for role {role}, which is not generalized", *where, key)
+            return Controls()
+        for key in [key for key, value in given.items() if not is_control(key, value)]:
+            self.problems.add(f"must be {EXPECTED[key]}", *where, key)
+            del given[key]
+        found = Controls(**given)
+        known = hierarchy.height if isinstance(hierarchy, Hierarchy) else None
+        if wrong := found.wrong_levels(known):
+            self.problems.add(wrong.split(" ", 1)[1], *where, wrong.split(" ", 1)[0])
+        return found
 
     def read_shift(self, table: Mapping[str, Any], kind: ValueType | None, *where: str | int) -> Shift:
         """Return whether dates move, and check that all that tells them moves with them."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED, Format
 from treeanon.hierarchy import Builder, Flat, Hierarchy
+from treeanon.schema.controls import Controls
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.paths import FieldPath, RecordPath
 
@@ -40,7 +41,8 @@ NULL_PERSONS: tuple[NullPerson, ...] = ("error", "own")
 class ClassSpec:
     """One `[[class]]` of a schema; `facets` are the fields that say the same as its value, by name.
 
-    `shift` says that its dates move, all of a person by one secret span.
+    `shift` says that its dates move, all of a person by one secret span. `controls` has what is
+    asked of it as a column of a table.
 
     >>> ClassSpec("age").published, ClassSpec("ssn", role="identifier").published
     (True, False)
@@ -57,6 +59,7 @@ class ClassSpec:
     pseudonym: bool | str = False
     facets: Mapping[str, FieldPath] = field(default_factory=dict)
     shift: Shift = ""
+    controls: Controls = field(default_factory=Controls)
 
     @property
     def pseudonym_kind(self) -> str:

@@ -47,6 +47,7 @@ class SparkEngine:
 
     def _publish(self, job: Job, request: Request, notify: Notifier) -> DistributedRelease:
         check_request(request, job.schema)
+        request = request.weighted(job.schema)
         if job.schema.profile:
             raise UsageError(f"[output] profile = {job.schema.profile!r} is not supported on Spark; leave it out")
         job = replace(job, schema=of_merged_trees(job.schema, _MERGED))
@@ -109,6 +110,7 @@ def anonymize_frame(
     """
     notify = notify or Notifier(None, lambda done, total: None)
     check_request(request, schema)
+    request = request.weighted(schema)
     schema = of_merged_trees(schema, _MERGED)
     form = form_of(NESTED)
     with (

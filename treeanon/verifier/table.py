@@ -18,6 +18,7 @@ from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, refuse_sets
 from treeanon.table import Column, Table
 from treeanon.table.members import members_of
+from treeanon.verifier.controls import broken_controls
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, count_groups, count_values, group_rows
 from treeanon.verifier.reached import Reached, c_of, reached_in
@@ -110,6 +111,14 @@ def check(
     return found
 
 
+def check_controls(table: Table, alike: Longs) -> list[Checked]:
+    """Return what fails of what was asked of single columns, such as their levels; groups are rows alike."""
+    found = []
+    for what, name, rows in broken_controls(table):
+        found.append(Checked(what, name, len(np.unique(alike[rows])), _persons(table, rows)))
+    return found
+
+
 def _columns_of(model: Model, table: Table) -> Sequence[Column | None]:
     """Return the columns that a model examines, or only None; UsageError if they are missing."""
     if model.sensitive is None:
@@ -188,7 +197,7 @@ class TableVerdict(AllChecked):
 
 
 def verify_table(table: Table, models: Sequence[Model], *, measured: bool = False) -> TableVerdict:
-    """Check that a table satisfies all models, in groups of rows equal in all quasi columns.
+    """Check that a table satisfies all models, in groups of rows equal in all quasi columns, and columns' controls.
 
     Shares nothing with the searches. t-closeness compares with the table itself, which is all that an attacker sees.
     With `measured` the verdict says too what the groups reach in each sensitive column, whether asked for or not.
@@ -203,7 +212,7 @@ def verify_table(table: Table, models: Sequence[Model], *, measured: bool = Fals
         raise UsageError("nothing is asked of the table: give k, or another model")
     begun = time.perf_counter()
     alike = group_rows(table.quasi, len(table))
-    found = tuple(check(table, models, alike=alike))
+    found = (*check(table, models, alike=alike), *check_controls(table, alike))
     sizes = count_groups(table, alike, None).persons
     least = int(sizes.min()) if len(sizes) else None
     reached = measures(table, models, alike) if measured else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -11,6 +12,7 @@ from tests.support.table_worlds import CASES, random_problem, vector_problem
 from treeanon.algorithms.table.optimal import search
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.table import gcp, precision
+from treeanon.table.controls import with_controls
 
 
 def exact(rnd: Random) -> None:
@@ -70,9 +72,8 @@ def test_lowest_heights_of_the_papers() -> None:
 
 def test_weights() -> None:
     problem = vector_problem("race_zip_8", {"k": 2, "max_suppressed": 2})
-    assert search(problem, loss="height", weights={"Race": 5}).vector == {"Race": 0, "ZIP": 1}
+    weighed = replace(problem, table=with_controls(problem.table, {"Race": {"weight": 5}}))
+    assert search(weighed, loss="height").vector == {"Race": 0, "ZIP": 1}
     assert precision(search(problem).apply(problem.table)) <= 1
     with pytest.raises(UsageError, match="unknown loss"):
         search(problem, loss="price")
-    with pytest.raises(UsageError, match="unknown quasi column"):
-        search(problem, loss="gcp", weights={"Zip": 5})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -13,6 +14,7 @@ from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.objective import PREFERENCES
 from treeanon.algorithms.table.samarati import search
 from treeanon.errors import GuaranteeError, UsageError
+from treeanon.table.controls import with_controls
 
 
 def named(names: tuple[str, ...], found: Any) -> list[tuple[tuple[int, ...], int]]:
@@ -44,12 +46,13 @@ def test_preferences_of_the_paper(limit: int, preference: str) -> None:
 
 def test_weights_turn_the_choice() -> None:
     problem = vector_problem("race_zip_8", {"k": 2, "max_suppressed": 2})
-    assert search(problem, weights={"Race": 5}).vector == {"Race": 0, "ZIP": 1}
-    assert search(problem, weights={"ZIP": 5}).vector == {"Race": 1, "ZIP": 0}
+    races, zips = (
+        replace(problem, table=with_controls(problem.table, {name: {"weight": 5}})) for name in ("Race", "ZIP")
+    )
+    assert search(races).vector == {"Race": 0, "ZIP": 1}
+    assert search(zips).vector == {"Race": 1, "ZIP": 0}
     with pytest.raises(UsageError, match="takes no weights"):
-        search(problem, preference="minimum_suppression", weights={"ZIP": 5})
-    with pytest.raises(UsageError, match="unknown quasi column"):
-        search(problem, weights={"Zip": 5})
+        search(zips, preference="minimum_suppression")
     with pytest.raises(UsageError, match="unknown preference"):
         search(problem, preference="nicest")
 

@@ -23,6 +23,7 @@ from treeanon.algorithms.table.objective import choose
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
 from treeanon.errors import UsageError
+from treeanon.table.controls import weights_by_name
 
 Subset = tuple[int, ...]
 Marks = npt.NDArray[np.bool_]
@@ -30,9 +31,7 @@ Marks = npt.NDArray[np.bool_]
 _MOST = 1 << 24
 
 
-def search(
-    problem: Problem, *, preference: str = "minimum_absolute_distance", weights: Mapping[str, float] | None = None
-) -> FullDomainResult:
+def search(problem: Problem, *, preference: str = "minimum_absolute_distance") -> FullDomainResult:
     """Return all k-minimal vectors, and of these the one preferred."""
     lattice = Lattice(problem)
     if lattice.size > _MOST:
@@ -47,7 +46,7 @@ def search(
     minimal = [tuple(map(int, v)) for v in np.argwhere(satisfied & ~_above_any(satisfied))]
     if not minimal:
         raise lattice.unsolvable()
-    vector = choose(lattice, minimal, preference, weights)
+    vector = choose(lattice, minimal, preference, weights_by_name(problem.table))
     return FullDomainResult.of(
         lattice, "incognito", vector, minimal, preference=preference, satisfied=int(satisfied.sum())
     )

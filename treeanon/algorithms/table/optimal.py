@@ -8,25 +8,23 @@ too many, all below it must, and nothing in the subtree can be better.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.objective import Objective, objective_named
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
+from treeanon.table.controls import weights_by_name
 
 _EPSILON = 1e-12
 """Losses that differ by less are equal: sums of the same shares in another order."""
 
 
-def search(
-    problem: Problem, *, loss: str | Objective = "gcp", weights: Mapping[str, float] | None = None
-) -> FullDomainResult:
+def search(problem: Problem, *, loss: str | Objective = "gcp") -> FullDomainResult:
     """Return the solution with the least loss (height, gcp, gcp_set, precision), and of those with the least
     suppression.
     """
     lattice = Lattice(problem)
-    objective = objective_named(loss, weights) if isinstance(loss, str) else loss
+    objective = objective_named(loss, weights_by_name(problem.table)) if isinstance(loss, str) else loss
     run = _Search(lattice, objective)
     best = run.run()
     return FullDomainResult.of(lattice, "optimal", best, loss=objective.name, value=run.loss)

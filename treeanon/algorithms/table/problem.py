@@ -14,17 +14,21 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Floats, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model, asks_for_size, refuse_sets
 from treeanon.progress import Progress
 from treeanon.randomness import Randomness
 from treeanon.table import Column, Table
+from treeanon.table.controls import column_weights
 
 
 @dataclass(frozen=True, repr=False)
 class Problem:
     """A table, the models that every published group must satisfy, and the number of persons that may be suppressed.
+
+    What is asked of single columns is in the `controls` of their classes: their levels, spans and styles; `weights` has
+    their weights. Only what a search declares to honor (`TableAlgorithm.honors`) gets to it.
 
     `progress` is told how far a search is, if anybody wants to know; see `report_progress`.
     """
@@ -42,6 +46,11 @@ class Problem:
             raise UsageError("the number of persons to suppress must not be negative")
         for model in self.models:
             self.columns_of(model)
+
+    @property
+    def weights(self) -> Floats:
+        """Return what a loss counts for in each quasi column; in the mean 1."""
+        return column_weights(self.table.quasi)
 
     def report_progress(self, done: int, total: int | None = None) -> None:
         """Say how much is done, and of how much if that is known; a search that nobody waits for ends here."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from treeanon.algorithms import papers
 from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
@@ -39,7 +39,8 @@ class TableAlgorithm(Algorithm):
     permutations; `reaches` that the models of what it finds are stronger than those that it was asked for. `style` is
     how values are published if nobody says; `freeform` that rows hide behind tuples which each stand for k of them, not
     in groups of rows that look alike. `by_row` is of others that say of each row what becomes of it: rows that are
-    alike may fare differently. `in_parts` says that parts of a very large table may be searched apart.
+    alike may fare differently. `in_parts` says that parts of a very large table may be searched apart. `honors` names
+    the controls of single columns (`treeanon.schema.controls.Controls`) that it keeps; requests refuse the others.
     """
 
     kind: ClassVar[str] = "tables"
@@ -51,6 +52,7 @@ class TableAlgorithm(Algorithm):
     freeform: bool = False
     by_row: bool = False
     in_parts: bool = False
+    honors: tuple[str, ...] = ()
 
     @property
     def search(self) -> Callable[..., Result]:
@@ -63,10 +65,13 @@ class TableAlgorithm(Algorithm):
         """Whether rows that are alike may fare differently, so that it matters in which order they come."""
         return self.groups or self.freeform or self.by_row
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the declaration as plain data, for listings."""
+        return super().as_dict() | {"honors": list(self.honors)}
+
 
 _TABLE = "treeanon.algorithms.table."
 
-_WEIGHTS = Parameter("weights", "weights", "Relative weights of columns (default 1).", shared=True)
 _PREFERENCE = Parameter(
     "preference", "choice", "Which of the k-minimal vectors is taken.", "minimum_absolute_distance",
     ("minimum_absolute_distance", "minimum_relative_distance", "maximum_distribution", "minimum_suppression"),
@@ -92,25 +97,25 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         "optimal",
         _TABLE + "optimal",
         "finds the generalization with the least loss, by branch and bound",
-        (
-            Parameter("loss", "choice", "What is minimized.", "gcp", ("height", "gcp", "gcp_set", "precision")),
-            _WEIGHTS,
-        ),
+        (Parameter("loss", "choice", "What is minimized.", "gcp", ("height", "gcp", "gcp_set", "precision")),),
+        honors=("weight",),
     )
     yield TableAlgorithm(
         "samarati",
         _TABLE + "samarati",
         "binary search over heights of the lattice; finds all k-minimal vectors",
-        (_PREFERENCE, _WEIGHTS, Parameter("matrix", "flag", "Build the matrix of distance vectors, as published.")),
+        (_PREFERENCE, Parameter("matrix", "flag", "Build the matrix of distance vectors, as published.")),
         paper=papers.SAMARATI,
         section="Sections 4 and 5",
+        honors=("weight",),
     )
     yield TableAlgorithm(
         "incognito",
         _TABLE + "incognito",
         "searches subsets of the columns by size; finds all k-minimal vectors",
-        (_PREFERENCE, _WEIGHTS),
+        (_PREFERENCE,),
         paper=papers.INCOGNITO,
+        honors=("weight",),
     )
     yield TableAlgorithm(
         "datafly",
@@ -338,7 +343,7 @@ def table_algorithm_named(name: str) -> TableAlgorithm:
     """Return the search of tables of that name; UsageError lists what there is.
 
     >>> [parameter.name for parameter in table_algorithm_named("optimal").parameters]
-    ['loss', 'weights']
+    ['loss']
     >>> table_algorithm_named("magic")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     treeanon.errors.UsageError: unknown algorithm 'magic'; choose from optimal, samarati, ...

@@ -14,7 +14,7 @@ end at the lowest height, but goes on to all k-minimal vectors, so that a prefer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from treeanon.algorithms.table.rollup import Vector
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.tuples import meeting_levels, required_suppression
+from treeanon.table.controls import weights_by_name
 
 _MOST = 1 << 22
 """The largest matrix, in pairs of an outlier and a tuple, that is built unasked."""
@@ -37,7 +38,6 @@ def search(
     problem: Problem,
     *,
     preference: str = "minimum_absolute_distance",
-    weights: Mapping[str, float] | None = None,
     matrix: bool | None = None,
 ) -> FullDomainResult:
     """Return all k-minimal vectors, and of these the one preferred."""
@@ -49,6 +49,7 @@ def search(
     minimal = _minimal(lattice, satisfies, _lowest_height(lattice, satisfies) if lattice.is_monotone else 0)
     if not minimal:
         raise lattice.unsolvable()
+    weights = weights_by_name(problem.table)
     vector = choose(lattice, minimal, preference, weights)
     liked = [lattice.named(v) for v in preferred(lattice, minimal, preference, weights)]
     counts = {"lowest_height": min(map(sum, minimal)), "preference": preference, "preferred": liked}

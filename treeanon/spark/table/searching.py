@@ -37,6 +37,7 @@ from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest
 from treeanon.release.tree_request import persons
 from treeanon.schema import Schema
+from treeanon.schema.controls import refuse_controls
 from treeanon.schema.persons import refuse_persons
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.reading import Rows, kinds_of
@@ -200,6 +201,9 @@ def check_request(request: TableRequest, schema: Schema) -> None:
     """Raise UsageError for a request that this engine cannot fulfill for any number of rows."""
     request.check(schema)
     refuse_persons(schema, "engine spark")
+    refuse_controls(schema.classes, "engine spark")
+    for name, asked in request.controls.items():
+        raise UsageError(f"engine spark does not honor {' and '.join(asked)} (class {name!r})")
     if request.publish != "generalized":
         raise UsageError("engine spark publishes generalized values only: leave it out for permuted releases")
     if request.search.freeform:
@@ -262,7 +266,7 @@ def released(found: DataFrame, rows: Rows, request: TableRequest) -> PublishedRo
     verdict = TableVerdict((), None, 0, 0, 0)
     release = TableRelease(
         rows.table({name: [] for name in rows.coded}), request.models, partition, _combined(reports), verdict, {},
-        request.told, request.max_suppressed,
+        request.told(rows.columns), request.max_suppressed,
     )  # fmt: skip
     names = [kind.split()[0] for kind in text_kinds(len(rows.columns)).split(", ")]
     return PublishedRows(found.where("report is null").select(*names), rows.columns, release, len(reports))

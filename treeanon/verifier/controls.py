@@ -1,0 +1,69 @@
+"""A check of what was asked of single columns, from the published values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from treeanon.arrays import Flags, Longs
+from treeanon.table import Column, Table
+from treeanon.table.covers import ranked_nodes
+
+
+def broken_controls(table: Table) -> Iterator[tuple[str, str, Flags]]:
+    """Yield for each column and each thing asked of it what that is, the column, and which rows break it.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table.controls import with_controls
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> table = with_controls(Table.of_texts({"age": (["34", "40-49", "*"], ages)}), {"age": {"max_level": 1}})
+    >>> [(what, name, rows.tolist()) for what, name, rows in broken_controls(table)]
+    [('max_level 1', 'age', [False, False, True])]
+    """
+    for column in table.quasi:
+        asked = column.spec.controls
+        if asked.min_level:
+            values = np.array([_is_coarse(column, code, asked.min_level) for code in range(column.size)] + [False])
+            # A missing value says that it is missing, but where nothing at all is to be said.
+            values[-1] = asked.min_level < column.hierarchy.height
+            yield f"min_level {asked.min_level}", column.name, ~values[column.places]
+        if asked.max_level is not None:
+            values = np.array([_is_fine(column, code, asked.max_level) for code in range(column.size)] + [True])
+            yield f"max_level {asked.max_level}", column.name, ~values[column.places]
+
+
+def _leaves(column: Column, code: int) -> Longs:
+    """Return the nodes of the leaves that a published range or set stands for."""
+    covers = column.covers
+    assert covers is not None
+    own = covers.members[covers.starts[code] : covers.starts[code + 1]]
+    ranks = own if len(own) else np.arange(covers.low[code], covers.high[code] + 1)
+    return np.sort(ranked_nodes(column.hierarchy)[ranks]).astype(np.int64)
+
+
+def _is_coarse(column: Column, code: int, level: int) -> bool:
+    """Return whether a published value is on a level or above.
+
+    A range or set names values, so all of these must be nearer to the root, even where all values below a node are
+    named: who reads `34 … 37` learns more than from 30-39, if nobody is 38 or 39.
+    """
+    named = code if column.covers is None else _leaves(column, code)
+    return bool(np.all(column.hierarchy.depth[named] <= column.hierarchy.height - level))
+
+
+def _is_fine(column: Column, code: int, level: int) -> bool:
+    """Return whether all that a published value stands for lies below one node of a level, or is one value."""
+    hierarchy, covers = column.hierarchy, column.covers
+    if covers is None:
+        is_leaf = int(hierarchy.end[code]) == code + 1
+        return is_leaf or bool(hierarchy.depth[code] >= hierarchy.height - level)
+    if covers.missing[code]:
+        return level == hierarchy.height
+    held = _leaves(column, code)
+    if len(held) < 2:
+        return True
+    node, above = int(held[0]), hierarchy.height - level
+    while hierarchy.depth[node] > above:
+        node = int(hierarchy.parent[node])
+    return bool(held[-1] < hierarchy.end[node])
