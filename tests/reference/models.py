@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import lcm, prod
+from math import lcm, log, log2, prod
 from typing import Any
 
 import networkx as nx
@@ -100,3 +100,23 @@ def ordered(keys: Mapping[Value, Any]) -> Ground:
         return Fraction(abs(place[v] - place[w]), max(last, 1))
 
     return ground
+
+
+def gains(rows: Group, everybody: Group) -> dict[Value, Fraction]:
+    """By what factor each value of all persons is more frequent in a group."""
+    own, whole = counts(rows), counts(everybody)
+    here, there = sum(own.values()), sum(whole.values())
+    return {v: Fraction(own[v], here) / Fraction(count, there) for v, count in whole.items()}
+
+
+def likeness(rows: Group, everybody: Group, beta: Fraction, *, enhanced: bool) -> bool:
+    """(q - p) / p ≤ β, or min(β, -ln p), for every value that is more frequent in the group."""
+    whole = counts(everybody)
+    p = {v: Fraction(count, sum(whole.values())) for v, count in whole.items()}
+    bounds = {v: min(float(beta), -log(p[v])) if enhanced else beta for v in whole}
+    return all(gain <= 1 or gain - 1 <= bounds[v] for v, gain in gains(rows, everybody).items())
+
+
+def disclosure(rows: Group, everybody: Group, delta: float) -> bool:
+    """|log2(q / p)| < δ for every value of all persons; that of nothing is infinite."""
+    return all(gain > 0 and abs(log2(gain)) < delta for gain in gains(rows, everybody).values())

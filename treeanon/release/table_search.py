@@ -91,9 +91,10 @@ def require(verdict: Verdict, models: Sequence[Model]) -> None:
     if not verdict.rows:
         raise GuaranteeError("every person would have to be left out, so there is nothing to publish")
     if only_closeness_fails(verdict, models):
+        names = ", ".join(dict.fromkeys(one.model for one in verdict.checked if not one.holds))
         raise GuaranteeError(
-            "t-closeness does not hold among the rows that are left, which an attacker compares with: give a larger t,"
-            " or let fewer persons be left out"
+            f"{names} does not hold among the rows that are left, which an attacker compares with: ask for less, or let"
+            " fewer persons be left out"
         )
     if not verdict.holds:
         raise GuaranteeError("what the search found did not pass the check, so nothing is published: please report it")

@@ -22,6 +22,8 @@ from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import (
     AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     FrequencyDiversity,
@@ -312,6 +314,54 @@ def _number(text: str) -> Fraction | None:
         return None
 
 
+def _likeness(groups: CountedGroups, model: BetaLikeness) -> list[bool]:
+    """Each share must be at most 1 + β times that of the table; enhanced, at most 1 - ln of it times, too."""
+    most = 1 + exact("beta", model.beta)
+    return _each_value(groups, lambda gain, share: gain <= most and (model.form == "basic" or _is_told(gain, share)))
+
+
+def _is_told(gain: Fraction, share: Fraction) -> bool:
+    with localcontext() as context:
+        context.prec = 40
+        bits = -(Decimal(share.numerator) / Decimal(share.denominator)).ln()
+        return Decimal(gain.numerator) / Decimal(gain.denominator) <= 1 + bits
+
+
+def _disclosure(groups: CountedGroups, model: DeltaDisclosure) -> list[bool]:
+    """Every value of the table must occur, and its share be more than 2^-δ and less than 2^δ of that of the table."""
+    delta, values = exact("delta", model.delta), _values_of(groups)
+    near = _each_value(groups, lambda gain, _: _is_below_power(max(gain, 1 / gain), delta))
+    every = different(values) == np.count_nonzero(values.whole)
+    return [one and other for one, other in zip(near, every.tolist(), strict=True)]
+
+
+def _is_below_power(gain: Fraction, delta: Fraction) -> bool:
+    """Return whether a ratio is less than 2^δ: in whole numbers, where these are not too long."""
+    over, under = delta.numerator, delta.denominator
+    if over + under <= _POWERS:
+        return bool(gain.numerator**under < 2**over * gain.denominator**under)
+    with localcontext() as context:
+        context.prec = 60
+        logarithm = (Decimal(gain.numerator) / Decimal(gain.denominator)).ln() * under
+        return logarithm < Decimal(2).ln() * over
+
+
+def _each_value(groups: CountedGroups, holds: Callable[[Fraction, Fraction], bool]) -> list[bool]:
+    """Return for each group whether all of its values hold: by how their share exceeds that of the table, and that."""
+    values = _values_of(groups)
+    everybody, total = int(values.whole.sum()), np.repeat(_sums(values, values.count), different(values))
+    decided: dict[tuple[int, int, int], bool] = {}
+    fine = np.ones(len(values.count), np.bool_)
+    entries = zip(values.count.tolist(), total.tolist(), values.whole[values.value].tolist(), strict=True)
+    for at, (count, persons, whole) in enumerate(entries):
+        if (count, persons, whole) not in decided:
+            share = Fraction(whole, everybody)
+            decided[count, persons, whole] = bool(whole) and holds(Fraction(count, persons) / share, share)
+        fine[at] = decided[count, persons, whole]
+    found: list[bool] = np.logical_and.reduceat(fine, values.first).tolist()
+    return found
+
+
 _CRITERIA: dict[type, Callable[[CountedGroups, Any], Flags | list[bool]]] = {
     KAnonymity: _k_anonymity,
     DistinctDiversity: _distinct,
@@ -321,4 +371,6 @@ _CRITERIA: dict[type, Callable[[CountedGroups, Any], Flags | list[bool]]] = {
     AlphaKAnonymity: _alpha_k,
     PSensitiveKAnonymity: _p_sensitive,
     TCloseness: _closeness,
+    BetaLikeness: _likeness,
+    DeltaDisclosure: _disclosure,
 }

@@ -1,6 +1,8 @@
 """Privacy models of flat tables: what a group of rows that look alike must satisfy. One file each."""
 
 from treeanon.privacy.models.alpha_k import AlphaKAnonymity
+from treeanon.privacy.models.beta_likeness import BetaLikeness
+from treeanon.privacy.models.delta_disclosure import DeltaDisclosure
 from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.l_diversity import (
     DistinctDiversity,
@@ -14,6 +16,8 @@ from treeanon.privacy.models.t_closeness import TCloseness
 
 __all__ = [
     "AlphaKAnonymity",
+    "BetaLikeness",
+    "DeltaDisclosure",
     "DistinctDiversity",
     "EntropyDiversity",
     "FrequencyDiversity",

@@ -11,6 +11,8 @@ from treeanon.errors import UsageError
 from treeanon.parameters import Parameter
 from treeanon.plugins import Registry
 from treeanon.privacy.models.alpha_k import AlphaKAnonymity
+from treeanon.privacy.models.beta_likeness import LIKENESS, BetaLikeness
+from treeanon.privacy.models.delta_disclosure import DeltaDisclosure
 from treeanon.privacy.models.k_anonymity import KAnonymity
 from treeanon.privacy.models.l_diversity import (
     DistinctDiversity,
@@ -122,6 +124,22 @@ MODELS: Registry[ModelSpec] = Registry(
                     Parameter("order", "choice", "order of the values", choices=ORDERS),
                     _COLUMN,
                 ),
+            ),
+            ModelSpec(
+                "beta-likeness",
+                BetaLikeness,
+                "no value is more frequent in a group than in the table by more than a factor of 1 + beta",
+                (
+                    Parameter("beta", "float", "largest relative gain of a value's share", required=True),
+                    Parameter("form", "choice", "enhanced (default): at most -ln of the share, too", choices=LIKENESS),
+                    _COLUMN,
+                ),
+            ),
+            ModelSpec(
+                "delta-disclosure-privacy",
+                DeltaDisclosure,
+                "every value is as frequent in a group as in the table, up to a factor below 2 to the delta",
+                (Parameter("delta", "float", "what no logarithm of a ratio of shares reaches", required=True), _COLUMN),
             ),
         )
     },
