@@ -100,19 +100,26 @@ def test_what_cannot_be_invented():
             census(3, quasi=quasi)
     with pytest.raises(UsageError, match="from 0 to 1"):
         synthetic(3, correlation=1.5)
-    with pytest.raises(UsageError, match="2 to 100"):
-        synthetic(3, values=1)
+    for quasi in (0, 5):
+        with pytest.raises(UsageError, match="1 to 4 quasi-identifiers"):
+            synthetic(3, quasi=quasi)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
 def test_the_synthetic_table_follows_its_correlation(alpha):
-    table = synthetic(20_000, seed=1, correlation=alpha, values=10)
-    hits = sum(int(row[0]) // 10 + 1 == int(row[-1].split()[1]) for row in table.rows())
+    table = synthetic(20_000, seed=1, correlation=alpha)
+    rows = [list(map(int, row)) for row in table.rows()]
+    hits = sum((a + 3 * b + 7 * c + 9 * d) % 10 == s for a, b, c, d, s in rows)
     assert hits / 20_000 == pytest.approx(alpha + (1 - alpha) / 10, abs=0.02)
     for column in table.columns:
-        times = np.array(list(Counter(column.texts()).values()))
-        leaves = int(column.hierarchy.leaf_count[0])
-        assert len(times) == leaves and times.max() < 1.5 * 20_000 / leaves
+        times = Counter(column.texts())
+        assert set(times) == set("0123456789") and max(times.values()) < 1.1 * 20_000 / 10
+    assert [column.role for column in table.columns] == ["quasi"] * 4 + ["sensitive"]
+
+
+def test_fewer_columns_are_the_first_of_the_same_table():
+    whole, few = synthetic(50, seed=4), synthetic(50, seed=4, quasi=2)
+    assert list(few.rows()) == [(*row[:2], row[4]) for row in whole.rows()]
 
 
 def test_values_are_drawn_by_the_weights_of_their_kind():

@@ -51,19 +51,21 @@ def test_a_census_needs_a_table_file(tmp_path: Path) -> None:
 
 def test_figures(tmp_path: Path) -> None:
     folder = tmp_path / "figures"
-    done = bench("flat", "-n", "300", "--figures", "22,34", "-o", str(folder))
-    assert "Figure 22." in done.stdout and "Figure 34." in done.stdout and "2 figures written" in done.stderr
+    done = bench("flat", "-n", "300", "--figures", "22,30", "-o", str(folder))
+    assert "Figure 22a." in done.stdout and "Figure 30b." in done.stdout and "4 panels written" in done.stderr
+    assert "\n22a  GCP of Hilbert is not above that of Mondrian: " in done.stdout
     names = {path.name for path in folder.iterdir()}
-    assert names == {"figure-22.csv", "figure-22.svg", "figure-34.csv", "figure-34.svg", "figures.txt"}
+    panels = {f"figure-{name}.{form}" for name in ("22a", "22b", "30a", "30b") for form in ("csv", "svg")}
+    assert names == {*panels, "figures.txt"}
     assert (folder / "figures.txt").read_text() == done.stdout
     with pytest.raises(FileError, match="exists already"):
         bench("flat", "-n", "300", "--figures", "22", "-o", str(folder))
-    more = "--loss", "volume", "--limit", "100"
+    more = "--loss", "volume", "--limit", "100", "--projections", "first"
     again = bench("flat", "-n", "300", "--figures", "22", "-o", str(folder), "--force", "--json", *more)
     told = json.loads(again.stdout)
-    assert told["rows"] == 300 and [figure["figure"] for figure in told["figures"]] == [22]
-    assert told["figures"][0]["measure"] == "volume"
-    assert "figure-34.csv" not in {path.name for path in folder.iterdir()}
+    assert told["rows"] == 300 and [figure["panel"] for figure in told["figures"]] == ["a", "b"]
+    assert told["figures"][0]["measure"] == "volume" and {claim["figure"] for claim in told["claims"]} == {"22a"}
+    assert "figure-30a.csv" not in {path.name for path in folder.iterdir()}
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:

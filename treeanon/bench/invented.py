@@ -217,30 +217,31 @@ def _work_by_decade_and_school() -> Floats:
     return np.stack([np.broadcast_to(share, decade.shape) for share in shares], axis=1) + 0.003
 
 
-_NUMBERS = 100
+FACTORS = (1, 3, 7, 9)
+"""The β of 1D §7.2, which the paper does not give: ours are odd, so that every number of a row changes the sum."""
+
+_DIGITS = 10
 
 
-def synthetic(rows: int, seed: int = 0, *, correlation: float = 0.5, quasi: int = 3, values: int = 20) -> Table:
-    """Return a table of `quasi` columns with uniform integers from 0 to 99, and a uniform sensitive column.
+def synthetic(rows: int, seed: int = 0, *, correlation: float = 0.5, quasi: int = len(FACTORS)) -> Table:
+    """Return the table of 1D §7.2: A1 to A4 are even in 0 to 9, of which the first `quasi` are kept; S is sensitive.
 
-    With probability `correlation`, a row's sensitive value is determined by its first number; otherwise it is uniform.
-    So 0 is independence, and 1 leaves no diversity among neighboring numbers. The distribution of every column is the
-    same for all correlations.
+    With chance `correlation` (the paper's α) the S of a row is (Σ β_j A_j) mod 10, with the β of `FACTORS`; else it is
+    even in 0 to 9. So the distribution of each column alone is the same for all correlations.
 
     >>> table = synthetic(500, correlation=1)
     >>> [column.name for column in table.columns]
-    ['number_1', 'number_2', 'number_3', 'secret']
-    >>> all(int(row[0]) // 5 + 1 == int(row[3].split()[1]) for row in table.rows())
+    ['A1', 'A2', 'A3', 'A4', 'S']
+    >>> all((int(a) + 3 * int(b) + 7 * int(c) + 9 * int(d)) % 10 == int(s) for a, b, c, d, s in table.rows())
     True
     """
     if not 0 <= correlation <= 1:
         raise UsageError("correlation must be from 0 to 1")
-    if not 2 <= values <= _NUMBERS:
-        raise UsageError(f"there must be 2 to {_NUMBERS} sensitive values")
+    if not 1 <= quasi <= len(FACTORS):
+        raise UsageError(f"the synthetic table has 1 to {len(FACTORS)} quasi-identifiers")
     rng = np.random.default_rng(seed)
-    numbers = rng.integers(0, _NUMBERS, (rows, quasi))
-    own = numbers[:, 0] * values // _NUMBERS
-    secret = np.where(rng.random(rows) < correlation, own, rng.integers(0, values, rows))
-    columns = [number_column(f"number_{j + 1}", 0, numbers[:, j], _NUMBERS, (5, 10, 50)) for j in range(quasi)]
-    paths = {f"secret {i + 1}": ["*"] for i in range(values)}
-    return Table((*columns, word_column("secret", paths, secret, "sensitive")))
+    numbers = rng.integers(0, _DIGITS, (rows, len(FACTORS)))
+    own = numbers @ np.array(FACTORS) % _DIGITS
+    secret = np.where(rng.random(rows) < correlation, own, rng.integers(0, _DIGITS, rows))
+    columns = [number_column(f"A{j + 1}", 0, numbers[:, j], _DIGITS, (5,)) for j in range(quasi)]
+    return Table((*columns, word_column("S", {str(digit): ["*"] for digit in range(_DIGITS)}, secret, "sensitive")))

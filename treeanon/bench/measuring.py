@@ -25,6 +25,7 @@ from treeanon.metrics.table.il import (
     mean_extent,
     weighted_average_volume,
     weighted_maximum_ncp,
+    weighted_maximum_share,
 )
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, Model
 from treeanon.schema.model import ClassSpec
@@ -42,6 +43,7 @@ _LOSSES: Mapping[Measure, Callable[[Table], float]] = {
     "ilmax": largest_extent,
     "average_ncp": average_ncp,
     "maximum_ncp": weighted_maximum_ncp,
+    "maximum_share": weighted_maximum_share,
     "volume": weighted_average_volume,
 }
 
@@ -74,7 +76,9 @@ class Measuring:
         return {(how, level): best if how == "seconds" else release.number(how, level) for how, level in wanted}
 
     def _table(self, setting: Setting) -> Table:
-        only = Setting(setting.data, setting.rows, setting.quasi, correlation=setting.correlation)
+        only = Setting(
+            setting.data, setting.rows, setting.quasi, correlation=setting.correlation, projection=setting.projection
+        )
         if only not in self._tables:
             if len(self._tables) > 8:
                 self._tables.clear()
@@ -84,7 +88,10 @@ class Measuring:
 
 def _table(setting: Setting, rows: int, seed: int) -> Table:
     if setting.data == "census":
-        return census(rows, seed, quasi=setting.quasi)
+        if not setting.projection:
+            return census(rows, seed, quasi=setting.quasi)
+        whole = census(rows, seed)
+        return Table((*(whole.quasi[number] for number in setting.projection), *whole.sensitive))
     return synthetic(rows, seed, correlation=setting.correlation, quasi=setting.quasi)
 
 

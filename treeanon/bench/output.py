@@ -17,6 +17,7 @@ from html import escape
 from itertools import zip_longest
 from pathlib import Path
 
+from treeanon.bench.claims import claims_text, told
 from treeanon.bench.figures import LABELS
 from treeanon.bench.run import FigureResult
 from treeanon.errors import UsageError
@@ -33,8 +34,8 @@ def as_text(drawn: FigureResult) -> str:
     """Return the figure as a text table: a row for every value, a column for every line.
 
     >>> from treeanon.bench.figures import FIGURES
-    >>> print(as_text(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.0123456, None]}, ["Mondrian: left out"])))
-    Figure 22. k-anonymity: loss against k (GCP)
+    >>> print(as_text(FigureResult(FIGURES[22][0], [10, 20], {"Hilbert": [0.0123456, None]}, ["Mondrian: left out"])))
+    Figure 22a. k-anonymity: loss against k (GCP)
      k  Hilbert
     10   0.0123
     20        -
@@ -46,15 +47,22 @@ def as_text(drawn: FigureResult) -> str:
     widths = [max(map(len, [name, *own])) for name, own in zip(head, columns, strict=True)]
     rows = [head, *map(list, zip(*columns, strict=True))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
-    title = f"Figure {figure.number}. {figure.title} ({LABELS[figure.measure]})"
+    title = f"Figure {figure.name}. {figure.title} ({LABELS[figure.measure]})"
     return "\n".join([title, *(lines if drawn.lines else ()), *(f"note: {note}" for note in drawn.notes)])
+
+
+def all_as_text(figures: Iterable[FigureResult]) -> str:
+    """Return all figures as text, and below them what they tell of the paper's claims."""
+    figures = list(figures)
+    claims = told(figures)
+    return "\n\n".join([*map(as_text, figures), *([claims_text(claims)] if claims else [])])
 
 
 def as_csv(drawn: FigureResult) -> str:
     """Return the figure as CSV with all digits; a missing number is an empty cell.
 
     >>> from treeanon.bench.figures import FIGURES
-    >>> print(as_csv(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.5, None]})), end="")
+    >>> print(as_csv(FigureResult(FIGURES[22][0], [10, 20], {"Hilbert": [0.5, None]})), end="")
     k,Hilbert
     10,0.5
     20,
@@ -147,7 +155,7 @@ def as_svg(drawn: FigureResult) -> str:
     """Return the figure as an SVG document; time has a logarithmic axis.
 
     >>> from treeanon.bench.figures import FIGURES
-    >>> as_svg(FigureResult(FIGURES[22], [10, 20], {"Hilbert": [0.01, 0.02]})).count("<circle")
+    >>> as_svg(FigureResult(FIGURES[22][0], [10, 20], {"Hilbert": [0.01, 0.02]})).count("<circle")
     3
     """
     numbers = [value for own in drawn.lines.values() for value in own if value is not None and math.isfinite(value)]
@@ -176,7 +184,7 @@ def _upright(numbers: Sequence[float], *, logarithmic: bool) -> Scale:
 def _frame(drawn: FigureResult, x: Scale, y: Scale) -> list[str]:
     figure = drawn.figure
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
-    parts = [_text(_LEFT, 24, f"Figure {figure.number}. {figure.title}", _TITLE)]
+    parts = [_text(_LEFT, 24, f"Figure {figure.name}. {figure.title}", _TITLE)]
     for tick in y.ticks():
         parts.append(f'<path {_GRID} d="M{_LEFT} {y(tick):.1f}H{right}"/>')
         parts.append(_text(_LEFT - 8, y(tick) + 4, shown(tick), anchor="end"))
@@ -228,11 +236,12 @@ def _text(x: float, y: float, text: str, more: str = "", anchor: str = "start") 
     return f'<text{more} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-_OURS = re.compile(r"figure-[0-9]+\.(csv|svg)|figures\.txt")
+_OURS = re.compile(r"figure-[0-9]+[a-d]?\.(csv|svg)|figures\.txt")
 
 
 def write_figures(figures: Iterable[FigureResult], target: str, *, force: bool = False) -> None:
-    """Write the figures to a folder: figure-22.csv and figure-22.svg for each, and figures.txt for all.
+    """Write the figures to a folder: figure-22a.csv and figure-22a.svg for each panel, and figures.txt for all,
+    with the claims.
 
     An existing folder is replaced only with `force`, and only if it holds nothing but figures.
     """
@@ -240,8 +249,8 @@ def write_figures(figures: Iterable[FigureResult], target: str, *, force: bool =
     with open_folder(target, force=force, is_ours=_holds_figures) as folder:
         for drawn in figures:
             for form, text in (("csv", as_csv(drawn)), ("svg", as_svg(drawn))):
-                folder.add(f"figure-{drawn.figure.number}.{form}", text.encode())
-        folder.add("figures.txt", ("\n\n".join(map(as_text, figures)) + "\n").encode())
+                folder.add(f"figure-{drawn.figure.name}.{form}", text.encode())
+        folder.add("figures.txt", (all_as_text(figures) + "\n").encode())
 
 
 def _holds_figures(folder: Path) -> bool:

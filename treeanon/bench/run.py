@@ -11,12 +11,14 @@ import signal
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from statistics import fmean
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
-from treeanon.bench.figures import FIGURES, Figure, Line, Measure, Setting
+from treeanon.bench.figures import ALL_QUASI, FIGURES, Figure, Line, Measure, Setting
 from treeanon.bench.measuring import MeasureKey, Measuring, Numbers
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.progress import Progress
@@ -133,6 +135,7 @@ class FigureResult:
         figure = self.figure
         return {
             "figure": figure.number,
+            "panel": figure.panel,
             "title": figure.title,
             "vary": figure.vary,
             "measure": figure.measure,
@@ -143,10 +146,10 @@ class FigureResult:
 
 
 def chosen(text: str) -> list[Figure]:
-    """Return the figures that a text such as `22-24,30` selects.
+    """Return the panels of the figures that a text such as `22-24,30` selects.
 
-    >>> [figure.number for figure in chosen("22-24,30")]
-    [22, 23, 24, 30]
+    >>> [figure.name for figure in chosen("22-23,30")]
+    ['22a', '22b', '23a', '23b', '30a', '30b']
     """
     numbers: set[int] = set()
     for part in text.split(","):
@@ -157,13 +160,17 @@ def chosen(text: str) -> list[Figure]:
         if first > last or not {first, last} <= set(FIGURES):
             raise UsageError(f"choose figures from {min(FIGURES)} to {max(FIGURES)}")
         numbers |= set(range(first, last + 1))
-    return [FIGURES[number] for number in sorted(numbers)]
+    return [figure for number in sorted(numbers) for figure in FIGURES[number]]
+
+
+Projections = Literal["all", "first"]
 
 
 def run(
     figures: Iterable[Figure],
     rows: int,
     *,
+    projections: Projections = "all",
     seed: int = 0,
     loss: Measure = "gcp",
     limit: float | None = None,
@@ -171,8 +178,9 @@ def run(
 ) -> list[FigureResult]:
     """Run figures on tables of up to `rows` rows; what cannot be run is left out, with a note.
 
-    Figures of loss show the measure `loss`. A search that takes longer than `limit` seconds is ended and has no number;
-    all searches then run in a separate process.
+    With fewer columns than the census has, a number is the mean over all projections to so many of them, as in the
+    paper, or that of the first columns alone. Figures of GCP show the measure `loss`. A search that takes longer than
+    `limit` seconds is ended and has no number; all searches then run in a separate process.
     """
     figures = [replace(figure, measure=loss) if figure.measure == "gcp" else figure for figure in figures]
     if rows < 1:
@@ -180,13 +188,14 @@ def run(
     bench = _Bench()
     for figure in figures:
         for line, setting in _points(figure):
-            bench.want(line, setting, figure.measure)
+            for projected in _projected(setting, projections):
+                bench.want(line, projected, figure.measure)
     if limit is None:
         bench.measure(Measuring(rows, seed), progress)
     else:
         with SeparateProcess(rows, seed, limit) as apart:
             bench.measure(apart, progress)
-    return [_drawn(figure, bench, rows) for figure in figures]
+    return [_drawn(figure, bench, rows, projections) for figure in figures]
 
 
 def _points(figure: Figure) -> Iterator[tuple[Line, Setting]]:
@@ -196,14 +205,24 @@ def _points(figure: Figure) -> Iterator[tuple[Line, Setting]]:
             yield line, replace(figure.setting, **varied)
 
 
-def _drawn(figure: Figure, bench: _Bench, rows: int) -> FigureResult:
+def _projected(setting: Setting, projections: Projections) -> Iterator[Setting]:
+    """Return the setting for each projection whose mean is its number."""
+    if setting.data != "census" or projections == "first":
+        yield setting
+        return
+    for columns in combinations(range(ALL_QUASI), setting.quasi):
+        yield replace(setting, projection=() if setting.quasi == ALL_QUASI else columns)
+
+
+def _drawn(figure: Figure, bench: _Bench, rows: int, projections: Projections) -> FigureResult:
     lines: dict[str, list[float | None]] = {}
     notes: dict[str, None] = {}
     for line, setting in _points(figure):
-        value, note = bench.found(line, setting, figure.measure)
-        lines.setdefault(line.name, []).append(value)
-        if note:
-            notes[f"{line.name}: {note}"] = None
+        found = [bench.found(line, one, figure.measure) for one in _projected(setting, projections)]
+        own = [value for value, _ in found if value is not None]
+        # A mean over some of the projections would be of other tables than that of another line.
+        lines.setdefault(line.name, []).append(fmean(own) if len(own) == len(found) else None)
+        notes |= {f"{line.name}: {note}": None for _, note in found if note}
     values = [value * rows if figure.vary == "rows" else value for value in figure.values]
     kept = {name: own for name, own in lines.items() if any(value is not None for value in own)}
     return FigureResult(figure, values, kept, tuple(notes))
