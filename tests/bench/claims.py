@@ -182,7 +182,7 @@ def dual() -> Lines:
     for allowed in LOSSES:
         problem, cells, reached = Problem(table, (FrequencyDiversity(1),)), [], {}
         for name, options in ways.items():
-            found = search("onedim-dual", max_loss=allowed, **options)(problem)
+            found = search("onedim-dual", max_loss=allowed, bound="mean", **options)(problem)
             released, _ = found.recoded(table)
             assert all(one.holds for one in check(released, found.models)) and gcp(released) <= allowed + 1e-9
             reached[name] = int(found.counts["privacy"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 
 Partition = list[list[int]]
 
@@ -44,3 +45,32 @@ def least_loss(values: Sequence[int], least: int, price: Callable[[list[int]], f
         and (not ordered or (all(len({values[r] for r in g}) == len(g) for g in groups) and in_order(groups, values)))
     ]
     return min(found, default=float("inf"))
+
+
+def privacy(group: list[int], values: Sequence[int]) -> Fraction:
+    """The rows of a group for each row of its most frequent value."""
+    own = [values[row] for row in group]
+    return Fraction(len(own), max(own.count(value) for value in own))
+
+
+def most_private(values: Sequence[int], fits: Callable[[list[int]], bool]) -> Fraction | None:
+    """The most that the least private group can have, over all partitions into groups that fit."""
+    found = [
+        min(privacy(group, values) for group in groups)
+        for groups in partitions(range(len(values)))
+        if all(map(fits, groups))
+    ]
+    return max(found, default=None)
+
+
+def largest_least(rows: int, fits: Callable[[list[int]], bool]) -> int | None:
+    """The most rows that the smallest piece can have, over all cuts of an order into pieces that fit."""
+    best: list[int | None] = [rows]
+    for end in range(1, rows + 1):
+        found = [
+            min(before, end - start)
+            for start in range(end)
+            if (before := best[start]) is not None and fits(list(range(start, end)))
+        ]
+        best.append(max(found, default=None))
+    return best[rows]

@@ -83,7 +83,7 @@ _ORDER = Parameter("order", "choice", "Order of the rows that is cut into groups
 _COLUMNS = Parameter("columns", "classes", "Columns to sort by first (order user).")
 _SECONDS = Parameter("seconds", "float", "Time limit; the best result found until then is taken.", 60.0, minimum=0)
 _MAX_LOSS = Parameter(
-    "max_loss", "float", "Largest GCP that is allowed.", minimum=0, maximum=1, required=True, shared=True
+    "max_loss", "float", "Largest loss (NCP) that is allowed.", minimum=0, maximum=1, required=True, shared=True
 )
 
 
@@ -247,10 +247,17 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         "finds the most privacy whose loss is at most the one allowed",
         (
             _MAX_LOSS,
+            Parameter(
+                "bound",
+                "choice",
+                "Whose loss max_loss bounds: of every group, or of all in the mean.",
+                "group",
+                ("group", "mean"),
+            ),
             _ORDER,
             _COLUMNS,
             _method("heuristic", "heuristic", "optimal", "ipcsd"),
-            Parameter("primal", "choice", "Search that is repeated (ipcsd).", "onedim", ("onedim", "mondrian")),
+            Parameter("primal", "choice", "Search that is repeated (ipcsd).", None, ("onedim", "mondrian")),
             _FORM,
             _STYLE,
         ),

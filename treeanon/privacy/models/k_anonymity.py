@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.arrays import Flags
-from treeanon.privacy.models.model import BaseModel, Limits, whole_number
+from treeanon.privacy.models.model import BaseModel, Limits, Number, whole_number
 from treeanon.table import Groups
 
 
@@ -44,9 +44,9 @@ class KAnonymity(BaseModel):
         """Return k persons, which is all."""
         return Limits(persons=self.k, is_all=True)
 
-    def raised(self, to: int) -> KAnonymity:
+    def raised(self, to: Number) -> KAnonymity:
         """Return k-anonymity for another k."""
-        return KAnonymity(to)
+        return KAnonymity(int(to))
 
     def holds(self, groups: Groups) -> Flags:
         """Return whether each group is large enough."""

@@ -82,7 +82,7 @@ class FrequencyDiversity(SensitiveModel):
         """Return a share of 1/l, which is all."""
         return Limits(share=1 / exact("l", self.l), is_all=True)
 
-    def raised(self, to: int) -> FrequencyDiversity:
+    def raised(self, to: Number) -> FrequencyDiversity:
         """Return frequency l-diversity of the same column for another l."""
         return FrequencyDiversity(to, column=self.column)
 

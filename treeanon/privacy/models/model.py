@@ -62,7 +62,7 @@ class Model(Protocol):
     def tightened(self, share: Fraction) -> Model:
         """Return the model with this share of its t, if it compares groups with the table."""
 
-    def raised(self, to: int) -> Model | None:
+    def raised(self, to: Number) -> Model | None:
         """Return the model with another k or l; None if it is not of one such number."""
 
     def holds(self, groups: Groups) -> Flags:
@@ -114,7 +114,7 @@ class BaseModel:
         """Return the model: it has no t."""
         return self
 
-    def raised(self, to: int) -> Self | None:
+    def raised(self, to: Number) -> Self | None:
         """Return None: it is not of one number."""
         return None
 
