@@ -229,13 +229,17 @@ def _through_matchings(pairs: Longs, counts: tuple[Longs, Longs], known: Longs |
         return None, None
     width = len(counts[1])
     keys = pairs[0] * width + pairs[1]
-    used = _flow(pairs, counts) if known is None else known[0] * width + known[1]
-    if used is None or not np.isin(used, keys).all() or not _is_perfect(used, counts):
+    found = _flow(pairs, counts) if known is None else known[0] * width + known[1]
+    if found is None or not _is_perfect(found, counts):
         return 0, 0
-    used = np.unique(used)
+    used = np.unique(found)
+    # There are many more pairs than used ones: they are looked up among these, once.
+    matched = used[np.minimum(np.searchsorted(used, keys), len(used) - 1)] == keys
+    if int(matched.sum()) < len(used):
+        return 0, 0
     part = _parts(pairs, np.stack([used // width, used % width]), counts)
     tuples, originals = len(counts[0]), width
-    kept = (part[pairs[0]] == part[tuples + pairs[1]]) | np.isin(keys, used)
+    kept = (part[pairs[0]] == part[tuples + pairs[1]]) | matched
     of_originals = np.bincount(pairs[1][kept], counts[0][pairs[0][kept]], originals)
     of_tuples = np.bincount(pairs[0][kept], counts[1][pairs[1][kept]], tuples)
     return int(of_originals.min()), int(of_tuples.min())
