@@ -16,6 +16,7 @@ import numpy as np
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.table.freeform_prices import Prices, fill_steps, rows_cost
+from treeanon.kernels.table.orders import SETS
 
 _SWEEPS = 4
 _NEVER = 1e300
@@ -113,12 +114,35 @@ NEVER = 1e9
 
 
 @njit
-def fill_offers(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floats) -> None:
+def _soften(prices: Prices, others: Ints, count: int, soft: Floats, held: Ints, steps: Floats) -> None:
+    """Have a value that is in a set already cost soft[n] of what a new one does, where n of the rows have it.
+
+    `held` is empty room for a number of every value, and so it is left.
+    """
+    for i in range(count):
+        for c in range(len(prices.kinds)):
+            if prices.kinds[c] == SETS:
+                held[prices.cells[others[i], c]] += 1
+    for i in range(count):
+        for c in range(len(prices.kinds)):
+            v = prices.cells[others[i], c]
+            if held[v] > 0:
+                steps[v] = prices.shares[prices.starts[c]] * soft[held[v]]
+                held[v] = 0
+
+
+@njit
+def fill_offers(prices: Prices, members: Ints, given: Longs, most: Ints, soft: Floats, costs: Floats) -> None:
     """costs[t, u]: by how much tuple t, without the member given[t], grows by the member given[u] of tuple u; NEVER if
     it covers all rows of that class already.
+
+    soft[n] says what share of a new value's cost is asked for one that n of the others have, in sets; without any of
+    it that is nothing, as it is. What is rare in a tuple then costs more than what is frequent, so that values leave
+    tuples in which they are rare, though that saves nothing before the last one has left.
     """
     count, k = members.shape
     steps, held = np.zeros(len(prices.held), np.float64), np.zeros(len(most), np.int32)
+    times, is_soft = np.zeros(len(prices.held), np.int32), len(soft) > 0
     others = np.empty(k, np.int32)
     for t in range(count):
         kept = 0
@@ -128,6 +152,8 @@ def fill_offers(prices: Prices, members: Ints, given: Longs, most: Ints, costs: 
                 held[others[kept]] += 1
                 kept += 1
         fill_steps(prices, others, kept, steps)
+        if is_soft:
+            _soften(prices, others, kept, soft, times, steps)
         for u in range(count):
             offered = members[u, given[u]]
             cost = 0.0

@@ -14,11 +14,12 @@ from tests.reference.onedim import random_table
 from tests.support.strategies import properties
 from treeanon.algorithms.table.freeform.blocks import prices_of
 from treeanon.algorithms.table.freeform.exchange import Classes
-from treeanon.algorithms.table.freeform.exchange_parts import Tuples, least_cost, made_anew, reassigned
+from treeanon.algorithms.table.freeform.exchange_parts import Tuples, guided, least_cost, made_anew, reassigned
 from treeanon.algorithms.table.freeform.graph import rings
 from treeanon.algorithms.table.registry import STYLES
 from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest
 from treeanon.kernels.table.freeform_prices import rows_cost
+from treeanon.kernels.table.orders import SETS
 from treeanon.table import Table
 
 
@@ -50,7 +51,7 @@ def what_is_offered(rnd: Random) -> None:
     count, k = members.shape
     given = np.array([rnd.randrange(k) for _ in range(count)])
     costs = np.empty((count, count))
-    fill_offers(prices, members, given, most, costs)
+    fill_offers(prices, members, given, most, np.zeros(0), costs)
     for t in range(count):
         others = np.delete(members[t], given[t])
         before = rows_cost(prices, others, k - 1)
@@ -60,6 +61,26 @@ def what_is_offered(rnd: Random) -> None:
             assert costs[t, u] == pytest.approx(expected, abs=1e-9)
 
 
+def what_is_rare_costs_more(rnd: Random) -> None:
+    """With soft costs, a set is asked a share of a new value's cost for one that it has, the less the more have it."""
+    tuples = random_tuples(rnd)
+    prices, members, most = tuples.prices, tuples.members, tuples.most
+    count, k = members.shape
+    given, soft = np.array([rnd.randrange(k) for _ in range(count)]), np.append(0.0, 0.5 / np.arange(1, k + 1))
+    hard, costs = np.empty((count, count)), np.empty((count, count))
+    fill_offers(prices, members, given, most, np.zeros(0), hard)
+    fill_offers(prices, members, given, most, soft, costs)
+    for t in range(count):
+        others = np.delete(members[t], given[t])
+        for u in range(count):
+            more, offered = 0.0, members[u, given[u]]
+            for c in np.flatnonzero(prices.kinds == SETS):
+                alike = int((prices.values[others, c] == prices.values[offered, c]).sum())
+                more += soft[alike] * prices.shares[prices.starts[c]] if alike else 0.0
+            assert costs[t, u] == pytest.approx(hard[t, u] + more * (hard[t, u] < NEVER), abs=1e-9)
+
+
+test_rare, test_rare_thoroughly = properties(what_is_rare_costs_more, 40, 1000)
 test_offers, test_offers_thoroughly = properties(what_is_offered, 60, 1000)
 
 
@@ -70,6 +91,7 @@ def given_out_again(rnd: Random) -> None:
     assert covers_as_much(tuples, found)
     cost = sum(rows_cost(tuples.prices, own, len(own)) for own in found)
     assert cost <= tuples.costs.sum() + 1e-9
+    assert covers_as_much(tuples, guided(tuples.prices, tuples.members, tuples.most, rnd.randrange(100), never))
     made = made_anew(tuples.prices, tuples.members, tuples.most, tuples.places[0], never)
     assert made is None or covers_as_much(tuples, made)
     assert made_anew(tuples.prices, tuples.members, tuples.most, tuples.places[0], lambda: True) is None

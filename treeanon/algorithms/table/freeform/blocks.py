@@ -109,10 +109,28 @@ def search_blocks(
     Blocks follow each other in an order of the rows.
     """
     k = requested_freeform_k(name, problem)
+    prices = prices_of(problem.table, form, style)
+    edges, counts = edges_by_blocks(problem, prices, k, solve, form=form, style=style, order=order, block=block)
+    graph = Graph(edges)
+    counts["gcp"] = graph.gcp(prices)
+    return Freeform(name, problem.models, graph, drawn_originals(graph, Randomness(seed)), counts, style)
+
+
+def edges_by_blocks(
+    problem: Problem,
+    prices: Prices,
+    k: int,
+    solve: Callable[[Block], Solved],
+    *,
+    form: Form,
+    style: Style,
+    order: Order,
+    block: int,
+) -> Solved:
+    """Return the edges of all rows, and what there is to tell of the blocks."""
     if block < 2:
         raise UsageError("a block must have room for two rows at least")
     table = problem.table
-    prices = prices_of(table, form, style)
     points = Points.of(table)
     sorted_ = sorted_rows([*tuple_keys(points, few_values_first(points)), np.arange(len(table))])
     rank = np.empty(len(table), np.int64)
@@ -126,9 +144,7 @@ def search_blocks(
         edges[own] = own[part]
         for key, value in found.items():
             counts[key] = max(counts.get(key, value), value)
-    graph = Graph(edges)
-    counts["gcp"] = graph.gcp(prices)
-    return Freeform(name, problem.models, graph, drawn_originals(graph, Randomness(seed)), counts, style)
+    return edges, counts
 
 
 def _solved(

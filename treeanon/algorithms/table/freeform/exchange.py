@@ -38,7 +38,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from threading import Lock
 from typing import Any
@@ -46,7 +48,8 @@ from typing import Any
 import numpy as np
 
 from treeanon.algorithms.table import local, mondrian
-from treeanon.algorithms.table.freeform.blocks import prices_of, prices_within
+from treeanon.algorithms.table.freeform import hungarian
+from treeanon.algorithms.table.freeform.blocks import edges_by_blocks, prices_of, prices_within
 from treeanon.algorithms.table.freeform.exchange_parts import (
     Deadline,
     Tuples,
@@ -162,7 +165,8 @@ _TRIES, _MOST_TRIES = 12, 60
 _PACE, _SHARE = 1_500_000, 0.2
 _SEARCHED = 20_000
 _SOLVED, _MOST_SOLVED, _FEW = 80, 600, 2_500
-_WHOLE, _ASSIGNED, _MOST_ANEW = 1_200, 400, 3_000_000
+_WHOLE, _ASSIGNED, _GIVING, _MOST_ANEW = 1_200, 400, 100, 3_000_000
+_FIRST, _WORTH = 1 / 3, 2e-3
 _ENOUGH, _SMALL = 1e-4, 1e-9
 
 
@@ -197,11 +201,16 @@ def search(
         return Freeform("freeform", problem.models, Graph(np.empty((0, k), np.int32)), np.zeros(0, np.int32))
     edges, counts = best_start(problem, k, prices, form=form, style=style, order=order)
     before = float(tuple_costs(prices, edges).sum())
+    begun = time.monotonic()
+    by_hungarian = _hungarian(replace(problem, progress=None), prices, k, form, style, begun + _FIRST * seconds)
+    begun_anew = by_hungarian is not None and float(tuple_costs(prices, by_hungarian).sum()) < before
+    edges = by_hungarian if by_hungarian is not None and begun_anew else edges
     classes = Classes.of_rows(prices)
     tuples = classes.tuples(prices, edges)
-    counts |= improve(tuples, seconds, problem.report_progress)
+    counts |= improve(tuples, seconds, problem.report_progress, begun, begun_anew)
+    counts |= {"begun_by_hungarian": begun_anew}
     found = dealt(tuples.members, classes.starts, classes.rows)
-    if float(tuple_costs(prices, found).sum()) < before:
+    if float(tuple_costs(prices, found).sum()) < float(tuple_costs(prices, edges).sum()):
         edges = found
     graph = Graph(edges)
     whole = len(table) * len(table.quasi)
@@ -209,12 +218,30 @@ def search(
     return Freeform("freeform", problem.models, graph, drawn_originals(graph, Randomness(seed)), counts, style)
 
 
-def improve(tuples: Tuples, seconds: float, report: Report) -> dict[str, Any]:
-    """Improve the tuples in place as long as that pays, or until the time is over; return what there is to tell.
+def _hungarian(problem: Problem, prices: Prices, k: int, form: Form, style: Style, end: float) -> Ints | None:
+    """Return the edges of `freeform-hungarian`, as it is unless told otherwise; None if there is no time for it."""
 
-    How much of the time is gone is told: it may end sooner, when nothing is gained any more.
+    def is_over() -> bool:
+        return time.monotonic() >= end
+
+    if len(problem.table) * k > _MOST_ANEW or is_over():
+        return None
+    solve = partial(hungarian.solved, is_over=is_over)
+    with suppress(TimeoutError):
+        return edges_by_blocks(
+            problem, prices, k, solve, form=form, style=style, order="adaptive", block=hungarian.BLOCK
+        )[0]
+    return None
+
+
+def improve(tuples: Tuples, seconds: float, report: Report, begun: float, is_new: bool) -> dict[str, Any]:
+    """Improve the tuples in place as long as that pays, or until the time, begun then, is over; return what there is
+    to tell.
+
+    How much of the time is gone is told: it may end sooner, when nothing is gained any more. `is_new` says that the
+    tuples were made by assignments, so that it would be in vain to begin with these.
     """
-    begun, telling = time.monotonic(), Lock()
+    telling = Lock()
 
     def is_over() -> bool:
         gone = time.monotonic() - begun
@@ -223,7 +250,7 @@ def improve(tuples: Tuples, seconds: float, report: Report) -> dict[str, Any]:
             report(int(1000 * min(gone, seconds)), int(1000 * seconds))
         return gone >= seconds
 
-    rounds = {"exchange_rounds": 0, "program_rounds": 0}
+    rounds = {"giving_rounds": 0, "exchange_rounds": 0, "program_rounds": 0}
     if tuples.members.shape[1] == 1:
         return rounds
     tries = _tries(tuples, seconds)
@@ -231,14 +258,21 @@ def improve(tuples: Tuples, seconds: float, report: Report) -> dict[str, Any]:
     whole, turn = float(tuples.costs.sum()), 0
     idle = 0
     # There is no time to make very many tuples anew. To begin at a heat would be in vain where they are.
-    if is_anew := tuples.members.size <= _MOST_ANEW:
+    is_anew = tuples.members.size <= _MOST_ANEW
+    if is_anew and not is_new:
         whole -= _by_assignments(tuples, is_over)
     while whole > _SMALL and not is_over() and idle < len(tuples.places):
-        gained = _by_exchanges(tuples, turn, tries, is_anew or turn > 0, float(shifts[turn]), is_over)
-        rounds["exchange_rounds"] += 1
-        if not is_over():
-            gained += _by_programs(tuples, turn, float(shifts[turn]), is_over)
-            rounds["program_rounds"] += 1
+        gained, shift = 0.0, float(shifts[turn])
+        if is_anew:
+            gained += _by_giving(tuples, turn, shift, is_over)
+            rounds["giving_rounds"] += 1
+        # Of many tuples others take longer for the same gain.
+        if gained < _WORTH * whole and not is_over():
+            gained += _by_exchanges(tuples, turn, tries, is_anew or turn > 0, shift, is_over)
+            rounds["exchange_rounds"] += 1
+            if not is_over():
+                gained += _by_programs(tuples, turn, shift, is_over)
+                rounds["program_rounds"] += 1
         idle = idle + 1 if gained < _ENOUGH * whole else 0
         whole -= gained
         turn += 1
@@ -269,16 +303,17 @@ def _by_exchanges(tuples: Tuples, turn: int, tries: int, is_cold: bool, shift: f
 
 
 def _by_assignments(tuples: Tuples, is_over: Deadline) -> float:
-    """Make parts of the tuples anew, member by member, then gives all members out again; return the gain.
-
-    To do it again would bring nothing more.
-    """
+    """Make parts of the tuples anew, member by member; return the gain. To do it again would bring nothing more."""
     size = _WHOLE if len(tuples) <= _WHOLE else _ASSIGNED
     parts = _costly(tuples, cut_by_count(along(tuples, 0), size, 0.0))
-    gained = improved(tuples, parts, lambda part, number: by_assignments(part, is_over), is_over)
-    # What takes longer comes after all parts have been made anew: there may be no time for it.
-    return gained + improved(
-        tuples, _costly(tuples, parts), lambda part, number: by_giving(part, number + 1, is_over), is_over
+    return improved(tuples, parts, lambda part, number: by_assignments(part, is_over), is_over)
+
+
+def _by_giving(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
+    """Let parts of the tuples give all members out again; return the gain."""
+    parts = _costly(tuples, cut_by_count(along(tuples, turn), _GIVING, shift))
+    return improved(
+        tuples, parts, lambda part, number: by_giving(part, turn * len(parts) + number + 1, is_over), is_over
     )
 
 

@@ -40,6 +40,30 @@ from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
 
 _PATIENCE = 2
+_GUIDED, _SOFT, _IDLE = 100, 0.6, 10
+_HARD: Floats = np.zeros(0)
+
+
+def guided(prices: Prices, members: Ints, most: Ints, seed: int, is_over: Callable[[], bool]) -> Ints:
+    """Return the members after rounds of giving any one away and getting one, in which values that are rare in a tuple
+    cost more than others at first; they may cost more in the end.
+
+    A value that several members of a tuple have cannot leave it in one round, and nothing is gained before the last
+    has left. Where what is rare costs more than what is frequent, they leave one by one. The longer it takes, the less
+    that counts; at last only what a round really gains.
+    """
+    count, k = members.shape
+    members, rnd = members.copy(), np.random.default_rng(seed)
+    costs = np.empty((count, count))
+    share = np.append(0.0, 1.0 / np.arange(1, k + 1))
+    for soft in np.linspace(_SOFT, 0.0, _GUIDED):
+        if is_over():
+            return members
+        _assign(prices, members, rnd.integers(0, k, size=(count,)), most, costs, share * soft)
+    idle = 0
+    while idle < _IDLE and not is_over():
+        idle = 0 if _assign(prices, members, rnd.integers(0, k, size=(count,)), most, costs) > 1e-9 else idle + 1
+    return members
 
 
 def reassigned(prices: Prices, members: Ints, most: Ints, seed: int, is_over: Callable[[], bool]) -> Ints:
@@ -82,11 +106,14 @@ def made_anew(prices: Prices, members: Ints, most: Ints, places: Longs, is_over:
     return found
 
 
-def _assign(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floats) -> float:
-    """Give out again, in place, what the tuples give away, at the least cost; return what is gained."""
+def _assign(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floats, soft: Floats = _HARD) -> float:
+    """Give out again, in place, what the tuples give away, at the least cost; return what is gained.
+
+    `soft` is that of `fill_offers`; the gain is then told in what it asks for.
+    """
     from scipy.optimize import linear_sum_assignment
 
-    fill_offers(prices, members, given, most, costs)
+    fill_offers(prices, members, given, most, soft, costs)
     rows = np.arange(len(members))
     taken = linear_sum_assignment(costs)[1]
     gained = float(costs[rows, rows].sum() - costs[rows, taken].sum())
@@ -179,8 +206,8 @@ def by_assignments(tuples: Tuples, is_over: Deadline) -> Ints | None:
 
 
 def by_giving(tuples: Tuples, seed: int, is_over: Deadline) -> Ints:
-    """Return the members after all have been given out again, as often as that pays."""
-    return reassigned(tuples.prices, tuples.members, tuples.most, seed, is_over)
+    """Return the members after they have been given out again, guided to where tuples lose what is rare in them."""
+    return guided(tuples.prices, tuples.members, tuples.most, seed, is_over)
 
 
 def improved(

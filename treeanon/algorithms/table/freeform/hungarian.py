@@ -7,6 +7,8 @@ together need not be. Where we differ: tables of many rows are cut into blocks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
@@ -17,7 +19,7 @@ from treeanon.algorithms.table.registry import Style
 from treeanon.kernels.table.freeform_rounds import step_matrix
 from treeanon.metrics.table.ncp import Form
 
-_BLOCK = 1_000
+BLOCK = 1_000
 
 
 def search(
@@ -26,7 +28,7 @@ def search(
     form: Form = "taxonomy",
     style: Style = "auto",
     order: Order = "adaptive",
-    block: int = _BLOCK,
+    block: int = BLOCK,
     seed: int | None = None,
 ) -> Freeform:
     """Return a graph of k - 1 best assignments; no row is left out. `order` says how rows become blocks, `seed` is for
@@ -44,8 +46,8 @@ def search(
     )
 
 
-def solved(block: Block) -> Solved:
-    """Return the edges of a block's tuples."""
+def solved(block: Block, is_over: Callable[[], bool] = lambda: False) -> Solved:
+    """Return the edges of a block's tuples; TimeoutError when the time is over before."""
     from scipy.optimize import linear_sum_assignment
 
     edges = block.begun()
@@ -53,6 +55,8 @@ def solved(block: Block) -> Solved:
     forbidden = 2.0 * len(block.prices.kinds) * len(block) + 1.0
     costs = np.empty((len(block), len(block)))
     for number in range(1, block.k):
+        if is_over():
+            raise TimeoutError
         step_matrix(block.prices, edges, number, forbidden, costs)
         edges[:, number] = linear_sum_assignment(costs)[1]
     return edges, {}
