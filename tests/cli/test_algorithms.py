@@ -152,3 +152,15 @@ def test_listing_loads_no_arrays() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]" and "Guarantees: k^(m,n)-anonymity" in done.stdout
+
+
+def test_models_are_listed_and_described(run: Run) -> None:
+    listed = run("algorithms").output
+    assert "k-map" in listed
+    assert "beta-likeness" in listed
+    told = run("algorithms", "k-map").output
+    assert "Parameters (--model k-map:NAME=VALUE,…):" in told
+    assert "population" in told
+    plain = json.loads(run("algorithms", "average-risk", "--json").output)
+    assert [one["name"] for one in plain["parameters"]] == ["share"]
+    assert "t-closeness" in [one["name"] for one in json.loads(run("algorithms", "--json").output)["models"]]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,6 +17,9 @@ from treeanon.cli.options import OPTION_OF, Command, algorithm_named, algorithm_
 from treeanon.cli.printing import print_result
 from treeanon.parameters import Parameter
 
+if TYPE_CHECKING:
+    from treeanon.privacy.models.registry import ModelSpec
+
 
 def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(name) for name in algorithm_names() if name.startswith(incomplete)]
@@ -25,10 +29,10 @@ def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> l
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=_completed)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output.")
 def command(name: str | None, as_json: bool) -> None:
-    """List the search algorithms, or describe the algorithm NAME.
+    """List the search algorithms and the privacy models of tables, or describe the one called NAME.
 
-    A description has what the algorithm guarantees, the paper that it is from, and its parameters, which `anonymize
-    --param NAME=VALUE` sets.
+    A description of an algorithm has what it guarantees, the paper that it is from, and its parameters, which
+    `anonymize --param NAME=VALUE` sets.
 
     \b
     treeanon algorithms
@@ -39,15 +43,24 @@ def command(name: str | None, as_json: bool) -> None:
         if as_json:
             kinds = (("trees", TREE_ALGORITHMS, TREE_DEFAULT), ("tables", TABLE_ALGORITHMS, TABLE_DEFAULT))
             print_result(
-                {kind: {"default": default, "algorithms": [_as_dict(one) for one in found.values()]}
-                 for kind, found, default in kinds},
+                {**{kind: {"default": default, "algorithms": [_as_dict(one) for one in found.values()]}
+                    for kind, found, default in kinds},
+                 "models": [_model_as_dict(one) for one in _models().values()]},
                 as_json=True,
             )  # fmt: skip
             return
         click.echo("\n".join(_listing(_width())))
         return
     if name not in algorithm_names():
-        raise click.UsageError(f"unknown algorithm {name!r}; choose from {', '.join(algorithm_names())}")
+        models = _models()
+        if name not in models:
+            names = ", ".join([*algorithm_names(), *models])
+            raise click.UsageError(f"unknown algorithm {name!r}; choose from {names}")
+        if as_json:
+            print_result(_model_as_dict(models[name]), as_json=True)
+        else:
+            click.echo("\n".join(_model_description(models[name], _width())))
+        return
     algorithm = algorithm_named(name)
     if as_json:
         print_result(_as_dict(algorithm), as_json=True)
@@ -66,7 +79,10 @@ def _listing(width: int) -> Iterator[str]:
     yield f"Tables (default: {TABLE_DEFAULT}; with --publish permuted: {PERMUTED_DEFAULT})"
     yield from _table(((one.name, one.summary) for one in TABLE_ALGORITHMS.values()), width)
     yield ""
-    yield "`treeanon algorithms NAME` describes an algorithm and its parameters."
+    yield "Privacy models of tables (--model NAME:PARAM=VALUE,…)"
+    yield from _table(((one.name, one.help) for one in _models().values()), width)
+    yield ""
+    yield "`treeanon algorithms NAME` describes an algorithm or a model, and its parameters."
 
 
 def _description(algorithm: Algorithm, width: int) -> Iterator[str]:
@@ -85,6 +101,25 @@ def _description(algorithm: Algorithm, width: int) -> Iterator[str]:
         yield ""
         yield "Options:"
         yield from _table(((OPTION_OF[one.name], _parameter_text(one)) for one in shared), width)
+
+
+def _models() -> Mapping[str, ModelSpec]:
+    from treeanon.privacy.models.registry import MODELS
+
+    return MODELS
+
+
+def _model_description(model: ModelSpec, width: int) -> Iterator[str]:
+    yield f"{model.name} (privacy model of tables)"
+    yield from wrap(model.help[:1].upper() + model.help[1:] + ".", width)
+    yield ""
+    yield f"Parameters (--model {model.name}:NAME=VALUE,…):"
+    said = [(one.name, replace(one, help=f"{one.help[:1].upper()}{one.help[1:]}.")) for one in model.parameters]
+    yield from _table(((name, _parameter_text(one)) for name, one in said), width)
+
+
+def _model_as_dict(model: ModelSpec) -> dict[str, Any]:
+    return {"name": model.name, "summary": model.help, "parameters": [one.as_dict() for one in model.parameters]}
 
 
 def _field(title: str, text: str, width: int) -> list[str]:

@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     help="Tables: the population, for the journalist risk.",
 )
 @click.option(
+    "--population-size",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Tables: its number of persons, to estimate how many are unique.",
+)
+@click.option(
     "--seconds",
     type=click.FloatRange(0, min_open=True),
     default=30.0,
@@ -64,6 +70,7 @@ def command(
     as_table: bool,
     reduced: tuple[str, ...],
     population: str | None,
+    population_size: int | None,
     seconds: float,
     exact: bool,
     sample: int | None,
@@ -79,9 +86,11 @@ def command(
     release. Each person is compared with all records: every person if time allows, else a random sample, reported with
     confidence bounds. An attacker is assumed to know the quasi-identifiers.
 
-    Tables (CSV and Parquet without -n, or any records with --table): the same by columns, and the prosecutor risk
-    (1 / smallest group), the journalist risk (1 / persons of the --population who fit) and the marketer risk (mean) of
-    an attacker who knows all quasi-identifiers. For a freeform release, use `treeanon verify --original`.
+    Tables (CSV and Parquet without -n, or any records with --table): the same by columns, and the prosecutor risk (1 /
+    smallest group), the journalist risk (1 / persons of the --population who fit) and the marketer risk (mean) of an
+    attacker who knows all quasi-identifiers. From the size of the population it is estimated how many persons are
+    unique in it (Pitman, Zayatz, SNB, and which of them to take by Dankar et al.). For a freeform release, use
+    `treeanon verify --original`.
 
     Values of the data are never shown.
 
@@ -94,10 +103,10 @@ def command(
     loaded = load_schema(schema, reading)
     rows = rows_format(source, loaded, reading["format"]) is not None and n is None
     time = None if exact else seconds
-    if rows or as_table or reduced or population is not None:
+    if rows or as_table or reduced or population is not None or population_size is not None:
         if n is not None or sample is not None or seed is not None:
             raise click.UsageError("-n, --sample and --seed apply to trees only")
-        limits: dict[str, Any] = {"k": k, "m": m, "seconds": time}
+        limits: dict[str, Any] = {"k": k, "m": m, "seconds": time, "population_size": population_size}
         found, report = _of_rows(source, population, loaded, reduced, reading, limits, quiet=quiet)
     else:
         limits = {"k": k, "m": m, "n": 3 if n is None else n, "seconds": time, "sample": sample, "seed": seed}

@@ -20,6 +20,7 @@ from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
+from treeanon.privacy.models.whole import refuse_whole
 from treeanon.release.tree_request import persons
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.controls import SETTINGS, controls_of, refuse_controls
@@ -71,6 +72,9 @@ class TableRequest:
             raise UsageError("publishing as permutations changes no value, so there are no ranges to round")
         for model in self.models:
             refuse_unchecked(model)
+        if not self.search.levels:
+            able = ", ".join(one.name for one in TABLE_ALGORITHMS.values() if one.levels)
+            refuse_whole(self.models, f"algorithm {self.algorithm!r}", f"; choose from {able}")
         if self.search.freeform:
             refuse_sensitive(self.algorithm, self.models)
         persons(self.max_suppressed, 10**9)

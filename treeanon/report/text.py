@@ -12,7 +12,8 @@ from typing import Any
 from treeanon.metrics import Losses, MiningLoss, ObjectsKept
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.permuted import PermutedLosses
-from treeanon.risks.model import MOST_COMBINATIONS, Risk, RowRisk, Share
+from treeanon.privacy.uniqueness import ESTIMATORS
+from treeanon.risks.model import MOST_COMBINATIONS, Risk, RowRisk, Share, Uniqueness
 
 _NAME = 30
 _BAR = 20
@@ -255,6 +256,15 @@ def _of_trees(risk: Risk) -> Iterator[list[str]]:
     yield ["singled out uniquely by knowledge of up to", *_matrix(risk.unique), *_bounds(risk)]
 
 
+def _uniqueness(found: Uniqueness) -> Iterator[str]:
+    """Yield a line for each estimate of how many persons are unique in the population."""
+    of = f"of {_counted(found.population, 'person')} of the population"
+    for name in ESTIMATORS:
+        told: float | None = getattr(found, name)
+        share = "no solution" if told is None else _risk_percent(told / found.population)
+        yield f"{f'unique in the population ({name})':{_TABLE_NAME}}{share:>11}  {of}"
+
+
 def _diversity(risk: Risk) -> Iterator[str]:
     known = "2 values, 1 relation" if risk.kind == "trees" else "all columns"
     yield f"largest l (no value held by more than 1/l), groups by {known}"
@@ -311,6 +321,8 @@ def _whole(whole: RowRisk) -> Iterator[str]:
         of = f"population of {whole.population or 0:,}"
         yield f"{'journalist risk: highest probability':{_TABLE_NAME}}{_risk_percent(whole.journalist):>11}  {of}"
     yield f"{'marketer risk: mean probability':{_TABLE_NAME}}{_risk_percent(whole.marketer):>11}"
+    if whole.uniqueness is not None:
+        yield from _uniqueness(whole.uniqueness)
     if whole.absent:
         yield f"{_counted(whole.absent, 'person')}: fewer matches in the population than in the file; the latter count"
 

@@ -2,8 +2,9 @@
 
 from treeanon.risks.api import risk
 from treeanon.risks.model import Combination, Risk, RowRisk, Share
-from treeanon.risks.tables import population_counts, risk_of_table
+from treeanon.risks.tables import risk_of_table
 from treeanon.risks.trees import risk_of_trees
+from treeanon.verifier.population import population_counts
 
 __all__ = [
     "Combination",

@@ -39,6 +39,7 @@ class RowRiskParameters(RiskParameters, total=False):
     """Parameters of the risk of rows."""
 
     population: Table | None
+    population_size: int | None
 
 
 @overload
@@ -60,6 +61,7 @@ def risk(
     sample: int | None = None,
     seed: int | None = None,
     population: Any = None,
+    population_size: int | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
     **unknown: Any,
@@ -79,6 +81,7 @@ def risk(
         sample: trees: the size of the sample, instead of what the time allows.
         seed: trees: makes the sample repeatable.
         population: rows: all persons of whom those in the data are a part, as a Table by the same hierarchies.
+        population_size: rows: their number, where nothing else is known of them: estimates how many are unique.
         jobs: trees: the number of cores to use (default: all).
         progress: a function of what is done and of how much (None: nobody knows).
 
@@ -90,7 +93,7 @@ def risk(
     if unknown:
         raise UsageError(
             f"unknown parameter {next(iter(unknown))!r}; choose from"
-            " k, m, n, seconds, sample, seed, population, jobs, progress"
+            " k, m, n, seconds, sample, seed, population, population_size, jobs, progress"
         )
     if not isinstance(data, Forest | Table):
         # What is published is compared by its texts, as it stands; only a population shares its hierarchies.
@@ -101,8 +104,10 @@ def risk(
     if isinstance(data, Table):
         if n is not None or sample is not None or seed is not None:
             raise UsageError("rows have no relations, and all of them are counted: n, sample and seed are of trees")
-        return risk_of_table(data, k=k, m=m, seconds=seconds, population=population, progress=progress)
-    if population is not None:
+        return risk_of_table(
+            data, k=k, m=m, seconds=seconds, population=population, population_size=population_size, progress=progress
+        )
+    if population is not None or population_size is not None:
         raise UsageError("population: only for rows, and these data are trees")
     relations = 3 if n is None else n
     return risk_of_trees(

@@ -71,6 +71,21 @@ class Combination:
 
 
 @dataclass(frozen=True)
+class Uniqueness:
+    """How many of a population of so many persons are estimated to be unique in it, of whom the rows are a sample.
+
+    By each estimator, and by the rule of Dankar et al. which of them to take; None where it has no solution. See
+    `treeanon.privacy.uniqueness`.
+    """
+
+    population: int
+    dankar: float | None
+    pitman: float | None
+    zayatz: float | None
+    snb: float | None
+
+
+@dataclass(frozen=True)
 class RowRisk:
     """Risks of rows against an attacker who knows all quasi columns; `groups` are of rows that look alike.
 
@@ -79,6 +94,7 @@ class RowRisk:
     `prosecutor` and `journalist` are the largest of these. `marketer` is the share of all persons that is found by
     guessing for all: the mean of 1/f, or of 1/F where the population is known. Without a population `journalist` is
     None: it is at most `prosecutor`. `absent` counts persons like whom the population has nobody, for whom F is f.
+    `uniqueness` is estimated from the sizes of groups where the size of the population is known.
     """
 
     groups: int
@@ -90,6 +106,7 @@ class RowRisk:
     marketer: float
     population: int | None = None
     absent: int = 0
+    uniqueness: Uniqueness | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data."""

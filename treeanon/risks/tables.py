@@ -1,115 +1,31 @@
-"""Who can be singled out in a table: by any few of its quasi columns, and by all of them.
-
-How many persons of a population each row of a table may be of: who of them has values that it stands for.
-"""
+"""Who can be singled out in a table: by any few of its quasi columns, and by all of them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
 
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
-from treeanon.kernels.risk_patterns import count_fitting
 from treeanon.kernels.table.groups import group_numbers
+from treeanon.privacy.uniqueness import ESTIMATORS, unique_persons
 from treeanon.progress import Progress
-from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, RowRisk, Share, share_of
+from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, RowRisk, Share, Uniqueness, share_of
 from treeanon.table import Column, Table
-from treeanon.table.covers import value_ranks
 from treeanon.table.histograms import groups_of
-from treeanon.verifier.freeform import stands_for
 from treeanon.verifier.groups import count_groups, group_rows
-
-_MOST_CELLS = 1 << 28
-
-
-def population_counts(table: Table, population: Table) -> Longs:
-    """Return, for every row of a table, the number of rows of the population that match it.
-
-    One fits where each of the table's quasi values stands for the population's. A missing value stands for a missing
-    one, and a root for a missing one too. Both tables must have the same hierarchies.
-
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
-    >>> table = Table.of_texts({"age": (["30-39", "41"], ages)})
-    >>> population_counts(table, Table.of_texts({"age": (["34", "34", "35", "41", None], ages)})).tolist()
-    [3, 1]
-    """
-    pairs = [(column, population.column(column.name)) for column in table.quasi]
-    for own, other in pairs:
-        if own.hierarchy != other.hierarchy or other.covers is not None:
-            raise UsageError(f"column {own.name!r}: a population has values of the same hierarchy as the table")
-    matched = [_matched_column(*pair) for pair in pairs]
-    exact = [one for one in matched if one.fits is None]
-    loose = [one for one in matched if one.fits is not None]
-    here, there = len(table), len(population)
-    # Nobody fits a row where a value of theirs is part of none: these have numbers that no row has.
-    keys = [np.concatenate([one.rows, one.people]) for one in exact]
-    numbers, _ = group_numbers(keys, [int(key.max(initial=0)) + 1 for key in keys], here + there)
-    kinds, kind_of, _ = _distinct(numbers[:here], [one.rows for one in loose])
-    people, _, persons = _distinct(numbers[here:], [one.people for one in loose])
-    fits = [one.fits for one in loose if one.fits is not None]
-    return count_fitting(
-        np.searchsorted(people[:, 0], kinds[:, 0], "left"),
-        np.searchsorted(people[:, 0], kinds[:, 0], "right"),
-        kinds[:, 1:].astype(np.int32),
-        people[:, 1:].astype(np.int32),
-        persons,
-        np.concatenate([np.zeros(0, np.bool_), *(one.ravel() for one in fits)]),
-        np.cumsum([0, *(one.size for one in fits)])[:-1].astype(np.int64),
-        np.array([one.shape[1] for one in fits], np.int64),
-    )[kind_of]
-
-
-@dataclass(frozen=True, eq=False)
-class _MatchedColumn:
-    """Values of one column as numbers that are equal where they match, or a matrix of matches."""
-
-    rows: Ints
-    people: Ints
-    fits: Flags | None
-
-
-def _matched_column(own: Column, other: Column) -> _MatchedColumn:
-    used, rows = np.unique(own.codes, return_inverse=True)
-    theirs, people = np.unique(other.codes, return_inverse=True)
-    if own.covers is None and (value_ranks(own.hierarchy)[used[used >= 0]] >= 0).all():
-        # Single values stand for themselves.
-        place = np.searchsorted(used, theirs)
-        same = np.append(used, len(own.hierarchy))[place] == theirs
-        return _MatchedColumn(rows.astype(np.int32), np.where(same, place, len(used))[people].astype(np.int32), None)
-    if len(used) * len(theirs) > _MOST_CELLS:
-        raise UsageError(f"column {own.name!r}: too many different values to compare with a population")
-    fits = stands_for(other, own, theirs, used)
-    if (fits.sum(axis=0) > 1).any():
-        return _MatchedColumn(rows.astype(np.int32), people.astype(np.int32), fits)
-    number = (
-        np.where(fits.any(axis=0), fits.argmax(axis=0), len(used)) if len(used) else np.zeros(len(theirs), np.int64)
-    )
-    return _MatchedColumn(rows.astype(np.int32), number[people].astype(np.int32), None)
+from treeanon.verifier.population import population_counts
 
 
 def numbers_of(columns: Sequence[Column], rows: int) -> Longs:
     """Return a number for every row, from 0 on: equal for rows that are equal, or lack the same, in all columns."""
     return group_numbers([column.codes + 1 for column in columns], [column.size + 1 for column in columns], rows)[0]
-
-
-def _distinct(numbers: Longs, columns: Sequence[Ints]) -> tuple[Longs, Longs, Longs]:
-    """Return the distinct rows of numbers and columns, ascending; the place of each row; and the counts."""
-    if not len(numbers):
-        return np.zeros((0, len(columns) + 1), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    sizes = [int(numbers.max()) + 1, *(int(column.max()) + 1 for column in columns)]
-    alike, groups = group_numbers([numbers.astype(np.int32), *columns], sizes, len(numbers))
-    example = np.zeros(groups, np.int64)
-    example[alike] = np.arange(len(alike))
-    rows = np.stack([numbers[example], *(column[example] for column in columns)], axis=1).astype(np.int64)
-    return rows, alike, np.bincount(alike, minlength=groups).astype(np.int64)
 
 
 Packed = npt.NDArray[np.uint8]
@@ -125,13 +41,15 @@ def risk_of_table(
     m: int = 4,
     seconds: float | None = 30.0,
     population: Table | None = None,
+    population_size: int | None = None,
     progress: Progress | None = None,
 ) -> Risk:
     """Return the share of persons that up to m quasi columns, and all of them, single out from fewer than k.
 
     Everybody is counted. Larger sets of columns that do not fit into `seconds` (None: however long it takes) are left
     out, and the `m` of the result says so. A missing value is a value of its own. A `population`, whom those in the
-    table are a part of, makes the journalist's risk: see `RowRisk` and `population_counts`.
+    table are a part of, makes the journalist's risk: see `RowRisk` and `population_counts`. From its size, or from
+    `population_size` alone, it is estimated how many persons are unique in it.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages, sexes = Hierarchy.flat(["34", "41"]), Hierarchy.flat(["f", "m"])
@@ -159,10 +77,26 @@ def risk_of_table(
         tuple((share,) for share in below),
         tuple((share,) for share in alone),
         tuple(sorted(found, key=lambda one: (-one.persons, len(one.classes), one.classes))[:MOST_COMBINATIONS]),
-        _all_columns(distinct, k, population),
+        replace(_all_columns(distinct, k, population), uniqueness=_uniqueness(table, population, population_size)),
         time.perf_counter() - begun,
         _largest_l(table),
     )
+
+
+def _uniqueness(table: Table, population: Table | None, size: int | None) -> Uniqueness | None:
+    """Return how many persons are estimated to be unique in a population of that size, if it is known."""
+    if population is not None and size is not None:
+        raise UsageError("a population that is given has a size: leave out population_size")
+    size = len(population) if population is not None else size
+    if size is None or not len(table):
+        return None
+    sizes = count_groups(table, group_rows(table.quasi, len(table)), None).persons
+    if int(sizes.sum()) > size:
+        if population is not None:
+            return None
+        raise UsageError(f"a population of {size:,} persons is smaller than the table")
+    found = {name: unique_persons(sizes, size, name) for name in ESTIMATORS}
+    return Uniqueness(size, **found)
 
 
 def _largest_l(table: Table) -> dict[str, int | None]:

@@ -34,7 +34,9 @@ from treeanon.privacy.models import (
     TCloseness,
 )
 from treeanon.privacy.models.model import Group, exact
+from treeanon.privacy.models.whole import refuse_whole
 from treeanon.verifier.groups import CountedGroups, ValueCounts
+from treeanon.verifier.whole import is_checked
 
 Whole = npt.NDArray[Any]
 """Whole numbers: of 64 bits, or of Python where these would be too few."""
@@ -54,6 +56,7 @@ def failing(groups: CountedGroups, model: Model) -> Flags:
     if not len(groups):
         return np.zeros(0, np.bool_)
     refuse_unchecked(model)
+    refuse_whole([model], "this check")
     check: Callable[[Group], bool] | None = getattr(model, "check", None)
     if check is not None:
         return np.array([not check(group) for group in groups.each()], np.bool_)
@@ -62,7 +65,8 @@ def failing(groups: CountedGroups, model: Model) -> Flags:
 
 def refuse_unchecked(model: Model) -> None:
     """Raise UsageError for a model of another package without a method `check`."""
-    if not callable(getattr(model, "check", None)) and _criterion_of(model) is _unknown:
+    known = callable(getattr(model, "check", None)) or _criterion_of(model) is not _unknown
+    if not known and not is_checked(model):
         raise UsageError(f"{model.name} has no method check(group), by which its releases can be checked")
 
 

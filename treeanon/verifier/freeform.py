@@ -24,9 +24,9 @@ import numpy.typing as npt
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
-from treeanon.table import Column, Table
+from treeanon.table import Table
 from treeanon.table.compared import in_terms_of
-from treeanon.table.covers import value_ranks
+from treeanon.verifier.population import stands_for
 from treeanon.verifier.table import Checked
 
 
@@ -196,26 +196,6 @@ def _by_rarest(
         bounds = [*starts.tolist(), len(tuples)]
         for value, (start, end) in zip(values.tolist(), pairwise(bounds), strict=True):
             yield c, value, tuples[start:end]
-
-
-def stands_for(before: Column, after: Column, own: Ints, published: Ints) -> npt.NDArray[np.bool_]:
-    """Return whether each of some published values stands for each of some values, missing or not."""
-    tree = before.hierarchy
-    out = np.zeros((len(published), len(own)), np.bool_)
-    ranks = np.append(value_ranks(tree), -1)[own]
-    for row, value in zip(out, published.tolist(), strict=True):
-        if value < 0:
-            row[:] = own < 0
-        elif after.covers is None:
-            # Anything may become the root, also what is missing.
-            row[:] = ((own >= value) & (own < tree.end[value])) | ((own < 0) & (value == 0))
-        else:
-            covers = after.covers
-            listed = covers.members[covers.starts[value] : covers.starts[value + 1]]
-            inside = (ranks >= covers.low[value]) & (ranks <= covers.high[value])
-            row[:] = (inside & np.isin(ranks, listed) if len(listed) else inside) & (own >= 0) & (ranks >= 0)
-            row |= (own < 0) & covers.missing[value]
-    return out
 
 
 def _through_matchings(pairs: Longs, counts: tuple[Longs, Longs], known: Longs | None) -> tuple[int | None, int | None]:

@@ -72,11 +72,15 @@ def group_rows(columns: Sequence[Column], rows: int) -> Longs:
     >>> group_rows(table.columns, 5).tolist()
     [1, 0, 1, 0, 2]
     """
-    if not columns or not rows:
+    return number_keys([column.codes for column in columns], rows)
+
+
+def number_keys(keys: Sequence[Ints | Longs], rows: int) -> Longs:
+    """Return a number for every row, from 0 on and in their order: equal for rows with equal keys."""
+    if not keys or not rows:
         return np.zeros(rows, np.int64)
-    codes = [column.codes for column in columns]
-    order = np.lexsort(codes[::-1])
-    begins = _begins(*(one[order] for one in codes))
+    order = np.lexsort(keys[::-1])
+    begins = _begins(*(one[order] for one in keys))
     numbers = np.empty(rows, np.int64)
     numbers[order] = np.cumsum(begins) - 1
     return numbers

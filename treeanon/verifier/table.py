@@ -16,12 +16,14 @@ from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, refuse_sets
+from treeanon.privacy.models.whole import is_of_whole
 from treeanon.table import Column, Table
 from treeanon.table.members import members_of
 from treeanon.verifier.controls import broken_controls
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, count_groups, count_values, group_rows
 from treeanon.verifier.reached import Reached, c_of, reached_in
+from treeanon.verifier.whole import failing_of_whole
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,10 @@ def check(
             if name not in grouped:
                 grouped[name] = _groups(table, alike, column, reference)
             numbers, groups = grouped[name]
-            fails = failing(groups, model)
+            if is_of_whole(model):
+                fails = failing_of_whole(table, numbers, groups.persons, model)
+            else:
+                fails = failing(groups, model)
             found.append(Checked(model.name, name, int(fails.sum()), _persons(table, fails[numbers])))
     return found
 

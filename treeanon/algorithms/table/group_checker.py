@@ -17,6 +17,7 @@ from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.tuples import add_field, distinct, histogram, persons_in, persons_losing
 from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.whole import refuse_whole
 from treeanon.table import Column, Groups, Histogram, Table
 from treeanon.table.covers import level_maps
 from treeanon.table.histograms import groups_of, whole_of
@@ -176,6 +177,7 @@ class GroupChecker:
     """
 
     def __init__(self, problem: Problem) -> None:
+        refuse_whole(problem.models, "this search")
         self._models, self._limit = problem.models, problem.max_suppressed
         self._by_size = [model for model in problem.models if model.sensitive is None]
         looks_at = [(model, problem.columns_of(model)) for model in problem.models if model.sensitive is not None]
@@ -281,6 +283,7 @@ class RowGroupChecker:
     """
 
     def __init__(self, problem: Problem) -> None:
+        refuse_whole(problem.models, "this search")
         self.problem = problem
         table = problem.table
         self._by_size = [model for model in problem.models if model.sensitive is None]

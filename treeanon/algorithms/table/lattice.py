@@ -21,6 +21,7 @@ from treeanon.algorithms.table.group_checker import GroupChecker, Tuples
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import scattered
 from treeanon.algorithms.table.rollup import RolledUp, Rollup, Vector
+from treeanon.algorithms.table.whole_checker import split_models
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models.model import Model
@@ -58,7 +59,8 @@ class Lattice:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.names = tuple(column.name for column in problem.table.quasi)
-        self.checker = GroupChecker(problem)
+        alone, self.whole = split_models(problem)
+        self.checker = GroupChecker(alone)
         self.tuples = Tuples.of(problem.table, self.checker.columns)
         self.rollup = Rollup(self.tuples)
         self.heights: Vector = self.rollup.heights
@@ -66,10 +68,15 @@ class Lattice:
         self.bottom: Vector = (0,) * len(self.heights)
         self.top = self.heights
         self.order = self.rollup.order
-        self.is_monotone = self.checker.is_monotone(self.tuples)
+        self.is_monotone = self.checker.is_monotone(self.tuples) and (self.whole is None or self.whole.is_monotone)
         self._seen: dict[Vector, Evaluation] = {}
         self._bounds: dict[Vector, int] = {}
         self._looks = 0
+
+    @property
+    def sizes_decide(self) -> bool:
+        """Whether no model asks for more than the size of each group, or something else of it alone."""
+        return not self.checker.columns and self.whole is None
 
     # --- nodes -------------------------------------------------------------------------------------------------------
 
@@ -125,7 +132,7 @@ class Lattice:
         checker, tuples = self.checker, self.tuples
         if checker.least is not None and not len(tuples.pair_tuple):
             lost, published = self.rollup.probe(vector, checker.least, fixed)
-            if not checker.columns or lost > self.problem.max_suppressed:
+            if self.sizes_decide or lost > self.problem.max_suppressed:
                 # What sizes alone suppress is no more than what all models do, and enough to say no.
                 return Evaluation(lost, published)
         _, number, holds = self.groups(vector)
@@ -153,7 +160,10 @@ class Lattice:
     def groups(self, vector: Vector) -> tuple[RolledUp, Ints, Flags]:
         """Return the groups of a vector, the group of each tuple, and whether each satisfies all models."""
         rolled, number = self.rollup.numbered(vector)
-        return rolled, number, self.checker.holds(self.tuples, rolled.rows, number)
+        holds = self.checker.holds(self.tuples, rolled.rows, number)
+        if self.whole is not None:
+            holds = self.whole.published(rolled, self.checker.sizes(self.tuples, rolled.rows, number), holds)
+        return rolled, number, holds
 
     def satisfies(self, vector: Vector) -> bool:
         """Return whether a vector suppresses no more than is allowed; not evaluated if what is known says so."""
@@ -188,7 +198,7 @@ class Lattice:
 
     def suppressed_cost(self, vector: Vector, costs: list[Floats]) -> tuple[int, float]:
         """Return how many rows a vector suppresses, and the sum of the costs of their generalized codes."""
-        if self.checker.least is not None and not self.checker.columns and not len(self.tuples.pair_tuple):
+        if self.checker.least is not None and self.sizes_decide and not len(self.tuples.pair_tuple):
             rolled = self.rollup.stage(vector)
             lost = rolled.rows < self.checker.least
         else:

@@ -21,6 +21,7 @@ Style = Literal["auto", "hierarchy", "ranges", "sets"]
 STYLES: tuple[Style, ...] = ("auto", "hierarchy", "ranges", "sets")
 
 EVERY_MODEL = ("k-anonymity", "every model of sensitive classes")
+OF_LEVELS = (*EVERY_MODEL, "models of a whole release and of a population")
 
 COMMON_PARAMETERS = (
     Parameter("k", "int", "Minimum group size; other models have parameters of their own.", minimum=1),
@@ -39,8 +40,10 @@ class TableAlgorithm(Algorithm):
     permutations; `reaches` that the models of what it finds are stronger than those that it was asked for. `style` is
     how values are published if nobody says; `freeform` that rows hide behind tuples which each stand for k of them, not
     in groups of rows that look alike. `by_row` is of others that say of each row what becomes of it: rows that are
-    alike may fare differently. `in_parts` says that parts of a very large table may be searched apart. `honors` names
-    the controls of single columns (`treeanon.schema.controls.Controls`) that it keeps; requests refuse the others.
+    alike may fare differently. `levels` says that it generalizes whole columns, one level each, so that it knows all
+    groups of a release at once, as models of the whole and of a population need. `in_parts` says that parts of a very
+    large table may be searched apart. `honors` names the controls of single columns
+    (`treeanon.schema.controls.Controls`) that it keeps; requests refuse the others.
     """
 
     kind: ClassVar[str] = "tables"
@@ -52,6 +55,7 @@ class TableAlgorithm(Algorithm):
     freeform: bool = False
     by_row: bool = False
     in_parts: bool = False
+    levels: bool = False
     honors: tuple[str, ...] = ()
 
     @property
@@ -99,6 +103,8 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         "finds the generalization with the least loss, by branch and bound",
         (Parameter("loss", "choice", "What is minimized.", "gcp", ("height", "gcp", "gcp_set", "precision")),),
         honors=("weight",),
+        levels=True,
+        guarantees=OF_LEVELS,
     )
     yield TableAlgorithm(
         "samarati",
@@ -108,6 +114,8 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         paper=papers.SAMARATI,
         section="Sections 4 and 5",
         honors=("weight",),
+        levels=True,
+        guarantees=OF_LEVELS,
     )
     yield TableAlgorithm(
         "incognito",
@@ -116,12 +124,16 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         (_PREFERENCE,),
         paper=papers.INCOGNITO,
         honors=("weight",),
+        levels=True,
+        guarantees=OF_LEVELS,
     )
     yield TableAlgorithm(
         "datafly",
         _TABLE + "datafly",
         "generalizes the column with the most values until it holds",
         paper=papers.DATAFLY,
+        levels=True,
+        guarantees=OF_LEVELS,
     )
 
 

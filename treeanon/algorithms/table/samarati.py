@@ -100,7 +100,7 @@ class VT:
     def of(cls, lattice: Lattice, wanted: bool | None) -> VT | None:
         """Return the matrix, if it is wanted, or if nobody says that it is not and it is small; None otherwise."""
         k, tuples = lattice.checker.least, lattice.tuples
-        usable = k is not None and not lattice.checker.columns and not len(tuples.pair_tuple)
+        usable = k is not None and lattice.sizes_decide and not len(tuples.pair_tuple)
         if wanted and not usable:
             raise UsageError("the distance matrix is for k-anonymity of tables with one row a person")
         if k is None or not usable or wanted is False:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -11,9 +11,12 @@ from treeanon.errors import UsageError
 from treeanon.parameters import Parameter
 from treeanon.plugins import Registry
 from treeanon.privacy.models.alpha_k import AlphaKAnonymity
+from treeanon.privacy.models.average_risk import AverageRisk
 from treeanon.privacy.models.beta_likeness import LIKENESS, BetaLikeness
 from treeanon.privacy.models.delta_disclosure import DeltaDisclosure
+from treeanon.privacy.models.delta_presence import DeltaPresence
 from treeanon.privacy.models.k_anonymity import KAnonymity
+from treeanon.privacy.models.k_map import KMap
 from treeanon.privacy.models.l_diversity import (
     DistinctDiversity,
     EntropyDiversity,
@@ -22,7 +25,9 @@ from treeanon.privacy.models.l_diversity import (
 )
 from treeanon.privacy.models.model import Model, Number
 from treeanon.privacy.models.p_sensitive_k import PSensitiveKAnonymity
+from treeanon.privacy.models.population_uniqueness import PopulationUniqueness
 from treeanon.privacy.models.t_closeness import DISTANCES, ORDERS, Distance, TCloseness
+from treeanon.privacy.uniqueness import ESTIMATORS
 
 Form = Literal["distinct", "frequency", "entropy", "recursive"]
 FORMS: tuple[Form, ...] = ("distinct", "frequency", "entropy", "recursive")
@@ -72,6 +77,8 @@ class ModelSpec:
 _COLUMN = Parameter("column", "text", "the sensitive class (default: each one)")
 _K = Parameter("k", "int", "least number of persons in a group", required=True)
 _L = Parameter("l", "int", "least number of different values in a group", required=True)
+_POPULATION = Parameter("population", "text", "file of the population, with the quasi columns", required=True)
+_COUNT = Parameter("count", "text", "column of that file: how many persons a row counts for (default: 1)")
 _WELL = Parameter("l", "float", "how many values must be well represented in a group", required=True)
 
 MODELS: Registry[ModelSpec] = Registry(
@@ -140,6 +147,34 @@ MODELS: Registry[ModelSpec] = Registry(
                 DeltaDisclosure,
                 "every value is as frequent in a group as in the table, up to a factor below 2 to the delta",
                 (Parameter("delta", "float", "what no logarithm of a ratio of shares reaches", required=True), _COLUMN),
+            ),
+            ModelSpec("k-map", KMap, "a row fits at least k persons of a population", (_K, _POPULATION, _COUNT)),
+            ModelSpec(
+                "delta-presence",
+                DeltaPresence,
+                "of the population's persons who fit a group, a share from min to max is in the table",
+                (
+                    Parameter("max", "float", "largest share", required=True),
+                    Parameter("min", "float", "least share (default 0)"),
+                    _POPULATION,
+                    _COUNT,
+                ),
+            ),
+            ModelSpec(
+                "average-risk",
+                AverageRisk,
+                "who guesses for all persons is right for at most a share of them",
+                (Parameter("share", "float", "largest mean of 1 / size of a person's group", required=True),),
+            ),
+            ModelSpec(
+                "population-uniqueness",
+                PopulationUniqueness,
+                "at most a share of the population is estimated to be unique",
+                (
+                    Parameter("share", "float", "largest share", required=True),
+                    Parameter("population", "int", "number of persons of the population", required=True),
+                    Parameter("estimator", "choice", "default: the rule of Dankar et al.", choices=ESTIMATORS),
+                ),
             ),
         )
     },
@@ -238,15 +273,17 @@ def _diversity(form: Form, l: Number, c: Number | None, column: str | None) -> M
 
 
 def plain_model(model: Model) -> dict[str, Any]:
-    """Return a model as plain data; one of another package by its name alone.
+    """Return a model as plain data; one of another package, or that holds a population, by its name alone.
 
     >>> plain_model(KAnonymity(3)), plain_model(TCloseness(0.2, column="pay"))["column"]
     ({'model': 'k-anonymity', 'k': 3}, 'pay')
     """
     for name, spec in MODELS.items():
         if type(model) is spec.make and is_dataclass(model):
-            values = {key: float(v) if isinstance(v, Fraction) else v for key, v in asdict(model).items()}
-            return {"model": name, **{key: value for key, value in values.items() if value is not None}}
+            found = {one.name: getattr(model, one.name) for one in fields(model)}
+            values = {key: float(v) if isinstance(v, Fraction) else v for key, v in found.items() if v is not None}
+            if all(isinstance(value, str | int | float) for value in values.values()):
+                return {"model": name, **values}
     return {"model": model.name}
 
 

@@ -32,6 +32,7 @@ from treeanon.kernels.table.groups import group_numbers
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.groups import height
 from treeanon.privacy.models.model import largest_k
+from treeanon.privacy.models.whole import refuse_whole
 from treeanon.progress import Progress
 from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest
@@ -206,6 +207,7 @@ def check_request(request: TableRequest, schema: Schema) -> None:
         raise UsageError(f"engine spark does not honor {' and '.join(asked)} (class {name!r})")
     if request.publish != "generalized":
         raise UsageError("engine spark publishes generalized values only: leave it out for permuted releases")
+    refuse_whole(request.models, "engine spark")
     if request.search.freeform:
         raise UsageError(
             f"{request.algorithm} links persons to several rows, which only the local engine checks: choose a search of"
