@@ -21,7 +21,7 @@ from treeanon.release.table_request import TableRequest, recoded_by, table_reque
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import check_seed, persons
 from treeanon.table import Column, Table
-from treeanon.table.controls import weights_by_name
+from treeanon.table.controls import as_known, weights_by_name
 from treeanon.table.covers import reads_back, value_ranks
 from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
 from treeanon.verifier.table import TableVerdict, verify_table
@@ -62,7 +62,7 @@ def fulfill_table(
             break
     if models != request.models:
         # What was reached is more than what was asked for, which the search need not be believed.
-        require(verify_table(released, request.models), request.models)
+        require(verify_table(as_known(released), request.models), request.models)
     return release_of(table, released, found, verdict, models, told, request.max_suppressed)
 
 
@@ -77,8 +77,8 @@ def _recoded_and_checked(
     check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
     released = scattered(recoded, seed)
     if not isinstance(found, Freeform):
-        return released, verify_table(released, models)
-    return released, verify_freeform(table, released, largest_k(models))
+        return released, verify_table(as_known(released), models)
+    return released, verify_freeform(table, as_known(released), largest_k(models))
 
 
 def release_of(

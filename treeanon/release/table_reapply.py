@@ -23,7 +23,7 @@ from treeanon.release.tree_reapply import SEARCH_ANEW
 from treeanon.release.tree_request import persons
 from treeanon.schema.persons import refuse_shift
 from treeanon.table import Table
-from treeanon.table.controls import told_controls, with_controls
+from treeanon.table.controls import as_known, told_controls, with_controls
 from treeanon.verifier.table import verify_table
 
 KIND = "table"
@@ -170,7 +170,7 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
     vector = _fitted(solution.levels, lattice)
     found = FullDomainResult.of(lattice, solution.algorithm, vector)
     recoded, rows = found.recoded(table)
-    verdict = verify_table(recoded, solution.models)
+    verdict = verify_table(as_known(recoded), solution.models)
     if found.suppressed > allowed or not verdict.holds:
         raise GuaranteeError(f"the guarantee of the solution does not hold for these data: {SEARCH_ANEW}")
     check_recoding(table, recoded, rows, allowed)
@@ -185,7 +185,11 @@ def _fitted(levels: Mapping[str, int], lattice: Lattice) -> tuple[int, ...]:
         raise UsageError(
             f"the solution has levels for other columns than the schema's of role quasi: {', '.join(lattice.names)}"
         )
-    for name, height in zip(lattice.names, lattice.heights, strict=True):
+    for name, height in zip(lattice.names, lattice.full_heights, strict=True):
         if levels[name] > height:
             raise UsageError(f"the solution's level of {name!r} is above what its hierarchy has here: {height}")
-    return tuple(levels[name] for name in lattice.names)
+    vector = lattice.vector_of(levels)
+    for name, level, most in zip(lattice.names, vector, lattice.heights, strict=True):
+        if not 0 <= level <= most:
+            raise UsageError(f"the solution's level of {name!r} is not one that the schema allows")
+    return vector

@@ -25,6 +25,7 @@ from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
 from treeanon.table import Column, Table
+from treeanon.table.controls import of_hierarchy
 from treeanon.verifier.freeform import FreeformVerdict
 from treeanon.verifier.table import TableVerdict, verify_table
 
@@ -200,4 +201,7 @@ def _as_published(column: Column) -> ClassSpec:
     """What a schema says of a column of a release."""
     role: Role = "keep" if column.spec.pseudonym else column.spec.role
     path = FieldPath((Step(column.header),))
-    return replace(column.spec, path=path, hierarchy=column.hierarchy, under=None, role=role, pseudonym=False)
+    return replace(
+        column.spec, path=path, hierarchy=column.hierarchy, under=None, role=role, pseudonym=False,
+        controls=of_hierarchy(column),
+    )  # fmt: skip

@@ -26,7 +26,7 @@ from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.controls import SETTINGS, controls_of, refuse_controls
 from treeanon.schema.persons import refuse_shift
 from treeanon.table import Column, Table
-from treeanon.table.controls import controls_told, with_controls
+from treeanon.table.controls import controls_told, raised, refuse_coarse, told_controls, with_controls
 from treeanon.table.rounding import with_round_ranges
 from treeanon.verifier.criteria import refuse_unchecked
 from treeanon.verifier.permuted import refuse_others
@@ -125,7 +125,8 @@ class TableRequest:
             raise UsageError("publishing as permutations is for one row a person; reduce the rows of each to one first")
         if table.person_header and table.persons < len(table):
             self._check_rows()
-        return Problem(table, self.models, persons(self.max_suppressed, table.persons))
+        refuse_coarse(table)
+        return Problem(raised(table), self.models, persons(self.max_suppressed, table.persons))
 
     def _check_rows(self) -> None:
         """UsageError for what cannot be counted in a release whose persons have several rows."""
@@ -178,7 +179,7 @@ def recoded_by(found: Result, table: Table, told: Mapping[str, Any]) -> tuple[Ta
 
     `told` is what the release tells of how it was made.
     """
-    made, rows = found.recoded(table)
+    made, rows = found.recoded(raised(with_controls(table, told_controls(told))))
     return (with_round_ranges(made) if told.get("round_ranges") else made), rows
 
 

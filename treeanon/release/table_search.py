@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from treeanon.algorithms.table.cells import searched
 from treeanon.algorithms.table.problem import Problem, unordered_rows
 from treeanon.algorithms.table.result import Result, RowResult
 from treeanon.errors import GuaranteeError
@@ -48,9 +49,9 @@ def _found(request: TableRequest, problem: Problem, seed: int | None, progress: 
     """What the search finds of the rows in an order of their own: that of the file may tell of sensitive values."""
     problem = replace(problem, progress=progress)
     if not request.search.of_rows:
-        return request.search.search(problem, **request.options)
+        return searched(request.search, problem, request.options)
     rows = unordered_rows(problem.table, Randomness(seed))
-    found = request.search.search(replace(problem, table=problem.table.take(rows)), **request.options)
+    found = searched(request.search, replace(problem, table=problem.table.take(rows)), request.options)
     assert isinstance(found, RowResult)
     return found.as_of(rows)
 

@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from treeanon.errors import UsageError
+from treeanon.hierarchy.heights import height_of
 
 VALUE_STYLES = ("ranges", "sets", "hierarchy")
 
@@ -61,6 +62,14 @@ class Controls:
             if height is not None and level is not None and level > height:
                 return f"{name} {level} is above the last level of its hierarchy: {height}"
         return ""
+
+
+def unfixed_levels(controls: Controls, source: object) -> str:
+    """Return what is wrong with levels of a hierarchy that is built from the values alone; else an empty text."""
+    asked = [name for name in controls.given if name in ("min_level", "max_level")]
+    if not asked or height_of(source) is not None:
+        return ""
+    return f"{asked[0]} needs a hierarchy whose levels do not depend on the values: a file, or another builder"
 
 
 CONTROL_KEYS = tuple(one.name for one in fields(Controls))

@@ -9,7 +9,8 @@ from typing import Any
 
 from treeanon.errors import FileError, HierarchyError, Problem, SchemaError, UsageError
 from treeanon.hierarchy import Builder, Flat, Hierarchy, parse_builder, read_hierarchy
-from treeanon.schema.controls import CONTROL_KEYS, EXPECTED, Controls, is_control
+from treeanon.hierarchy.heights import height_of
+from treeanon.schema.controls import CONTROL_KEYS, EXPECTED, Controls, is_control, unfixed_levels
 from treeanon.schema.facets import facet_path, facet_schema
 from treeanon.schema.input_tables import InputReader
 from treeanon.schema.model import (
@@ -202,8 +203,7 @@ class _Loader(InputReader):
             self.problems.add(f"must be {EXPECTED[key]}", *where, key)
             del given[key]
         found = Controls(**given)
-        known = hierarchy.height if isinstance(hierarchy, Hierarchy) else None
-        if wrong := found.wrong_levels(known):
+        if wrong := found.wrong_levels(height_of(hierarchy)) or unfixed_levels(found, hierarchy):
             self.problems.add(wrong.split(" ", 1)[1], *where, wrong.split(" ", 1)[0])
         return found
 

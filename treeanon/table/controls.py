@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Floats
-from treeanon.errors import UsageError
-from treeanon.schema.controls import CONTROL_KEYS, is_control
-from treeanon.table.table import Column, Table
+from treeanon.arrays import Floats, Ints
+from treeanon.errors import GuaranteeError, UsageError
+from treeanon.hierarchy.heights import full_height
+from treeanon.schema.controls import CONTROL_KEYS, Controls, is_control, unfixed_levels
+from treeanon.table.covers import level_maps
+from treeanon.table.table import MISSING, Column, Table
 
 
 def with_controls(table: Table, given: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -36,9 +38,83 @@ def _controlled(column: Column, given: Mapping[str, Any]) -> Column:
     if column.role != "quasi":
         return column
     controls = replace(column.spec.controls, **given)
-    if wrong := controls.wrong_levels(column.hierarchy.height):
+    source = column.spec.hierarchy
+    if wrong := controls.wrong_levels(full_height(source, column.hierarchy)) or unfixed_levels(controls, source):
         raise UsageError(f"column {column.name!r}: {wrong}")
     return replace(column, spec=replace(column.spec, controls=controls)) if given else column
+
+
+def raised(table: Table) -> Table:
+    """Return the table with every value on the least level that its column allows; itself where all allow all.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["41", "40-49", "*"]])
+    >>> table = Table.of_texts({"age": (["34", "41", None], ages)})
+    >>> list(raised(with_controls(table, {"age": {"min_level": 1}})).rows())
+    [('30-39',), ('40-49',), (None,)]
+    """
+    codes = {}
+    for column in table.quasi:
+        if level := levels_of(column)[0]:
+            above = level_maps(column.hierarchy)[level][column.codes]
+            codes[column.name] = np.where(above == len(column.hierarchy), MISSING, above).astype(np.int32)
+    return table.with_codes(codes) if codes else table
+
+
+def levels_of(column: Column) -> tuple[int, int]:
+    """Return the least and the highest level that a column allows, as its hierarchy of these values counts them.
+
+    >>> from treeanon.hierarchy.prefixes import Prefix
+    >>> column = Column(ClassSpec("zip", hierarchy=Prefix((2, 1)), controls=Controls(min_level=2)),
+    ...     Prefix((2, 1)).build(["12", "13"]), np.zeros(0, np.int32))
+    >>> levels_of(column)
+    (1, 2)
+    """
+    height, asked = column.hierarchy.height, column.spec.controls
+    lacking = full_height(column.spec.hierarchy, column.hierarchy) - height
+    highest = height if asked.max_level is None else max(asked.max_level - lacking, 0)
+    return max(asked.min_level - lacking, 0), highest
+
+
+def of_hierarchy(column: Column) -> Controls:
+    """Return the controls of a column where its hierarchy is all that is known of its levels, not how it was built."""
+    low, high = levels_of(column)
+    asked = column.spec.controls
+    return replace(asked, min_level=low, max_level=None if asked.max_level is None else high)
+
+
+def as_known(table: Table) -> Table:
+    """Return the table whose columns' hierarchies are known as they are, with all levels that the input has."""
+    columns = (
+        replace(column, spec=replace(column.spec, hierarchy=column.hierarchy, controls=of_hierarchy(column)))
+        for column in table.columns
+    )
+    return replace(table, columns=tuple(columns))
+
+
+def is_bounded(column: Column) -> bool:
+    """Return whether a column may not become all that its hierarchy says."""
+    return levels_of(column)[1] < column.hierarchy.height
+
+
+def refuse_coarse(table: Table) -> None:
+    """GuaranteeError for values of the input above the highest level that their column allows."""
+    for column in table.quasi:
+        if is_bounded(column):
+            tree = column.hierarchy
+            inner = tree.end > np.arange(len(tree)) + 1
+            is_above = np.append(inner & (tree.depth < tree.height - levels_of(column)[1]), False)
+            if rows := int(is_above[column.codes].sum()):
+                raise GuaranteeError(
+                    f"column {column.name!r}: {rows:,} row{'s' if rows > 1 else ''} already with a value above"
+                    f" max_level {column.spec.controls.max_level}, which nothing can make finer"
+                )
+
+
+def allowed_levels(column: Column) -> Ints:
+    """Return what the nodes of a column become at each level that it allows, as in `level_maps`."""
+    low, high = levels_of(column)
+    return level_maps(column.hierarchy)[low : high + 1]
 
 
 def controls_told(columns: Iterable[Column]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from treeanon.arrays import Flags, Longs
+from treeanon.hierarchy import Hierarchy
+from treeanon.hierarchy.heights import full_height
 from treeanon.table import Column, Table
 from treeanon.table.covers import ranked_nodes
 
@@ -26,11 +28,16 @@ def broken_controls(table: Table) -> Iterator[tuple[str, str, Flags]]:
         if asked.min_level:
             values = np.array([_is_coarse(column, code, asked.min_level) for code in range(column.size)] + [False])
             # A missing value says that it is missing, but where nothing at all is to be said.
-            values[-1] = asked.min_level < column.hierarchy.height
+            values[-1] = asked.min_level < _height(column)
             yield f"min_level {asked.min_level}", column.name, ~values[column.places]
         if asked.max_level is not None:
             values = np.array([_is_fine(column, code, asked.max_level) for code in range(column.size)] + [True])
             yield f"max_level {asked.max_level}", column.name, ~values[column.places]
+
+
+def _height(column: Column) -> int:
+    """Return the last level of a column; a hierarchy that is built from a release may lack the lowest ones."""
+    return full_height(column.spec.hierarchy, column.hierarchy)
 
 
 def _leaves(column: Column, code: int) -> Longs:
@@ -49,21 +56,22 @@ def _is_coarse(column: Column, code: int, level: int) -> bool:
     named: who reads `34 … 37` learns more than from 30-39, if nobody is 38 or 39.
     """
     named = code if column.covers is None else _leaves(column, code)
-    return bool(np.all(column.hierarchy.depth[named] <= column.hierarchy.height - level))
+    return bool(np.all(column.hierarchy.depth[named] <= _height(column) - level))
 
 
 def _is_fine(column: Column, code: int, level: int) -> bool:
     """Return whether all that a published value stands for lies below one node of a level, or is one value."""
     hierarchy, covers = column.hierarchy, column.covers
     if covers is None:
-        is_leaf = int(hierarchy.end[code]) == code + 1
-        return is_leaf or bool(hierarchy.depth[code] >= hierarchy.height - level)
+        # What is a leaf there need not be a value, if the hierarchy is built from a release.
+        is_value = int(hierarchy.end[code]) == code + 1 and isinstance(column.spec.hierarchy, Hierarchy)
+        return is_value or bool(hierarchy.depth[code] >= _height(column) - level)
     if covers.missing[code]:
-        return level == hierarchy.height
+        return level == _height(column)
     held = _leaves(column, code)
     if len(held) < 2:
         return True
-    node, above = int(held[0]), hierarchy.height - level
+    node, above = int(held[0]), _height(column) - level
     while hierarchy.depth[node] > above:
         node = int(hierarchy.parent[node])
     return bool(held[-1] < hierarchy.end[node])

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.table import Table
 from treeanon.table.compared import in_terms_of
 from treeanon.verifier.population import stands_for
-from treeanon.verifier.table import Checked
+from treeanon.verifier.table import Checked, check_controls
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class FreeformVerdict:
 
     `tuples` is how many tuples it is for the original that has fewest, `originals` how many originals for the tuple
     that has fewest; both are None where there are no rows, and 0 if not every row of the one table has one of the other
-    to itself. No other model is ever `checked`: freeform releases are for k-anonymity alone.
+    to itself. Freeform releases are for k-anonymity alone; what was asked of single columns is `checked`.
     """
 
     k: int
@@ -45,7 +45,7 @@ class FreeformVerdict:
     originals: int | None
     seconds: float = 0.0
     beyond: tuple[Finding, ...] = ()
-    checked: ClassVar[tuple[Checked, ...]] = ()
+    checked: tuple[Checked, ...] = ()
 
     @property
     def largest_k(self) -> int | None:
@@ -54,8 +54,8 @@ class FreeformVerdict:
 
     @property
     def holds(self) -> bool:
-        """Return whether k holds."""
-        return not self.beyond and self._hides
+        """Return whether k holds, and what was asked of single columns."""
+        return not self.beyond and self._hides and all(one.holds for one in self.checked)
 
     @property
     def _hides(self) -> bool:
@@ -77,7 +77,7 @@ class FreeformVerdict:
         else:
             words += f"every person can be behind {self.tuples:,} published tuples or more, and every tuple have "
             words += f"{self.originals:,} persons or more behind it."
-        return said_of(self.beyond, words)
+        return said_of(self.beyond, " ".join([words, *(one.sentence for one in self.checked)]))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as plain data."""
@@ -87,7 +87,7 @@ class FreeformVerdict:
             "largest_k": self.largest_k,
             "tuples": self.tuples,
             "originals": self.originals,
-            "models": [],
+            "models": [one.as_dict() for one in self.checked],
             "rows": self.rows,
             "seconds": round(self.seconds, 3),
         } | as_data(self.beyond)
@@ -127,7 +127,8 @@ tuple have 2 persons or more behind it.'
     known = None if behind is None else np.stack([their_class, our_class[np.asarray(behind)]])
     counts = np.bincount(their_class, minlength=len(theirs)), np.bincount(our_class, minlength=len(ours))
     tuples, originals = _through_matchings(pairs, counts, known)
-    return FreeformVerdict(k, len(released), tuples, originals, time.perf_counter() - begun)
+    checked = tuple(check_controls(released, their_class))
+    return FreeformVerdict(k, len(released), tuples, originals, time.perf_counter() - begun, checked=checked)
 
 
 def verify_edges(edges: Ints, k: int, *, behind: Ints | None = None) -> FreeformVerdict:

@@ -20,7 +20,9 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import SUPPRESSED, Recoding, released, unreachable
 from treeanon.algorithms.table.rollup import Vector
 from treeanon.hierarchy import Hierarchy
+from treeanon.schema.controls import Controls
 from treeanon.table import Column, Table
+from treeanon.table.controls import is_bounded
 
 EXACT = 14
 """For so many columns all sets of them can be looked at."""
@@ -70,7 +72,9 @@ def _flat(table: Table) -> Table:
         if column.role == "quasi":
             values, ranks = np.unique(column.codes, return_inverse=True)
             hierarchy = Hierarchy.flat(str(value) for value in range(max(len(values), 1)))
-            column = Column(column.spec, hierarchy, (ranks + 1).astype(np.int32))
+            # What may not become the root may not be suppressed.
+            controls = Controls(max_level=0 if is_bounded(column) else None)
+            column = Column(replace(column.spec, controls=controls), hierarchy, (ranks + 1).astype(np.int32))
         columns.append(column)
     return replace(table, columns=tuple(columns), report=None)
 
@@ -81,7 +85,7 @@ def _fewest(lattice: Lattice) -> Vector | None:
     for size in (1, 2):
         for kept in combinations(range(columns), size):
             # Where few columns published are too many already, the lattice marks all sets that hold them.
-            lattice.satisfies(tuple(int(c not in kept) for c in range(columns)))
+            lattice.satisfies(tuple(0 if c in kept else height for c, height in enumerate(lattice.heights)))
     for height in range(columns + 1):
         fit = [vector for vector in lattice.at_height(height) if lattice.satisfies(vector)]
         if fit:

@@ -19,7 +19,7 @@ from treeanon.kernels.table.tuples import add_field, distinct, histogram, person
 from treeanon.privacy.models.model import Model
 from treeanon.privacy.models.whole import refuse_whole
 from treeanon.table import Column, Groups, Histogram, Table
-from treeanon.table.covers import level_maps
+from treeanon.table.controls import allowed_levels
 from treeanon.table.histograms import groups_of, whole_of
 from treeanon.table.members import members_of, persons_of
 
@@ -124,8 +124,8 @@ class Tuples:
         return len(self.rows)
 
     def level_maps(self) -> list[Ints]:
-        """Return for every quasi column what its codes become at each level."""
-        return [level_maps(column.hierarchy) for column in self.columns]
+        """Return for every quasi column what its codes become at each level that it allows, the least one first."""
+        return [allowed_levels(column) for column in self.columns]
 
 
 def _pairs(tuple_of: Ints, person: Ints) -> tuple[Ints, Ints]:
@@ -285,13 +285,13 @@ class RowGroupChecker:
     def __init__(self, problem: Problem) -> None:
         refuse_whole(problem.models, "this search")
         self.problem = problem
-        table = problem.table
+        table, whole = problem.table, problem.whole or problem.table
         self._by_size = [model for model in problem.models if model.sensitive is None]
         self._by_column: list[tuple[Column, list[Model], Longs]] = []
         for column in table.sensitive:
             asks = [model for model in problem.models if column in problem.columns_of(model)]
             if asks:
-                self._by_column.append((column, asks, whole_of(column, table.person)))
+                self._by_column.append((column, asks, whole_of(whole.column(column.name), whole.person)))
 
     def holds(self, numbers: Longs, groups: int, rows: Longs | None = None) -> Flags:
         """Return whether each group satisfies all models; `numbers` has the group of every row, or of these rows

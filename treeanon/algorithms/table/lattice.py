@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
+from treeanon.table.controls import levels_of, raised
 from treeanon.table.covers import level_maps
 
 _TAGGED = 1 << 22
@@ -41,7 +42,7 @@ class Evaluation:
 
 
 class Lattice:
-    """All vectors of a problem.
+    """All vectors of a problem; a column's level is counted from the least that it allows, and ends at the highest.
 
     `is_monotone` says whether no vector suppresses more than those below it. Groups of few persons can only grow, but a
     model such as t-closeness does not hold for any group that contains one for which it holds: a group that fails can
@@ -57,6 +58,7 @@ class Lattice:
     """
 
     def __init__(self, problem: Problem) -> None:
+        problem = replace(problem, table=raised(problem.table))
         self.problem = problem
         self.names = tuple(column.name for column in problem.table.quasi)
         alone, self.whole = split_models(problem)
@@ -64,6 +66,8 @@ class Lattice:
         self.tuples = Tuples.of(problem.table, self.checker.columns)
         self.rollup = Rollup(self.tuples)
         self.heights: Vector = self.rollup.heights
+        self.lowest: Vector = tuple(levels_of(column)[0] for column in problem.table.quasi)
+        self.full_heights: Vector = tuple(column.hierarchy.height for column in problem.table.quasi)
         self.size = int(np.prod([float(h + 1) for h in self.heights]))
         self.bottom: Vector = (0,) * len(self.heights)
         self.top = self.heights
@@ -116,7 +120,11 @@ class Lattice:
 
     def named(self, vector: Vector) -> Mapping[str, int]:
         """Return the level of each column by its name."""
-        return dict(zip(self.names, vector, strict=True))
+        return {name: low + level for name, low, level in zip(self.names, self.lowest, vector, strict=True)}
+
+    def vector_of(self, levels: Mapping[str, int]) -> Vector:
+        """Return the vector of these levels of columns; `named` is the way back."""
+        return tuple(levels[name] - low for name, low in zip(self.names, self.lowest, strict=True))
 
     # --- what a node suppresses --------------------------------------------------------------------------------------
 
@@ -248,7 +256,7 @@ class FullDomainResult:
     def recoded(self, table: Table) -> tuple[Table, Longs]:
         """Return the rows of a table that are published, generalized; and their numbers in the table."""
         lattice = Lattice(Problem(table, self.models))
-        _, number, holds = lattice.groups(tuple(self.vector[name] for name in lattice.names))
+        _, number, holds = lattice.groups(lattice.vector_of(self.vector))
         generalized = {}
         for column in table.quasi:
             # The last entry of a level's map is of a missing value, which is code -1 in a table.

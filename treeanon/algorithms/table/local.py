@@ -30,7 +30,7 @@ from treeanon.errors import UsageError
 from treeanon.kernels.table.local import Vertices, add_sums, cheapest_first
 from treeanon.kernels.table.local_moves import Classes, LocalTuples, described, dissolve, move, partners, place_rest
 from treeanon.metrics.table.ncp import node_ncp
-from treeanon.table.covers import level_maps
+from treeanon.table.controls import allowed_levels, column_weights
 
 VERTICES = 10_000
 """So many vertices are walked at most: beyond that levels between the lowest and the highest are left out."""
@@ -40,7 +40,7 @@ _COMBINED = 128
 
 
 def local_tuples_of(tuples: Tuples) -> LocalTuples:
-    """Return the tuples, and the nodes of their columns with what each costs a row: its NCP.
+    """Return the tuples, and the nodes of their columns with what each costs a row: its NCP times the column's weight.
 
     A missing value is a child of the root, after all nodes.
     """
@@ -57,7 +57,7 @@ def local_tuples_of(tuples: Tuples) -> LocalTuples:
         np.append(0, np.cumsum([len(own) for own in parents])).astype(np.int64),
         np.concatenate(parents).astype(np.int32),
         np.concatenate(ends).astype(np.int32),
-        np.concatenate([node_ncp(column) for column in columns]),
+        np.concatenate([w * node_ncp(column) for w, column in zip(column_weights(columns), columns, strict=True)]),
     )
 
 
@@ -68,7 +68,7 @@ def part_of(data: LocalTuples, chosen: Longs) -> LocalTuples:
 
 def vertices_of(tuples: Tuples, data: LocalTuples) -> Vertices:
     """Return the lattice for these tuples: what they become at each vertex, and at least lose there."""
-    maps = [level_maps(column.hierarchy) for column in tuples.columns]
+    maps = [allowed_levels(column) for column in tuples.columns]
     costs = [data.costs[at + own] for at, own in zip(data.base[:-1], maps, strict=True)]
     least = [own[:, data.codes[:, c]].min(axis=1, initial=np.inf) for c, own in enumerate(costs)]
     weights = data.weights / max(data.weights.sum(), 1)

@@ -43,6 +43,7 @@ from treeanon.metrics.table.ncp import lowest_common, node_ncp
 from treeanon.metrics.table.ranges import rank_places
 from treeanon.privacy.models.model import asks_for_size
 from treeanon.table import Column, Table
+from treeanon.table.controls import column_weights
 from treeanon.table.covers import value_ranks
 from treeanon.table.members import members_of
 from treeanon.table.table import MISSING
@@ -65,8 +66,8 @@ class Ordered:
     steps: int
 
     @classmethod
-    def of(cls, column: Column, style: Style) -> Ordered:
-        """Return the values of a column that is published in a style."""
+    def of(cls, column: Column, style: Style, unit: int = UNIT) -> Ordered:
+        """Return the values of a column that is published in a style; `unit` is what one loses that says nothing."""
         size = len(column.hierarchy)
         counts = np.bincount(column.codes + 1, minlength=size + 1)
         used = np.flatnonzero(counts).astype(np.int32) - 1
@@ -88,11 +89,11 @@ class Ordered:
             places = rank_places(column)
             places = np.arange(steps + 1) / steps if places is None else places
             own = np.append(places, 0.0)[np.append(value_ranks(column.hierarchy), -1)[used]]
-        return cls(kind, used, rank_of, _units(own), _units(between), steps)
+        return cls(kind, used, rank_of, _units(own, unit), _units(between, unit), steps)
 
 
-def _units(shares: Floats) -> Ints:
-    units: Ints = np.rint(shares * UNIT).astype(np.int32)
+def _units(shares: Floats, unit: int) -> Ints:
+    units: Ints = np.rint(shares * unit).astype(np.int32)
     return units
 
 
@@ -100,7 +101,10 @@ def ordered_columns(table: Table, style: Style) -> tuple[list[Ordered], Shape]:
     """Return the quasi columns, and the same as kernels know it."""
     if style not in STYLES:
         raise UsageError(f"unknown style {style!r} of published values; choose from {', '.join(STYLES)}")
-    found = [Ordered.of(column, style) for column in table.quasi]
+    weights = column_weights(table.quasi)
+    # The greatest weight has the full unit: no sum can then be larger than without weights.
+    units = np.rint(weights / weights.max(initial=1) * UNIT).astype(np.int64)
+    found = [Ordered.of(column, style, unit) for column, unit in zip(table.quasi, units.tolist(), strict=True)]
     sizes = [len(one.codes) for one in found]
     offset = np.append(0, np.cumsum(sizes)).astype(np.int64)
     deepest = max([size for one, size in zip(found, sizes, strict=True) if one.kind == NODES], default=1)
@@ -115,6 +119,7 @@ def ordered_columns(table: Table, style: Style) -> tuple[list[Ordered], Shape]:
         jump,
         np.array([one.steps for one in found], np.int64),
         np.array([MISSING in one.codes[:1] for one in found], np.bool_),
+        units,
     )
 
 

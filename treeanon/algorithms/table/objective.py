@@ -46,7 +46,7 @@ class Height:
 
     def level_costs(self, lattice: Lattice) -> list[Floats]:
         """Return each level, weighed."""
-        return [w * np.arange(h + 1.0) for w, h in zip(weights_of(lattice, self.weights), lattice.heights, strict=True)]
+        return [w * own for w, own in zip(weights_of(lattice, self.weights), _levels(lattice), strict=True)]
 
     def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
         """Return the height of the vector."""
@@ -68,7 +68,8 @@ class Shares:
         """Return the share that each level has lost in the mean."""
         if self.name in _FORMS:
             return lattice.rollup.level_costs(self._nodes(lattice))
-        return [w * np.arange(h + 1.0) / max(h, 1) for w, h in zip(self._parts(lattice), lattice.heights, strict=True)]
+        parts = zip(self._parts(lattice), _levels(lattice), lattice.full_heights, strict=True)
+        return [w * own / max(h, 1) for w, own, h in parts]
 
     def loss(self, lattice: Lattice, vector: Vector, base: float) -> float:
         """Return the loss of all rows; a suppressed one counts 1 instead of what its level costs."""
@@ -85,7 +86,7 @@ class Shares:
         weights = weights_of(lattice, self.weights)
         if self.name == "precision":
             # Columns without any height have nothing to lose.
-            weights = [w if h else 0.0 for w, h in zip(weights, lattice.heights, strict=True)]
+            weights = [w if h else 0.0 for w, h in zip(weights, lattice.full_heights, strict=True)]
         whole = sum(weights)
         return [w / whole if whole else 0.0 for w in weights]
 
@@ -94,6 +95,11 @@ class Shares:
         return [
             w * node_ncp(column, _FORMS[self.name]) for w, column in zip(self._parts(lattice), columns, strict=True)
         ]
+
+
+def _levels(lattice: Lattice) -> list[Floats]:
+    """Return the levels of each column that the lattice has, as the hierarchy counts them."""
+    return [low + np.arange(h + 1.0) for low, h in zip(lattice.lowest, lattice.heights, strict=True)]
 
 
 def weights_of(lattice: Lattice, weights: Weights | None) -> list[float]:
@@ -128,7 +134,7 @@ def _absolute(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> flo
 
 
 def _relative(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
-    return sum(w * level / max(h, 1) for w, level, h in zip(weights, vector, lattice.heights, strict=True))
+    return sum(w * level / max(h, 1) for w, level, h in zip(weights, vector, lattice.full_heights, strict=True))
 
 
 def _distribution(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:

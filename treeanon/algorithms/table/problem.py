@@ -30,6 +30,7 @@ class Problem:
     What is asked of single columns is in the `controls` of their classes: their levels, spans and styles; `weights` has
     their weights. Only what a search declares to honor (`TableAlgorithm.honors`) gets to it.
 
+    `whole` is the table that this one is a part of, with which models compare shares of values.
     `progress` is told how far a search is, if anybody wants to know; see `report_progress`.
     """
 
@@ -37,6 +38,7 @@ class Problem:
     models: tuple[Model, ...]
     max_suppressed: int = 0
     progress: Progress | None = field(default=None, compare=False)
+    whole: Table | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "models", tuple(self.models))

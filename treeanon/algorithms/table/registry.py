@@ -43,7 +43,9 @@ class TableAlgorithm(Algorithm):
     alike may fare differently. `levels` says that it generalizes whole columns, one level each, so that it knows all
     groups of a release at once, as models of the whole and of a population need. `in_parts` says that parts of a very
     large table may be searched apart. `honors` names the controls of single columns
-    (`treeanon.schema.controls.Controls`) that it keeps; requests refuse the others.
+    (`treeanon.schema.controls.Controls`) that it keeps; requests refuse the others. Values are on their least level
+    before any search; `in_cells` says that rows which differ on the highest levels are searched apart, as the search
+    knows nothing of these.
     """
 
     kind: ClassVar[str] = "tables"
@@ -57,6 +59,7 @@ class TableAlgorithm(Algorithm):
     in_parts: bool = False
     levels: bool = False
     honors: tuple[str, ...] = ()
+    in_cells: bool = False
 
     @property
     def search(self) -> Callable[..., Result]:
@@ -75,6 +78,9 @@ class TableAlgorithm(Algorithm):
 
 
 _TABLE = "treeanon.algorithms.table."
+
+_LEVELS = ("min_level", "max_level")
+_EVERY = ("weight", *_LEVELS)
 
 _PREFERENCE = Parameter(
     "preference", "choice", "Which of the k-minimal vectors is taken.", "minimum_absolute_distance",
@@ -102,9 +108,9 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         _TABLE + "optimal",
         "finds the generalization with the least loss, by branch and bound",
         (Parameter("loss", "choice", "What is minimized.", "gcp", ("height", "gcp", "gcp_set", "precision")),),
-        honors=("weight",),
         levels=True,
         guarantees=OF_LEVELS,
+        honors=_EVERY,
     )
     yield TableAlgorithm(
         "samarati",
@@ -113,9 +119,9 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         (_PREFERENCE, Parameter("matrix", "flag", "Build the matrix of distance vectors, as published.")),
         paper=papers.SAMARATI,
         section="Sections 4 and 5",
-        honors=("weight",),
         levels=True,
         guarantees=OF_LEVELS,
+        honors=_EVERY,
     )
     yield TableAlgorithm(
         "incognito",
@@ -123,9 +129,9 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         "searches subsets of the columns by size; finds all k-minimal vectors",
         (_PREFERENCE,),
         paper=papers.INCOGNITO,
-        honors=("weight",),
         levels=True,
         guarantees=OF_LEVELS,
+        honors=_EVERY,
     )
     yield TableAlgorithm(
         "datafly",
@@ -134,6 +140,7 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         paper=papers.DATAFLY,
         levels=True,
         guarantees=OF_LEVELS,
+        honors=_LEVELS,
     )
 
 
@@ -145,6 +152,7 @@ def _suppressing_searches() -> Iterable[TableAlgorithm]:
         "leaves out the rows that fail, alters none",
         paper=papers.THEORY,
         section="TS",
+        honors=_LEVELS,
     )
     yield TableAlgorithm(
         "suppress-columns",
@@ -152,6 +160,7 @@ def _suppressing_searches() -> Iterable[TableAlgorithm]:
         "suppresses as few columns as possible",
         paper=papers.THEORY,
         section="AS",
+        honors=_LEVELS,
     )
     yield TableAlgorithm(
         "suppress-cells",
@@ -160,6 +169,7 @@ def _suppressing_searches() -> Iterable[TableAlgorithm]:
         (_method("auto", "auto", "forest", "matching"),),
         paper=papers.CELLS,
         by_row=True,
+        honors=("min_level",),
     )
 
 
@@ -176,6 +186,8 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         groups=True,
         style="hierarchy",
         in_parts=True,
+        honors=_EVERY,
+        in_cells=True,
     )
     yield TableAlgorithm(
         "koptimize",
@@ -200,6 +212,8 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         paper=papers.MONDRIAN,
         groups=True,
         in_parts=True,
+        honors=_EVERY,
+        in_cells=True,
     )
     yield TableAlgorithm(
         "topdown",
@@ -209,6 +223,8 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         paper=papers.TOP_DOWN,
         groups=True,
         in_parts=True,
+        honors=_EVERY,
+        in_cells=True,
     )
     yield TableAlgorithm(
         "anatomy",
@@ -218,6 +234,8 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         guarantees=("frequency l-diversity", "k-anonymity beside it"),
         groups=True,
         in_parts=True,
+        honors=_LEVELS,
+        in_cells=True,
     )
 
 
@@ -233,6 +251,8 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         guarantees=("k-anonymity",),
         by_row=True,
         in_parts=True,
+        honors=_EVERY,
+        in_cells=True,
     )
     yield TableAlgorithm(
         "onedim-l",
@@ -252,6 +272,8 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         guarantees=("frequency l-diversity", "k-anonymity beside it"),
         groups=True,
         in_parts=True,
+        honors=_EVERY,
+        in_cells=True,
     )
     yield TableAlgorithm(
         "onedim-dual",
@@ -278,6 +300,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         guarantees=("k-anonymity or frequency l-diversity",),
         groups=True,
         reaches=True,
+        honors=("weight", "min_level"),
     )
     yield k_anonymity
     bits = Parameter("bits", "int", "The curve has 2^N cells a side.", minimum=1, maximum=31)
@@ -302,6 +325,8 @@ def _freeform_searches() -> Iterable[TableAlgorithm]:
         (_FORM, _STYLE, _ORDER, replace(_SECONDS, default=30.0)),
         guarantees=("k-anonymity",),
         freeform=True,
+        honors=_EVERY,
+        in_cells=True,
     )
     yield base
     order = replace(_ORDER, help="Order of the rows that is cut into blocks.", default="adaptive")

@@ -52,7 +52,11 @@ def search(
     weights = weights_by_name(problem.table)
     vector = choose(lattice, minimal, preference, weights)
     liked = [lattice.named(v) for v in preferred(lattice, minimal, preference, weights)]
-    counts = {"lowest_height": min(map(sum, minimal)), "preference": preference, "preferred": liked}
+    counts = {
+        "lowest_height": sum(lattice.lowest) + min(map(sum, minimal)),
+        "preference": preference,
+        "preferred": liked,
+    }
     checked = lattice.checked if vt is None else len(vt.checked)
     return FullDomainResult.of(
         lattice, "samarati", vector, minimal, **{"checked": checked, "matrix": vt is not None, **counts}

@@ -15,7 +15,6 @@ from treeanon.kernels.jit import njit
 from treeanon.kernels.table.mondrian_columns import (
     NODES,
     SETS,
-    UNIT,
     Shape,
     Spread,
     find_ends,
@@ -315,12 +314,12 @@ def _add_sets(data: Ints, start: int, end: int, c: int, b: int, shape: Shape, sp
     # Missing values lose all where there are others too.
     is_missing = shape.missing[b] and spread.low[b] == 0
     from_, until = (first[here], last[here]) if is_missing else (held, -1)
-    steps, left, right = shape.steps[b], 0, 0
+    steps, unit, left, right = shape.steps[b], shape.unit[b], 0, 0
     for i in range(1, held):
         left += comes[i - 1]
         if left > 1:
-            space.left[i] += UNIT if from_ < i else (left - 1) * UNIT // steps
+            space.left[i] += unit if from_ < i else (left - 1) * unit // steps
     for i in range(held - 1, 0, -1):
         right += goes[i]
         if right > 1:
-            space.right[i] += UNIT if until >= i else (right - 1) * UNIT // steps
+            space.right[i] += unit if until >= i else (right - 1) * unit // steps

@@ -25,7 +25,8 @@ class Shape(NamedTuple):
 
     `place` says of RANGES where a value lies in the whole range, of NODES what it loses by itself. jump[0] says of
     NODES what the node above a value and the one before it loses, jump[b] the most of 2**b such in a row. `steps` is
-    how many values there can be, less one; `missing` whether rank 0 is a missing value.
+    how many values there can be, less one; `missing` whether rank 0 is a missing value. `unit` is what a value loses
+    that says nothing: UNIT, or less in columns of less weight.
     """
 
     kind: Ints
@@ -34,6 +35,7 @@ class Shape(NamedTuple):
     jump: Ints
     steps: Longs
     missing: Flags
+    unit: Longs
 
 
 @njit
@@ -46,10 +48,10 @@ def loss_of(shape: Shape, c: int, low: int, high: int, held: int) -> int:
     if kind == NODES:
         return highest(shape, c, low, high)
     if shape.missing[c] and low == 0:
-        return UNIT
+        return int(shape.unit[c])
     if kind == RANGES:
         return int(shape.place[at + high] - shape.place[at + low])
-    return (held - 1) * UNIT // int(shape.steps[c])
+    return (held - 1) * int(shape.unit[c]) // int(shape.steps[c])
 
 
 @njit

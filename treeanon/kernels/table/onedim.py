@@ -87,8 +87,10 @@ def add_node_costs(
 
 
 @njit
-def add_set_costs(values: Ints, ranks: int, step: float, k: int, first: int, costs: Floats) -> None:
-    """The same for a column of which the distinct values cost a step each after the first; 1 if some are missing."""
+def add_set_costs(values: Ints, ranks: int, step: float, mixed: float, k: int, first: int, costs: Floats) -> None:
+    """The same for a column of which the distinct values cost a step each after the first; `mixed` if some are
+    missing.
+    """
     seen = np.full(ranks, -1, np.int64)
     for i in range(len(costs)):
         distinct, missing = 0, False
@@ -101,7 +103,7 @@ def add_set_costs(values: Ints, ranks: int, step: float, k: int, first: int, cos
                 distinct += 1
             size = at - first - i + 1
             if size >= k and distinct:
-                costs[i, size - k] += 1.0 if missing else (distinct - 1) * step
+                costs[i, size - k] += mixed if missing else (distinct - 1) * step
 
 
 @njit

@@ -12,7 +12,7 @@ import numpy as np
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.table.mondrian import Rule
-from treeanon.kernels.table.mondrian_columns import SETS, UNIT, Shape, loss_of
+from treeanon.kernels.table.mondrian_columns import SETS, Shape, loss_of
 from treeanon.kernels.table.mondrian_walk import divide
 
 _DEPTH = 128
@@ -305,5 +305,5 @@ def _cost(low: Ints, high: Ints, sizes: Longs, shape: Shape, g: int, h: int) -> 
 def _span(shape: Shape, c: int, low: int, high: int) -> int:
     """Return what values from low to high lose: of sets as if all between were there."""
     if shape.kind[c] == SETS:
-        return int(min(UNIT, (high - low) * UNIT // shape.steps[c]))
+        return int(min(shape.unit[c], (high - low) * shape.unit[c] // shape.steps[c]))
     return loss_of(shape, c, low, high, 0)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from treeanon.kernels.table.orders import NODES, RANGES, SETS, Scales
 from treeanon.metrics.table.ncp import Form, node_ncp
 from treeanon.metrics.table.ranges import rank_places
 from treeanon.table import Column, Table
+from treeanon.table.controls import column_weights
 from treeanon.table.covers import value_ranks
 
 
@@ -69,6 +70,10 @@ class ColumnCosts:
         ranks = np.append(value_ranks(tree), np.int32(-1))[column.codes]
         return cls(RANGES, ranks, places, none, none)
 
+    def times(self, weight: float) -> ColumnCosts:
+        """Return the costs, each times a weight."""
+        return self if weight == 1 else replace(self, shares=self.shares * weight, mixed=self.mixed * weight)
+
     def add(self, values: Ints, k: int, first: int, costs: Floats) -> None:
         """Add to costs[i, s - k], for all s from k to 2k - 1, what the s values from number first + i on cost."""
         if self.kind == RANGES:
@@ -76,14 +81,15 @@ class ColumnCosts:
         elif self.kind == NODES:
             add_node_costs(values, self.shares, self.parent, self.end, self.mixed, k, first, costs)
         else:
-            add_set_costs(values, len(self.shares), float(self.shares[0]), k, first, costs)
+            add_set_costs(values, len(self.shares), float(self.shares[0]), self.mixed, k, first, costs)
 
 
 def table_costs(table: Table, form: Form, style: Style) -> list[ColumnCosts]:
-    """Return the costs of all quasi columns."""
+    """Return the costs of all quasi columns, each times its weight."""
     if form not in ("taxonomy", "set"):
         raise UsageError("the form of NCP must be taxonomy or set")
-    return [ColumnCosts.of(column, form, style) for column in table.quasi]
+    weights = column_weights(table.quasi).tolist()
+    return [ColumnCosts.of(column, form, style).times(w) for w, column in zip(weights, table.quasi, strict=True)]
 
 
 def scales_of(columns: list[ColumnCosts]) -> tuple[Ints, Scales]:
