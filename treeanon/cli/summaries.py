@@ -137,6 +137,7 @@ def table_release_summary(release: TableRelease, output: str, solution: str | No
     if solution:
         lines.append(_solution_line(solution, applies="levels" in data))
     lines += search_lines(data)
+    lines += [f"warning: {text}" for text in release.warnings]
     if any(model.sensitive is not None for model in release.models):
         lines += general_value_notes(release.table)
     lines += reading_notes(counts)

@@ -138,6 +138,18 @@ class TableRelease:
             )
         return promise(self.models)
 
+    @property
+    def warnings(self) -> list[str]:
+        """What is wrong with the release although it holds: that no quasi column tells anything any more."""
+        if not len(self.table) or not all(map(_tells_nothing, self.table.quasi)):
+            return []
+        asked = {"-k": True, "--l, --alpha, --p or --t": any(one.sensitive is not None for one in self.models)}
+        less = " or ".join(name for name, is_asked in asked.items() if is_asked)
+        return [
+            "every quasi column is published as *, so that the release tells nothing of them: ask for less"
+            f" ({less}), or allow more records to be left out (--max-suppressed)"
+        ]
+
     def unprotected(self) -> dict[str, list[str]]:
         """Return the columns whose values are published as they are, by their role."""
         return by_role(column for column in self.table.columns if column.role != "quasi")
@@ -155,6 +167,7 @@ class TableRelease:
             "published_as_they_are": self.unprotected(),
             **{name: value for name, value in self.found.as_dict().items() if name == "levels"},
             "search": dict(self.found.counts),
+            "warnings": self.warnings,
         }
 
     def write_solution(self, target: str | Path, *, force: bool = False) -> None:
@@ -162,6 +175,11 @@ class TableRelease:
         from treeanon.release.table_reapply import TableSolution
 
         TableSolution.of(self).write(target, force=force)
+
+
+def _tells_nothing(column: Column) -> bool:
+    """Return whether nothing but the root of its hierarchy is published of a column."""
+    return column.covers is None and column.hierarchy.height > 0 and not column.codes.any()
 
 
 def promise(models: Sequence[Model]) -> str:

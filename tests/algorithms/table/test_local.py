@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.reference.lattice import Row, World
 from tests.reference.local import Values, cost, least_cost
+from tests.support.strategies import examples
 from tests.support.table_worlds import problem_of, random_models, random_paths, random_problem
 from treeanon.algorithms.table import local
 from treeanon.algorithms.table.local import level_steps, search
@@ -21,6 +23,7 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
 from treeanon.privacy.models import DistinctDiversity, KAnonymity, Model, TCloseness
+from treeanon.release import anonymize_table
 from treeanon.table import Table
 from treeanon.verifier.table import check
 
@@ -194,3 +197,41 @@ def test_the_lattice_is_never_larger_than_what_is_walked() -> None:
         assert steps.min(axis=0).tolist() == [0] * len(heights)
         assert steps.max(axis=0).tolist() == heights
         assert len(np.unique(steps, axis=0)) == len(steps)
+
+
+@pytest.mark.parametrize("room", [1, 2, 3])
+def test_what_can_be_had_without_room_can_be_had_with_room(room: int) -> None:
+    rnd, ills = Random(room), Hierarchy.flat("ab")
+    tree = Hierarchy.from_paths([[f"{i}", f"{i // 2}.", "*"] for i in range(8)])
+    for _ in range(25):
+        texts = [str(rnd.randrange(8)) for _ in range(10)]
+        ill = rnd.sample("ab" * 5, 10)
+        table = Table.of_texts({"x": (texts, tree), "ill": (ill, ills)}, roles={"ill": "sensitive"})
+        alone = anonymize_table(table, k=2, alpha=0.5)
+        release = anonymize_table(table, k=2, alpha=0.5, max_suppressed=room)
+        assert release.loss.gcp_taxonomy <= alone.loss.gcp_taxonomy + 1e-9
+
+
+@examples(40)
+@given(st.integers(0, 2**32))
+def test_more_room_is_never_worse_than_none(number: int) -> None:
+    rnd = Random(number)
+    tree = Hierarchy.from_paths([[f"{i:02}", f"{i // 3}.", f"{i // 6}:", "*"] for i in range(18)])
+    rows = rnd.choice([8, 20, 40])
+    columns: dict[str, Any] = {name: ([f"{rnd.randrange(18):02}" for _ in range(rows)], tree) for name in "ab"}
+    columns["ill"] = [rnd.choice("xyzz") for _ in range(rows)], Hierarchy.flat("xyz")
+    table = Table.of_texts(columns, roles={"ill": "sensitive"})
+    asked: dict[str, Any] = rnd.choice([{"l": 1}, {"l": 2}, {"t": 0.3}, {"alpha": 0.6}])
+    try:
+        alone = anonymize_table(table, k=2, **asked)
+    except GuaranteeError:
+        return
+    release = anonymize_table(table, k=2, max_suppressed=rnd.choice([1, 3, rows // 4]), **asked)
+    assert release.verdict.holds and release.loss.gcp_taxonomy <= alone.loss.gcp_taxonomy + 1e-9
+
+
+def test_a_release_that_tells_nothing_says_what_to_change() -> None:
+    table = Table.of_texts({"x": (["1", "2"], Hierarchy.flat("12"))})
+    release = anonymize_table(table, k=2)
+    assert "every quasi column is published as *" in release.warnings[0] and "ask for less (-k)" in release.warnings[0]
+    assert anonymize_table(table, k=1).warnings == []

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -26,7 +27,7 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.result import one_row_each
 from treeanon.arrays import Floats, Ints, Longs
-from treeanon.errors import UsageError
+from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.local import Vertices, add_sums, cheapest_first
 from treeanon.kernels.table.local_moves import Classes, LocalTuples, described, dissolve, move, partners, place_rest
 from treeanon.metrics.table.ncp import node_ncp
@@ -235,9 +236,27 @@ def search(problem: Problem, *, effort: int | None = None, style: Style = "hiera
         return _best_walk(own, vertices, least, effort, room)
 
     class_of, count, looks = _in_blocks(problem, blocks_of(data), recoded)
-    classes = settled(problem, tuples, data, class_of, count)
+    classes = _settled(problem, tuples, data, class_of, count)
     group = np.append(classes.of, -1)[tuples.tuple_of].astype(np.int64)
     return Partition("local", problem.models, group, int((group < 0).sum()), {"looks": looks}, style)
+
+
+def _settled(problem: Problem, tuples: Tuples, data: LocalTuples, class_of: Ints, count: int) -> Classes:
+    """Return the classes when all hold, the better of two ways: with what may be left out, and with nothing left out.
+
+    To leave something out can end worse: what remains is merged by what it costs at the time.
+    """
+    found: list[Classes] = []
+    failed: GuaranteeError | None = None
+    for room in dict.fromkeys((problem.max_suppressed, 0)):
+        try:
+            found.append(settled(replace(problem, max_suppressed=room), tuples, data, class_of.copy(), count))
+        except GuaranteeError as problem_found:
+            failed = failed or problem_found
+    if not found:
+        assert failed is not None
+        raise failed
+    return min(found, key=lambda classes: float(data.weights @ paid_by(data, classes)))
 
 
 def _in_blocks(problem: Problem, blocks: list[Longs], recoded: Callable[[Longs], _WalkResult]) -> _WalkResult:
@@ -279,13 +298,15 @@ def _best_walk(data: LocalTuples, vertices: Vertices, least: int, effort: int | 
     for _ in range(max(effort, 1)):
         class_of, found, looks = cheapest_first(data.codes, data.weights, every, vertices, least, EASE, prices)
         total += looks
-        classes = with_rest(data, class_of, found, least, room)
-        if found and effort:
-            _improve(data, classes, least, room, effort)
-        paid = paid_by(data, classes)
-        loss = float(data.weights @ paid)
-        if loss < least_loss:
-            best, least_loss, count = classes.of, loss, len(classes.sizes)
+        for allowed in dict.fromkeys((0, room)):
+            # To leave something out can end worse, as what remains is placed by what it costs at the time.
+            classes = with_rest(data, class_of.copy(), found, least, allowed)
+            if found and effort:
+                _improve(data, classes, least, allowed, effort)
+            paid = paid_by(data, classes)
+            loss = float(data.weights @ paid)
+            if loss < least_loss:
+                best, least_loss, count = classes.of, loss, len(classes.sizes)
         prices = paid if prices is None else (prices + paid) / 2
     return best, count, total
 
