@@ -110,6 +110,8 @@ def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as
 @click.option("--intervals", metavar="W,W,…", help="Widths of nested intervals, for example 5,10,20.")
 @click.option("--min", "low", metavar="N", help="Minimum of the numbers.")
 @click.option("--max", "high", metavar="N", help="Maximum of the numbers.")
+@click.option("--min-open", metavar="N", help="Numbers below N are one class.")
+@click.option("--max-open", metavar="N", help="Numbers from N on are one class.")
 @click.option("--dates", metavar="LEVEL,…", help="Periods: day, week, month, quarter, year, decade, century.")
 @click.option("--prefix", metavar="N,N,…", help="Lengths of the prefixes of each level, for example 3,2,1.")
 @click.option("--groups", type=int, metavar="N", help="Number of consecutive values in a group.")
@@ -138,6 +140,8 @@ def build(
     intervals: str | None,
     low: str | None,
     high: str | None,
+    min_open: str | None,
+    max_open: str | None,
     dates: str | None,
     prefix: str | None,
     groups: int | None,
@@ -176,6 +180,8 @@ def build(
             "intervals": _numbers_of(intervals, "--intervals"),
             "min": None if low is None else _number(low, "--min"),
             "max": None if high is None else _number(high, "--max"),
+            "min_open": None if min_open is None else _number(min_open, "--min-open"),
+            "max_open": None if max_open is None else _number(max_open, "--max-open"),
             "dates": None if dates is None else [part.strip() for part in dates.split(",")],
             "prefix": _numbers_of(prefix, "--prefix"),
             "groups": groups,
@@ -242,8 +248,10 @@ def _builder_of(table: dict[str, object], value_type: str | None) -> Builder:
 
 
 def _number_type(table: dict[str, object]) -> str:
+    from treeanon.hierarchy.intervals import BOUNDS
+
     widths = table["intervals"]
-    numbers = [*(widths if isinstance(widths, list) else []), table.get("min"), table.get("max")]
+    numbers = [*(widths if isinstance(widths, list) else []), *(table.get(name) for name in BOUNDS)]
     return "number" if any(isinstance(number, float) for number in numbers) else "integer"
 
 

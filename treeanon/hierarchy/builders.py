@@ -273,7 +273,7 @@ class _Kind:
 
 
 BUILDERS: Mapping[str, _Kind] = {
-    "intervals": _Kind(parse_intervals, ("min", "max")),
+    "intervals": _Kind(parse_intervals, ("min", "max", "min_open", "max_open")),
     "dates": _Kind(parse_dates, has_levels=True),
     "prefix": _Kind(parse_prefix, ("population",), files=("population",), has_levels=True),
     "groups": _Kind(parse_groups),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,10 @@ from treeanon.hierarchy.numbers import (
     parse_number,
     shortest,
 )
+from treeanon.hierarchy.open_classes import OpenClasses
 
+BOUNDS = ("min", "max", "min_open", "max_open")
+BOUNDS_IN_ORDER = ("min", "min_open", "max_open", "max")
 MOST_INTERVALS = 100_000
 MOST_LEAVES = 10_000
 _INTEGER_LABEL = re.compile(f"({INTEGER})-{INTEGER}")
@@ -39,6 +43,9 @@ _DECIMAL_LABEL = re.compile(rf"\[({DECIMAL}), {DECIMAL}[)\]]")
 class Scale:
     """The widths and bounds of nested intervals, and what follows from them.
 
+    `below` and `above` say that there are classes of what lies beyond the bounds: then those are not all of the range,
+    and a class above holds the greatest number itself.
+
     >>> Scale((5,), 0, 99, True).holds(100)
     False
     """
@@ -47,6 +54,8 @@ class Scale:
     low: Number | None
     high: Number | None
     integer: bool
+    below: bool = False
+    above: bool = False
 
     def numbers(self) -> Iterator[Number]:
         """Return the widths and bounds.
@@ -89,11 +98,12 @@ class Scale:
         stop = start + width - self.integer
         if self.high is not None:
             stop = min(stop, self.high)
-        if (start, stop) == (self.low, self.high) or start == stop:
+        is_all = (start, stop) == (self.low, self.high) and not (self.below or self.above)
+        if is_all or start == stop:
             return None
         if self.integer:
             return f"{start}-{stop}"
-        return f"[{shortest(start)}, {shortest(stop)}{']' if stop == self.high else ')'}"
+        return f"[{shortest(start)}, {shortest(stop)}{']' if stop == self.high and not self.above else ')'}"
 
     def whole_range(self) -> tuple[list[int], range]:
         """Return how many intervals of each width, and which integers, are always nodes: none in long ranges.
@@ -200,7 +210,7 @@ def _is_small(wholes: NDArray[np.int64], decimals: int) -> bool:
 def _grid(scale: Scale, decimals: int) -> Grid:
     widths = tuple(int(width * 10**decimals) for width in scale.widths)
     low, high = (None if bound is None else int(bound * 10**decimals) for bound in (scale.low, scale.high))
-    return Grid(widths, low, high, scale.integer, decimals)
+    return Grid(widths, low, high, scale.integer, decimals, scale.below, scale.above)
 
 
 def _one_by_one(scale: Scale, texts: Iterable[str]) -> tuple[dict[str, Number], list[tuple[Number, int]]]:
@@ -257,6 +267,9 @@ Problems = list[tuple[str, str]]
 class Intervals:
     """Builder: a number lies in an interval of the first width, that in one of the next, up to `*`.
 
+    Numbers below `min_open`, and those from `max_open` on, lie in a class of their own, below `*`; `min` and `max` then
+    bound these.
+
     >>> h = Intervals((5, 10)).build(["21", "27"])
     >>> h.texts
     ('*', '20-29', '20-24', '21', '25-29', '27')
@@ -266,10 +279,13 @@ class Intervals:
     min: int | float | None = None
     max: int | float | None = None
     integer: bool = True
+    min_open: int | float | None = None
+    max_open: int | float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "widths", tuple(self.widths))
-        problems = _interval_problems(self.widths, self.min, self.max, self.integer)
+        bounds = {"min": self.min, "max": self.max, "min_open": self.min_open, "max_open": self.max_open}
+        problems = _interval_problems(self.widths, bounds, self.integer)
         if problems:
             raise HierarchyError("; ".join(f"{key}: {message}" for key, message in problems))
 
@@ -279,7 +295,11 @@ class Intervals:
         >>> Intervals((10,), min=0, max=20, integer=False).build(["20", "3.5", "x"]).texts
         ('*', '[0, 10)', '3.5', '[10, 20]', '20')
         """
-        return Hierarchy(*interval_tree(*placed(self._scale(), values)))
+        if self.open_classes is None:
+            return Hierarchy(*interval_tree(*placed(self._scale(), values)))
+        listed = list(values)
+        inside = [text for text in listed if not self.open_classes.holds(text)]
+        return Hierarchy(*self.open_classes.around(interval_tree(*placed(self._scale(), inside)), listed))
 
     def build_numbers(self, values: NumberTexts) -> Hierarchy | None:
         """Return the same for texts that are not made yet, whose own texts are not made either; None where it must be.
@@ -290,12 +310,26 @@ class Intervals:
         >>> h.encode(values).tolist(), tuple(h.texts)
         ([2, -1], ('*', '[0, 10)', '3.5', '[10, 20]'))
         """
-        found = placed_numbers(self._scale(), values)
+        found = None if self.open_classes else placed_numbers(self._scale(), values)
         return None if found is None else NumberHierarchy(*found)
+
+    @property
+    def open_classes(self) -> OpenClasses | None:
+        """Return the open classes, if there are any."""
+        if self.min_open is None and self.max_open is None:
+            return None
+        bounds = (self.min_open, self.max_open, self.min, self.max)
+        low, high, least, most = (None if bound is None else exact(bound) for bound in bounds)
+        return OpenClasses(low, high, least, most, self.integer)
 
     def _scale(self) -> Scale:
         low, high = (None if bound is None else exact(bound) for bound in (self.min, self.max))
-        return Scale(tuple(exact(width) for width in self.widths), low, high, self.integer)
+        if self.min_open is not None:
+            low = exact(self.min_open)
+        if self.max_open is not None:
+            high = exact(self.max_open) - self.integer
+        below, above = self.min_open is not None, self.max_open is not None
+        return Scale(tuple(exact(width) for width in self.widths), low, high, self.integer, below, above)
 
 
 def parse_intervals(spec: Mapping[str, object], value_type: str) -> tuple[Intervals | None, Problems]:
@@ -304,15 +338,15 @@ def parse_intervals(spec: Mapping[str, object], value_type: str) -> tuple[Interv
     >>> parse_intervals({"intervals": [5, 12]}, "integer")
     (None, [('intervals', 'each width must be a multiple of the one before')])
     """
-    widths, low, high = spec["intervals"], spec.get("min"), spec.get("max")
+    widths, bounds = spec["intervals"], {name: spec.get(name) for name in BOUNDS}
     problems: Problems = []
     if value_type not in ("integer", "number"):
         problems.append(("intervals", 'needs a class of type = "integer" or "number"'))
-    problems += _interval_problems(widths, low, high, value_type == "integer")
+    problems += _interval_problems(widths, bounds, value_type == "integer")
     if problems or not isinstance(widths, (list, tuple)):
         return None, problems
-    low, high = (bound if isinstance(bound, (int, float)) else None for bound in (low, high))
-    return Intervals(tuple(widths), low, high, value_type == "integer"), []
+    known = {name: bound for name, bound in bounds.items() if isinstance(bound, (int, float))}
+    return Intervals(tuple(widths), integer=value_type == "integer", **known), []
 
 
 def _is_number(value: object, integer: bool) -> bool:
@@ -321,17 +355,27 @@ def _is_number(value: object, integer: bool) -> bool:
     return math.isfinite(value)
 
 
-def _interval_problems(widths: object, low: object, high: object, integer: bool) -> Problems:
+def _interval_problems(widths: object, bounds: Mapping[str, object], integer: bool) -> Problems:
     kind = "a whole number" if integer else "a finite number"
     problems = [
         (key, f"must be {kind}")
-        for key, bound in (("min", low), ("max", high))
+        for key, bound in bounds.items()
         if bound is not None and not _is_number(bound, integer)
     ]
-    if not problems and low is not None and high is not None and low > high:  # type: ignore[operator]
-        problems.append(("max", "must not be less than min"))
+    if not problems:
+        problems += _disordered({key: bound for key, bound in bounds.items() if bound is not None})
     message = width_problem(widths, integer)
     return [("intervals", message), *problems] if message else problems
+
+
+def _disordered(bounds: Mapping[str, Any]) -> Problems:
+    """Return the bounds that are not in their order: min, min_open, max_open, max."""
+    found: Problems = []
+    for (first, low), (second, high) in pairwise((key, bounds[key]) for key in BOUNDS_IN_ORDER if key in bounds):
+        closed = (first, second) == ("min", "max")
+        if low > high or (low == high and not closed):
+            found.append((second, f"must {'not be less than' if closed else 'be above'} {first}"))
+    return found
 
 
 def width_problem(widths: object, integer: bool) -> str | None:

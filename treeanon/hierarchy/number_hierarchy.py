@@ -24,6 +24,8 @@ from treeanon.hierarchy.numbers import decimal_text
 class Grid:
     """The nested intervals, where widths and bounds count steps of 10**-decimals.
 
+    `below` and `above` say that there are classes of what lies beyond the bounds.
+
     >>> Grid((5, 10), 0, 20, False, 0).starts(np.array([3, 17, 20]), 0).tolist()
     [0, 15, 15]
     """
@@ -33,6 +35,8 @@ class Grid:
     high: int | None
     integer: bool
     decimals: int
+    below: bool = False
+    above: bool = False
 
     def is_small(self) -> bool:
         """Return whether widths and bounds fit into 64 bits with room to add.
@@ -71,7 +75,7 @@ class Grid:
         """
         stops = self.stops(starts, level)
         kept: NDArray[np.bool_] = starts != stops
-        if self.low is not None and self.high is not None:
+        if self.low is not None and self.high is not None and not (self.below or self.above):
             kept &= (starts != self.low) | (stops != self.high)
         if level + 1 < len(self.widths):
             above = self.starts(starts, level + 1)
@@ -89,7 +93,7 @@ class Grid:
             return [f"{start}-{stop}" for start, stop in pairs]
         return [
             f"[{decimal_text(start, self.decimals)}, {decimal_text(stop, self.decimals)}"
-            f"{']' if stop == self.high else ')'}"
+            f"{']' if stop == self.high and not self.above else ')'}"
             for start, stop in pairs
         ]
 

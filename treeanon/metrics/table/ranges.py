@@ -37,10 +37,24 @@ def node_ranges(hierarchy: Hierarchy, built: Intervals) -> npt.NDArray[np.float6
     if low is None or high is None or low >= high:
         return out
     whole = Fraction(high) - Fraction(low)
+    labels |= _open_ranges(hierarchy, built, low, high)
     for code, (start, stop) in labels.items():
         out[code] = float((Fraction(stop) - Fraction(start)) / whole)
     out[0] = 1.0
     return out
+
+
+def _open_ranges(hierarchy: Hierarchy, built: Intervals, low: Number, high: Number) -> Bounds:
+    """Return the bounds of the open classes, which go to the ends of the range."""
+    found: Bounds = {}
+    opened = built.open_classes
+    if opened is not None:
+        below, above = (None if label is None else hierarchy.find(label) for label in opened.labels)
+        if below is not None and opened.low is not None:
+            found[below] = (min(low, opened.low), opened.low)
+        if above is not None and opened.high is not None:
+            found[above] = (opened.high, max(high, opened.high))
+    return found
 
 
 def rank_places(column: Column) -> npt.NDArray[np.float64] | None:
