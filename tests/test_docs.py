@@ -6,6 +6,7 @@ import doctest
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -56,7 +57,7 @@ def run_line(line: str) -> str:
     if line.startswith("cd "):
         os.chdir(line[3:])
     elif line.startswith("treeanon "):
-        done = CliRunner().invoke(main, line.split()[1:], catch_exceptions=True)
+        done = CliRunner().invoke(main, shlex.split(line)[1:], catch_exceptions=True)
         assert done.exit_code == 0, (line, done.output, done.exception)
         return done.output
     elif line:

@@ -41,6 +41,7 @@ LAYERS = [
     "release",
     "spark",
     "api",
+    "queries",
     "previews",
     "report",
     "explore",

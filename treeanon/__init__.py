@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from treeanon.io.columns.read_table import read_table
     from treeanon.previews.preview import Preview, preview
     from treeanon.privacy import Guarantee
+    from treeanon.queries.answers import Answer
+    from treeanon.queries.api import query
     from treeanon.release import PermutedRelease, Release, TableRelease
     from treeanon.release.recommend import Recommendation, recommend
     from treeanon.report.page.page import write_page
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "Forest",
     "Guarantee",
     "GuaranteeError",
@@ -46,6 +49,7 @@ __all__ = [
     "anonymize",
     "apply",
     "preview",
+    "query",
     "read",
     "read_permuted",
     "read_table",
@@ -58,6 +62,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Answer": "treeanon.queries.answers",
     "Forest": "treeanon.forest",
     "Guarantee": "treeanon.privacy",
     "GuaranteeError": "treeanon.errors",
@@ -76,6 +81,7 @@ _HOMES = {
     "anonymize": "treeanon.api",
     "apply": "treeanon.api",
     "preview": "treeanon.previews.preview",
+    "query": "treeanon.queries.api",
     "read": "treeanon.io",
     "read_permuted": "treeanon.io.columns.permuted_files",
     "read_table": "treeanon.io.columns.read_table",

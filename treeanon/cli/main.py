@@ -28,6 +28,7 @@ COMMANDS = {
     "hierarchy": "Build, show, check and convert generalization hierarchies.",
     "init": "Write a commented schema from a sample of the input.",
     "preview": "Show some records before and after anonymization.",
+    "query": "Count who satisfies a query in the original of a release, within bounds.",
     "risk": "Measure who can be singled out by how much knowledge.",
     "verify": "Verify the guarantee of a release.",
 }
