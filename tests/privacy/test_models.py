@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import models as slow
-from treeanon.hierarchy import Hierarchy
+from treeanon.cli.summaries import order_notes
+from treeanon.hierarchy import Hierarchy, read_hierarchy
+from treeanon.hierarchy.files import dump_csv, load_csv
 from treeanon.privacy.models import (
     AlphaKAnonymity,
     DistinctDiversity,
@@ -28,6 +32,7 @@ from treeanon.privacy.models import model as limits
 from treeanon.schema.model import ClassSpec
 from treeanon.table import Column, Groups, Table
 from treeanon.table.histograms import groups_of, merged
+from treeanon.verifier.table import check, verify_table
 
 TREES = [
     Hierarchy.flat(["1", "10", "9", "1.0"]),
@@ -93,7 +98,7 @@ def test_models_agree_with_fractions(world: Any, k: int, p: int, c: Fraction, sh
 def grounds(hierarchy: Hierarchy, everybody: list[slow.Row]) -> dict[tuple[Any, Any], slow.Ground]:
     """The distance of two values for each kind of closeness that there is for these values."""
     values = {value for _, value in everybody}
-    leaves: dict[slow.Value, Any] = {value: value for value in values}
+    leaves: dict[slow.Value, Any] = {v: None if v is None else int(hierarchy.row_order[v]) for v in values}
     found = {("equal", "auto"): slow.equal, ("hierarchical", "auto"): slow.hierarchical(hierarchy)}
     found["ordered", "leaves"] = found["ordered", "auto"] = slow.ordered(leaves)
     if all(value is None or hierarchy.texts[value][-1].isdigit() for value in values):
@@ -267,3 +272,26 @@ def test_shares_are_compared_exactly(parts: list[tuple[int, int]], share: Fracti
     of = np.array([b for _, b in parts], np.int64)
     for limit in (share, Fraction(fine, 2**61), *(Fraction(min(a, b), b) for a, b in parts)):
         assert limits.at_most(part, of, limit).tolist() == [Fraction(min(a, b), b) <= limit for a, b in parts]
+
+
+def test_ordered_distance_of_texts_goes_by_the_rows_of_the_file(tmp_path: Path) -> None:
+    """Rows of one parent apart: low, middle, high stand in the file's order, not in that of the tree."""
+    (tmp_path / "pay.csv").write_text("low;worker;*\nmiddle;clerk;*\nhigh;worker;*\n")
+    tree = read_hierarchy(tmp_path / "pay.csv")
+    assert tree.texts == ("*", "worker", "low", "high", "clerk", "middle")
+    again = pickle.loads(pickle.dumps(tree))
+    for known in (tree, again, load_csv(dump_csv(tree))):
+        rows = ["low", "low", "middle", "high", "high", "middle"]
+        columns = {"q": (list("aaabbb"), Hierarchy.flat("ab")), "pay": (rows, known)}
+        table = Table.of_texts(columns, {"pay": "sensitive"})
+        # Of the first group 2/3 are low: over either gap goes 1/3; by the order of the tree 1/3 and 0.
+        for t, holds in ((Fraction(1, 3), True), (Fraction(33, 100), False)):
+            model = TCloseness(t, "ordered")
+            assert model.orders_by_rows(table.column("pay"))
+            assert model.holds(groups_of(table, np.array([0, 0, 0, 1, 1, 1]))).all() == holds
+            assert check(table, [model])[0].holds == holds
+    (found,) = verify_table(table, [KAnonymity(1)], measured=True).reached
+    assert found["t_ordered"].label == "t (ordered distance, by rows of the hierarchy)"
+    assert found["t_ordered"].reached == pytest.approx(1 / 3, abs=1e-5)
+    (note,) = order_notes(table, [TCloseness(0.5, "ordered"), TCloseness(0.5)])
+    assert "order of the rows" in note

@@ -134,5 +134,5 @@ def test_lines_never_round_to_what_does_not_hold() -> None:
     verdict = ta.verify(Table.of_texts(columns, {"s": "sensitive"}), k=5)
     lines = [line.split() for line in reached_lines(verdict)]
     assert ["s", "frequency", "l", "1.666666", "5", "persons"] in lines
-    assert ["s", "t", "(ordered", "distance)", "0", "5", "persons"] in lines
+    assert ["s", "t", "(ordered", "distance,", "by", "rows", "of", "the", "hierarchy)", "0", "5", "persons"] in lines
     assert verdict.as_dict()["reached"][0]["alpha"] == {"reached": 0.6, "groups": 1, "persons": 5}

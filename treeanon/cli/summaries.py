@@ -9,6 +9,7 @@ from treeanon.cli.printing import counted, printable, reading_notes
 
 if TYPE_CHECKING:
     from treeanon.metrics import MiningLoss
+    from treeanon.privacy.models import Model
     from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
     from treeanon.risks.one_more import OneMore
     from treeanon.schema import Schema
@@ -139,7 +140,7 @@ def table_release_summary(release: TableRelease, output: str, solution: str | No
     lines += search_lines(data)
     lines += [f"warning: {text}" for text in release.warnings]
     if any(model.sensitive is not None for model in release.models):
-        lines += general_value_notes(release.table)
+        lines += [*general_value_notes(release.table), *order_notes(release.table, release.models)]
     lines += reading_notes(counts)
     lines += ["", *flat_losses_text(release.loss, alike=not isinstance(release.verdict, FreeformVerdict)).splitlines()]
     return "\n".join(map(printable, lines))
@@ -152,6 +153,19 @@ def general_value_notes(table: Table) -> list[str]:
     return [
         f"note: {name} contains general values, which the models count as distinct from the values below them"
         for name in general_columns(table)
+    ]
+
+
+def order_notes(table: Table, models: Sequence[Model]) -> list[str]:
+    """Return notes about sensitive columns of texts whose order t-closeness goes by."""
+    from treeanon.privacy.models import TCloseness
+
+    asked = [model for model in models if isinstance(model, TCloseness) and model.distance == "ordered"]
+    return [
+        f"note: values of {column.name} are no numbers, so the ordered distance takes the order of the rows of its"
+        " hierarchy"
+        for column in table.sensitive
+        if any(model.orders_by_rows(column) for model in asked)
     ]
 
 

@@ -21,7 +21,7 @@ from treeanon.cli.reading import (
     rereadable,
 )
 from treeanon.cli.request import asks_for_table, models_of_options, refuse_tree_flags
-from treeanon.cli.summaries import general_value_notes, reached_lines
+from treeanon.cli.summaries import general_value_notes, order_notes, reached_lines
 from treeanon.progress import run_interruptibly
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
         called=request.called,
     )
     if any(model.sensitive is not None for model in models):
-        for line in general_value_notes(table):
+        for line in (*general_value_notes(table), *order_notes(table, models)):
             say(printable(line), quiet=request.quiet)
     with progress_bar("verifying", quiet=request.quiet) as progress:
         verdict = run_interruptibly(lambda _: verify_table(table, models, measured=True), progress)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from treeanon.errors import FileError, HierarchyError
-from treeanon.hierarchy.links import ROOT, places, tree_of_parents, tree_of_paths
+from treeanon.hierarchy.links import ROOT, places, tree_of_parents
 from treeanon.hierarchy.model import Hierarchy
 
 DELIMITERS = ";\t,"
@@ -54,7 +54,7 @@ def load_csv(text: str) -> Hierarchy:
             f"line {best.failed}: after a quoted cell a delimiter or the end of the row is expected, "
             f"and a cell may have {limit} characters"
         )
-    return Hierarchy(*tree_of_paths(best.rows, "line"))
+    return Hierarchy.of_rows(best.rows, "line")
 
 
 def _read(text: str, delimiter: str) -> _Reading:
@@ -84,7 +84,8 @@ def dump_csv(hierarchy: Hierarchy) -> str:
     # all or none: with a quote at the start of every row, no other delimiter can be mistaken for the right one
     quoted = any(map(_NEEDS_QUOTES.search, hierarchy.texts))
     writer = csv.writer(out, delimiter=";", quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL, lineterminator="\n")
-    for leaf in hierarchy.leaf_nodes.tolist():
+    # In the order of rows, for that is the order of values that are no numbers.
+    for leaf in sorted(hierarchy.leaf_nodes.tolist(), key=hierarchy.row_order.__getitem__):
         path = [hierarchy.texts[code] for code in hierarchy.ancestors(leaf)]
         writer.writerow(path[:1] * (hierarchy.height + 1 - len(path)) + path)
     return out.getvalue()

@@ -33,7 +33,7 @@ class NamedHierarchy(Hierarchy):
         object.__setattr__(self, "names", dict(names))
         object.__setattr__(self, "_index", {**names, **self._index})
 
-    def __reduce__(self) -> tuple[type[Hierarchy], tuple[object, ...]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type[Hierarchy], tuple[object, ...]]:
         return NamedHierarchy, (self.texts, self.parent, getattr(self, "names"))  # noqa: B009
 
 

@@ -182,6 +182,34 @@ def _common_root(tops: list[str], last_cells: set[str]) -> str:
     return ROOT
 
 
+def rows_of_leaves(rows: Iterable[tuple[int, Sequence[str]]], texts: Sequence[str]) -> NDArray[np.int64] | None:
+    """Return the number of the first row of each leaf, in the order of the texts; None if they ascend.
+
+    >>> rows = [(1, ["low", "x"]), (2, ["middle", "y"]), (3, ["high", "x"])]
+    >>> rows_of_leaves(rows, ["*", "x", "low", "high", "y", "middle"]).tolist()
+    [1, 3, 2]
+    """
+    first: dict[str, int] = {}
+    above: set[str] = set()
+    for number, cells in rows:
+        filled = [cell for cell in cells if cell]
+        above.update(upper for lower, upper in pairwise(filled) if lower != upper)
+        if filled:
+            first.setdefault(filled[0], number)
+    found = np.array([first[text] for text in texts if text in first and text not in above], np.int64)
+    return None if (found[1:] >= found[:-1]).all() else found
+
+
+def places_by_row(
+    start: NDArray[np.int32], count: NDArray[np.int32], depth: NDArray[np.int32], rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the place of every node by the rows of its leaves, of which it has `count` from `start` on."""
+    first = [int(rows[at : at + many].min()) for at, many in zip(start.tolist(), count.tolist(), strict=True)]
+    place = np.empty(len(start), np.int64)
+    place[np.lexsort((depth, np.array(first)))] = np.arange(len(start))
+    return place
+
+
 Ids = NDArray[np.intp]
 Keys = NDArray[np.int64] | NDArray[np.object_]
 """Whole numbers; objects are Python's, for those beyond 64 bits."""

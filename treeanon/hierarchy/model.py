@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.links import ROOT, tree_of_parents, tree_of_paths
+from treeanon.hierarchy.links import ROOT, places_by_row, rows_of_leaves, tree_of_parents, tree_of_paths
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -211,7 +211,7 @@ class Hierarchy:
         >>> Hierarchy.from_paths([["flu", "lung", "*"], ["acne", "acne", "*"]]).texts
         ('*', 'lung', 'flu', 'acne')
         """
-        return cls(*tree_of_paths(enumerate(paths, start=1), "row"))
+        return cls.of_rows(enumerate(paths, start=1), "row")
 
     @classmethod
     def flat(cls, values: Iterable[str], root: str = ROOT) -> Hierarchy:
@@ -239,8 +239,25 @@ class Hierarchy:
     def __repr__(self) -> str:
         return f"<Hierarchy: {len(self)} nodes, {self.leaf_count[0]} leaves, height {self.height}>"
 
-    def __reduce__(self) -> tuple[type[Hierarchy], tuple[tuple[str, ...], Codes]]:
-        return Hierarchy, (self.texts, self.parent)
+    def __reduce__(self) -> tuple[Callable[..., Hierarchy], tuple[object, ...]]:
+        return _restored, (self.texts, self.parent, vars(self).get("_rows"))
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Hierarchy:
+        """Return the hierarchy of numbered rows from a leaf to the top; `row_order` is theirs."""
+        listed = list(rows)
+        texts, parents = tree_of_paths(listed, unit)
+        return _restored(texts, parents, rows_of_leaves(listed, texts))
+
+    @cached_property
+    def row_order(self) -> NDArray[np.int64]:
+        """The place of every node in the order of the rows of its file: an inner one stands before its first leaf.
+
+        Preorder, but where the rows of one parent do not follow one another.
+        """
+        rows = vars(self).get("_rows")
+        ascending = np.arange(len(self))
+        return ascending if rows is None else places_by_row(self.leaf_start, self.leaf_count, self.depth, rows)
 
     @property
     def root(self) -> str:
@@ -371,3 +388,11 @@ class Hierarchy:
         if not 0 <= v < len(self):
             raise HierarchyError(f"node {v}: a hierarchy of {len(self)} nodes has codes 0 to {len(self) - 1}")
         return v
+
+
+def _restored(texts: tuple[str, ...], parent: Codes, rows: NDArray[np.int64] | None) -> Hierarchy:
+    """Return the hierarchy, with the row of the file that each leaf stands in where that is not their order."""
+    made = Hierarchy(texts, parent)
+    if rows is not None:
+        object.__setattr__(made, "_rows", rows)
+    return made

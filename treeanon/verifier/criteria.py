@@ -290,12 +290,12 @@ def _far_in_order(
 def places_of(values: ValueCounts, order: str) -> Longs:
     """Return the place in a row of each value that occurs; -1 for the others. A missing value is the last.
 
-    Values are in the order of numbers, or of the hierarchy's leaves; texts of one number have one place.
+    Values are in the order of numbers, or of the rows of the hierarchy's file; texts of one number have one place.
     """
     occurs = values.whole > 0
     occurs[values.value] = True
     known = np.flatnonzero(occurs[:-1]).tolist()
-    keys: dict[int, Any] = {value: value for value in known}
+    keys: dict[int, Any] = {value: int(values.hierarchy.row_order[value]) for value in known}
     if order != "leaves":
         numbers = {value: _number(values.hierarchy.texts[value]) for value in known}
         if None not in numbers.values():
@@ -309,6 +309,12 @@ def places_of(values: ValueCounts, order: str) -> Longs:
     if occurs[-1]:
         places[-1] = len(place)
     return places
+
+
+def are_numbers(values: ValueCounts) -> bool:
+    """Return whether all values that occur are numbers, a missing one aside: then they are ordered as such."""
+    known = np.union1d(np.flatnonzero(values.whole[:-1]), values.value[values.value < len(values.hierarchy)])
+    return all(_number(values.hierarchy.texts[value]) is not None for value in known.tolist())
 
 
 def _number(text: str) -> Fraction | None:

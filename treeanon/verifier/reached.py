@@ -18,13 +18,15 @@ from treeanon.arrays import Floats
 from treeanon.privacy.models import Model, RecursiveDiversity
 from treeanon.privacy.models.model import Number, exact
 from treeanon.privacy.models.t_closeness import DISTANCES
-from treeanon.verifier.criteria import different, distances, entropy_is_at_least, largest_counts, rests
+from treeanon.verifier.criteria import are_numbers, different, distances, entropy_is_at_least, largest_counts, rests
 from treeanon.verifier.groups import CountedGroups, ValueCounts
 
 MeasureName = Literal[
     "distinct_l", "frequency_l", "entropy_l", "recursive_l", "p", "alpha", "t_equal", "t_ordered", "t_hierarchical"
 ]
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
+
+ValueOrder = Literal["numbers", "rows"]
 
 USUAL_C = 2
 """The c of recursive (c,l)-diversity that is measured if none is asked for."""
@@ -38,8 +40,9 @@ class Measure:
     """The strongest parameter of a model that all groups satisfy, and where it is reached.
 
     `groups` satisfy no more; the smallest of them has `persons`. Numbers that are not whole are rounded to six digits,
-    l down, and α and t up, so that what is told holds. `c` is that of recursive diversity, whose l is 0 where not even
-    (c,1)-diversity holds.
+    l down, and α and t up, so that what is told holds. `order` says how values are ordered for the ordered distance: as
+    numbers, or where not all are, as the rows of their hierarchy's file. `c` is that of recursive diversity, whose l is
+    0 where not even (c,1)-diversity holds.
     """
 
     name: MeasureName
@@ -47,22 +50,25 @@ class Measure:
     groups: int
     persons: int
     c: float | None = None
+    order: ValueOrder | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the measure as plain data."""
         plain = {"reached": self.reached, "groups": self.groups, "persons": self.persons}
-        return plain if self.c is None else plain | {"c": self.c}
+        more = {"c": self.c, "order": self.order}
+        return plain | {name: value for name, value in more.items() if value is not None}
 
     @property
     def label(self) -> str:
         """Return the name of the measure for people.
 
-        >>> Measure("t_ordered", 0.25, 1, 5).label, Measure("recursive_l", 3, 1, 5, 2).label
-        ('t (ordered distance)', 'recursive l (c = 2)')
+        >>> Measure("t_ordered", 0.25, 1, 5, order="rows").label, Measure("recursive_l", 3, 1, 5, 2).label
+        ('t (ordered distance, by rows of the hierarchy)', 'recursive l (c = 2)')
         """
         first, _, rest = self.name.partition("_")
         if first == "t":
-            return f"t ({rest} distance)"
+            by = {None: "", "numbers": ", by number", "rows": ", by rows of the hierarchy"}[self.order]
+            return f"t ({rest} distance{by})"
         more = "" if self.c is None else f" (c = {self.c:g})"
         return f"{first} {rest}{more}".rstrip()
 
@@ -168,7 +174,10 @@ def _closeness(groups: CountedGroups, values: ValueCounts) -> Iterable[Measure]:
         far, whole = distances(values, distance, "auto")
         shares = np.array([int(part) / int(of) for part, of in zip(far, whole, strict=True)])
         worst, found, persons = _worst(shares, groups)
-        yield Measure(name, _up(Fraction(int(far[worst]), int(whole[worst]))), found, persons)
+        order: ValueOrder | None = None
+        if distance == "ordered":
+            order = "numbers" if are_numbers(values) else "rows"
+        yield Measure(name, _up(Fraction(int(far[worst]), int(whole[worst]))), found, persons, order=order)
 
 
 def _up(number: Fraction) -> float:

@@ -3,7 +3,7 @@
 With c of a group's n values, and w of the whole table's N, being v, all is counted in units of 1/(n·N): c·N - w·n is a
 whole number, and so is every distance. Only where these would be too large for 64 bits are they doubles.
 
-The order of a sensitive column's values: of numbers, or of the leaves of their hierarchy.
+The order of a sensitive column's values: of numbers, or of the rows of their hierarchy's file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.groups import Numbers, add_over_edges, add_over_gaps
 from treeanon.privacy.models.model import ROOM, Number, SensitiveModel, at_most, exact, shown, total_in
-from treeanon.table import Histogram
+from treeanon.table import Column, Histogram
 
 
 def places_in_order(histogram: Histogram, order: Literal["auto", "numbers", "leaves"]) -> Longs:
@@ -39,7 +39,7 @@ def places_in_order(histogram: Histogram, order: Literal["auto", "numbers", "lea
     occurs = histogram.whole > 0
     occurs[histogram.values] = True
     found = np.flatnonzero(occurs[:-1])
-    ranks = found
+    ranks = histogram.hierarchy.row_order[found]
     if order != "leaves":
         numbers = _number_ranks(histogram.hierarchy)[found]
         if (numbers >= 0).all():
@@ -80,7 +80,7 @@ class TCloseness(SensitiveModel):
     """The values of every group are distributed as in the whole table, up to a distance of t.
 
     How far one value is from another: `equal`: 1. `ordered`: how many of the values of the table lie between them, as
-    a share; in the order of numbers or of the hierarchy's leaves (`auto`: of numbers if all of them are).
+    a share; in the order of numbers or of the rows of the hierarchy's file (`auto`: of numbers if all of them are).
     `hierarchical`: the level of their lowest common ancestor, as a share of the hierarchy's height. A missing value is
     one more: after the last, and directly below the root.
 
@@ -113,6 +113,13 @@ class TCloseness(SensitiveModel):
     def tightened(self, share: Fraction) -> TCloseness:
         """Return t-closeness for this share of t."""
         return replace(self, t=exact("t", self.t) * share)
+
+    def orders_by_rows(self, column: Column) -> bool:
+        """Return whether it orders the values of a column by the rows of their hierarchy's file."""
+        if self.distance != "ordered" or self.column not in (None, column.name):
+            return False
+        used = np.unique(column.codes[column.codes >= 0])
+        return self.order == "leaves" or bool((_number_ranks(column.hierarchy)[used] < 0).any())
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
         if self.distance == "ordered":
