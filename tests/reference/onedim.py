@@ -96,6 +96,8 @@ def loss(column, texts, form, style):
     leaves = leaves_of(hierarchy, hierarchy.root)
     known = {text for text in texts if text is not None}
     numeric = column.spec.type == "integer"
+    by_value = form == "free" and numeric
+    form = ("taxonomy" if numeric else "set") if form == "free" else form
     only_leaves = all(t is None or t in leaves for t in column.texts())
     if style == "auto":
         style = "ranges" if numeric else "hierarchy" if hierarchy.height > 1 else "sets"
@@ -116,7 +118,11 @@ def loss(column, texts, form, style):
     if style == "ranges" and form == "set":
         places = [leaves.index(text) for text in known]
         return Fraction(max(places) - min(places), span)
-    covered = len(leaves_of(hierarchy, lowest(hierarchy, known)))
+    below = leaves_of(hierarchy, lowest(hierarchy, known))
+    if by_value:
+        numbers, held = sorted(map(int, leaves)), sorted(map(int, below))
+        return Fraction(held[-1] - held[0], numbers[-1] - numbers[0])
+    covered = len(below)
     if form == "set":
         return Fraction(covered - 1, span)
     return Fraction(covered, len(leaves)) if covered > 1 else Fraction(0)

@@ -87,7 +87,7 @@ _PREFERENCE = Parameter(
     ("minimum_absolute_distance", "minimum_relative_distance", "maximum_distribution", "minimum_suppression"),
 )  # fmt: skip
 _STYLE = Parameter("style", "choice", "How values of a group are published.", "auto", STYLES)
-_FORM = Parameter("form", "choice", "Form of NCP whose mean is minimized.", "taxonomy", ("taxonomy", "set"))
+_FORM = Parameter("form", "choice", "Form of NCP whose mean is minimized.", "taxonomy", ("taxonomy", "set", "free"))
 _ORDERS = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")
 _ORDER = Parameter("order", "choice", "Order of the rows that is cut into groups.", "best", _ORDERS)
 _COLUMNS = Parameter("columns", "classes", "Columns to sort by first (order user).")

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Floats, Ints, Longs
+from treeanon.arrays import Floats, Longs
 from treeanon.metrics.table.groups import groups_of
 from treeanon.metrics.table.ncp import Form, Weights, mean_of, value_ncp
-from treeanon.metrics.table.ranges import rank_places
+from treeanon.metrics.table.ranges import node_ends, rank_places
 from treeanon.table import Column, Table
-from treeanon.table.covers import value_ranks
 
 
 def mean_extent(released: Table, weights: Weights | None = None) -> float:
@@ -82,18 +81,6 @@ def value_extents(column: Column) -> Floats:
         return np.append(np.where(column.covers.missing, 1.0, places[high] - places[low]), 0.0)
     low, high = node_ends(column)
     return np.append(places[high] - places[low], 0.0)
-
-
-def node_ends(column: Column) -> tuple[Ints, Ints]:
-    """Return the least and the greatest rank of the leaves below every node."""
-    hierarchy = column.hierarchy
-    ranks = value_ranks(hierarchy)[hierarchy.leaf_nodes]
-    starts = hierarchy.leaf_start.astype(np.int64)
-    ends = starts + hierarchy.leaf_count
-    # Each node with its leaves side by side: those between the nodes are left out again.
-    bounds = np.stack([starts, ends], axis=1).reshape(-1)
-    padded = np.append(ranks, ranks[-1:])
-    return np.minimum.reduceat(padded, bounds)[::2], np.maximum.reduceat(padded, bounds)[::2]
 
 
 def _by_group(released: Table, prices: dict[str, Floats], weights: Weights | None) -> tuple[Floats, Longs]:

@@ -1,7 +1,9 @@
 """NCP, the normalized certainty penalty of a published value, and GCP, its mean over all values of a table.
 
-After 1D (Ghinita et al., TODS 2009) for the form `taxonomy` and FREE for the form `set`. 1D weighs columns by weights
-that add up to 1 and divides by their number as well, which would count it twice: our weights average.
+After 1D (Ghinita et al., TODS 2009) for the form `taxonomy` and FREE for the form `set`, which counts the values of
+numbers, too; in the form `free`, FREE's own, numbers count by their values, (u - l) / (U - L), and categories as in
+`set`. 1D weighs columns by weights that add up to 1 and divides by their number as well, which would count it twice:
+our weights average.
 """
 
 from __future__ import annotations
@@ -14,12 +16,29 @@ import numpy as np
 from treeanon.arrays import Floats, Ints
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy, Intervals
-from treeanon.metrics.table.ranges import node_ranges, rank_places
+from treeanon.metrics.table.ranges import node_ends, node_ranges, rank_places
 from treeanon.table import Column, Table
 from treeanon.table.covers import Covers, ranked_nodes
 
-Form = Literal["taxonomy", "set"]
+Form = Literal["taxonomy", "set", "free"]
+FORMS: tuple[Form, ...] = ("taxonomy", "set", "free")
 Weights = Mapping[str, float]
+
+
+def form_of(column: Column, form: Form) -> Literal["taxonomy", "set"]:
+    """Return the form in which a column counts: of `free`, FREE's own, numbers by their values and others by count.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.schema.model import ClassSpec
+    >>> flat, none = Hierarchy.flat("123"), np.zeros(0, np.int32)
+    >>> [form_of(Column(ClassSpec("x", type=kind), flat, none), "free") for kind in ("integer", "text")]
+    ['taxonomy', 'set']
+    """
+    if form == "taxonomy" or form == "set":
+        return form
+    if form != "free":
+        raise UsageError(f"the form of NCP must be {' or '.join(FORMS)}")
+    return "set" if rank_places(column) is None else "taxonomy"
 
 
 def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:
@@ -27,7 +46,8 @@ def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:
 
     `taxonomy`: 0 for a single value, else the share of the column's values that the node covers; where the hierarchy
     was built from intervals of numbers, the share of their range. `set`: (values covered - 1) / (all values - 1). The
-    values are all leaves of the hierarchy, whether they occur or not.
+    values are all leaves of the hierarchy, whether they occur or not. `free`: of numbers the share of their range, of
+    others as `set`.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> ages = Hierarchy.from_paths([["34", "30-39", "*"], ["35", "30-39", "*"], ["41", "40-49", "*"]])
@@ -35,13 +55,15 @@ def node_ncp(column: Column, form: Form = "taxonomy") -> Floats:
     >>> [x.tolist() for x in (node_ncp(column)[:3].round(3), node_ncp(column, "set")[:3])]
     [[1.0, 0.667, 0.0], [1.0, 0.5, 0.0]]
     """
-    if form not in ("taxonomy", "set"):
-        raise UsageError("the form of NCP must be taxonomy or set")
+    by_value, form = form == "free", form_of(column, form)
     leaves = column.hierarchy.leaf_count.astype(np.float64)
     if form == "set":
         shares = (leaves - 1) / max(leaves[0] - 1, 1)
     elif column.spec.type in ("integer", "number") and isinstance(column.spec.hierarchy, Intervals):
         shares = node_ranges(column.hierarchy, column.spec.hierarchy)
+    elif by_value and (places := rank_places(column)) is not None:
+        low, high = node_ends(column)
+        shares = places[high] - places[low]
     else:
         shares = np.where(leaves > 1, leaves / leaves[0], 0.0)
     return np.append(shares, 0.0)
@@ -88,8 +110,7 @@ def cover_ncp(column: Column, covers: Covers, form: Form = "taxonomy") -> Floats
     >>> cover_ncp(column, covers).tolist(), cover_ncp(column, covers, "set").round(3).tolist()
     ([1.0, 0.0, 0.0], [0.667, 0.0, 0.0])
     """
-    if form not in ("taxonomy", "set"):
-        raise UsageError("the form of NCP must be taxonomy or set")
+    form = form_of(column, form)
     counts = covers.counts.astype(np.float64)
     leaves = column.hierarchy.leaf_count.astype(np.float64)
     if form == "set":

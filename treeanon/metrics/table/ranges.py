@@ -8,10 +8,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from treeanon.arrays import Ints
 from treeanon.hierarchy import Hierarchy, Intervals
 from treeanon.hierarchy.number_hierarchy import NumberHierarchy
 from treeanon.hierarchy.numbers import DECIMAL, INTEGER, Number, exact, parse_number
-from treeanon.table.covers import ranked_texts
+from treeanon.table.covers import ranked_texts, value_ranks
 from treeanon.table.table import Column
 
 _INTEGER_LABEL = re.compile(f"({INTEGER})-({INTEGER})")
@@ -80,6 +81,18 @@ def rank_places(column: Column) -> npt.NDArray[np.float64] | None:
     high = max(known, default=0) if bounds[1] is None else exact(bounds[1])
     whole = Fraction(high) - Fraction(low)
     return np.array([float((number - low) / whole) if whole > 0 else 0.0 for number in known])
+
+
+def node_ends(column: Column) -> tuple[Ints, Ints]:
+    """Return the least and the greatest rank of the leaves below every node."""
+    hierarchy = column.hierarchy
+    ranks = value_ranks(hierarchy)[hierarchy.leaf_nodes]
+    starts = hierarchy.leaf_start.astype(np.int64)
+    ends = starts + hierarchy.leaf_count
+    # Each node with its leaves side by side: those between the nodes are left out again.
+    bounds = np.stack([starts, ends], axis=1).reshape(-1)
+    padded = np.append(ranks, ranks[-1:])
+    return np.minimum.reduceat(padded, bounds)[::2], np.maximum.reduceat(padded, bounds)[::2]
 
 
 def _labels(hierarchy: Hierarchy, integer: bool) -> tuple[Bounds, Number | None, Number | None]:

@@ -80,7 +80,7 @@ def test_graphs_are_regular_cost_what_is_said_and_no_more_than_groupings(rnd: Ra
 def in_any_form_and_style(rnd: Random) -> None:
     """Hierarchies with inner nodes as values, and missing ones: never above the best groupings there are."""
     table = random_table(rnd, rnd.randint(1, 14), inner=True)
-    k, form, style = rnd.randint(1, min(len(table), 4)), rnd.choice(["taxonomy", "set"]), rnd.choice(STYLES)
+    k, form, style = rnd.randint(1, min(len(table), 4)), rnd.choice(["taxonomy", "set", "free"]), rnd.choice(STYLES)
     problem = Problem(table, (KAnonymity(k),))
     found = search(problem, form=form, style=style, seconds=0.05)
     edges, cells = edges_of(found), len(table) * len(table.quasi)
@@ -103,7 +103,7 @@ test_any_form, test_any_form_thoroughly = properties(in_any_form_and_style, 40, 
 def test_it_begins_no_worse_than_any_grouping_of_mondrian_and_of_the_orders(seed: int) -> None:
     rnd = Random(seed)
     table = random_table(rnd, rnd.choice([8, 14, 20]))
-    k, form, style = rnd.randint(2, 4), rnd.choice(["taxonomy", "set"]), rnd.choice(STYLES)
+    k, form, style = rnd.randint(2, 4), rnd.choice(["taxonomy", "set", "free"]), rnd.choice(STYLES)
     problem = Problem(table, (KAnonymity(k),))
     begun = search(problem, form=form, style=style, seconds=0).counts["gcp"]
     groupings = [

@@ -28,7 +28,7 @@ from treeanon.release.table_request import TableRequest
 from treeanon.table import Table
 from treeanon.verifier.freeform import verify_edges, verify_freeform
 
-FORMS = ["taxonomy", "set"]
+FORMS = ["taxonomy", "set", "free"]
 SEARCHES = {
     "freeform-greedy": greedy.search,
     "freeform-sort": greedy.search_sorted,

@@ -25,7 +25,7 @@ from treeanon.table import Table
 from treeanon.verifier.table import check
 
 NAMES = ["onedim", "hilbert", "hilbert-fast", "idistance", "idistance-fast"]
-FORMS = ["taxonomy", "set"]
+FORMS = ["taxonomy", "set", "free"]
 LETTERS = Hierarchy.flat("abc")
 
 

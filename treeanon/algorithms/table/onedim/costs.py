@@ -19,10 +19,9 @@ import numpy as np
 from treeanon.algorithms.table.partition import style_of
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs
-from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim import add_extent_costs, add_node_costs, add_range_costs, add_set_costs, extend_cuts
 from treeanon.kernels.table.orders import NODES, RANGES, SETS, Scales
-from treeanon.metrics.table.ncp import Form, node_ncp
+from treeanon.metrics.table.ncp import Form, form_of, node_ncp
 from treeanon.metrics.table.ranges import rank_places
 from treeanon.table import Column, Table
 from treeanon.table.controls import column_weights
@@ -59,6 +58,7 @@ class ColumnCosts:
         if style == "hierarchy":
             shares = node_ncp(column, form)[:-1]
             return cls(NODES, column.codes, shares, tree.parent, tree.end, float(shares[0]))
+        form = form_of(column, form)
         if form == "set" and style == "sets":
             step = np.full(len(tree), 1.0 / max(count - 1, 1))
             return cls(SETS, column.codes, step, tree.parent, tree.end)
@@ -85,9 +85,6 @@ class ColumnCosts:
 
 
 def table_costs(table: Table, form: Form, style: Style) -> list[ColumnCosts]:
-    """Return the costs of all quasi columns, each times its weight."""
-    if form not in ("taxonomy", "set"):
-        raise UsageError("the form of NCP must be taxonomy or set")
     weights = column_weights(table.quasi).tolist()
     return [ColumnCosts.of(column, form, style).times(w) for w, column in zip(weights, table.quasi, strict=True)]
 
