@@ -50,6 +50,36 @@ def least_loss(table, k, form, style):
     return min(sum(cost[tuple(sorted(own))] for own in edges) for edges in regular_graphs(rows, k))
 
 
+def greedy_by_originals(rows, k, cost):
+    """FREE's Algorithm 1 as it is published: the originals of all tuples, and how many dead ends there were.
+
+    cost(own) is that of a tuple over these originals. None for the originals if going back once was not enough.
+    """
+    own, dead_ends = [[j] for j in range(rows)], 0
+
+    def cheapest(i, free):
+        growth = [(cost([*own[j], i]) - cost(own[j]), j) for j in free if i not in own[j]]
+        return min((found for found in growth), default=(None, None))[1]
+
+    for _number in range(1, k):
+        free, taken = list(range(rows)), {}
+        for i in range(rows):
+            taken[i] = cheapest(i, free)
+            if taken[i] is None:
+                dead_ends += 1
+                others = (o for o in reversed(range(i)) if i not in own[taken[o]] and cheapest(o, free) is not None)
+                other = next(others, None)
+                if other is None:
+                    return None, dead_ends
+                taken[i], taken[other] = taken[other], cheapest(other, free)
+                free.remove(taken[other])
+            else:
+                free.remove(taken[i])
+        for i, j in taken.items():
+            own[j].append(i)
+    return [tuple(one) for one in own], dead_ends
+
+
 def perfect_matchings(edges):
     """All ways to give every tuple one of its originals and every original to one tuple."""
     return [

@@ -90,6 +90,7 @@ _STYLE = Parameter("style", "choice", "How values of a group are published.", "a
 _FORM = Parameter("form", "choice", "Form of NCP whose mean is minimized.", "taxonomy", ("taxonomy", "set", "free"))
 _ORDERS = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")
 _ORDER = Parameter("order", "choice", "Order of the rows that is cut into groups.", "best", _ORDERS)
+_BY = Parameter("by", "choice", "Who takes whom; original: as published.", "tuple", ("tuple", "original"))
 _COLUMNS = Parameter("columns", "classes", "Columns to sort by first (order user).")
 _SECONDS = Parameter("seconds", "float", "Time limit; the best result found until then is taken.", 60.0, minimum=0)
 _MAX_LOSS = Parameter(
@@ -336,13 +337,14 @@ def _freeform_searches() -> Iterable[TableAlgorithm]:
         ("hungarian", "hungarian", "search", "makes an optimal assignment in each round", "Hungarian", 1_000),
     ):
         rows = Parameter("block", "int", "Number of rows that are searched together.", block, minimum=2)
+        own = (_BY, rows) if name == "greedy" else (rows,)
         yield replace(
             base,
             name=f"freeform-{name}",
             module=_TABLE + f"freeform.{module}",
             function=function,
             summary=summary,
-            parameters=(_FORM, _STYLE, order, rows),
+            parameters=(_FORM, _STYLE, order, *own),
             paper=papers.FREEFORM,
             section=section,
         )

@@ -11,7 +11,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.reference.freeform import compatible, graph_loss, in_matchings, is_regular, least_loss, tuple_loss
+from tests.reference.freeform import (
+    compatible,
+    graph_loss,
+    greedy_by_originals,
+    in_matchings,
+    is_regular,
+    least_loss,
+    tuple_loss,
+)
 from tests.reference.onedim import group_loss, random_table
 from tests.support.strategies import properties
 from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring
@@ -38,7 +46,8 @@ SEARCHES = {
     "freeform-nh": partial(ring.search, grouped=True),
 }
 FAST = {name: search for name, search in SEARCHES.items() if name != "freeform-optimal"}
-BLOCKS = {"freeform-greedy", "freeform-sort", "freeform-hungarian"}
+FAST["freeform-greedy by=original"] = partial(greedy.search, by="original")
+BLOCKS = {"freeform-greedy", "freeform-greedy by=original", "freeform-sort", "freeform-hungarian"}
 LETTERS = Hierarchy.flat("abc")
 
 
@@ -86,7 +95,7 @@ def regular_and_as_cheap_as_said(rnd: Random) -> None:
             FAST[name](problem, form=form, style=style)
         return
     found = FAST[name](problem, form=form, style=style, **options)
-    assert found.algorithm == name
+    assert found.algorithm == name.partition(" ")[0]
     released(problem, found, form)
     cells = len(table) * len(table.quasi)
     assert found.counts["gcp"] * cells == pytest.approx(float(graph_loss(table, edges_of(found), form, style)))
@@ -109,6 +118,23 @@ def never_below_the_optimum(rnd: Random) -> None:
 
 
 test_optimum, test_optimum_thoroughly = properties(never_below_the_optimum, 25, 500)
+
+
+def originals_take_tuples(rnd: Random) -> None:
+    """As the plain twin has it, dead ends and all, in the order of the rows sorted."""
+    table = random_table(rnd, rnd.randint(2, 9))
+    k, form, style = rnd.randint(2, min(5, len(table))), rnd.choice(FORMS), rnd.choice(STYLES)
+    table = table.take(np.array(greedy_order(table)))
+    expected, dead_ends = greedy_by_originals(len(table), k, lambda own: tuple_loss(table, own, form, style))
+    found = greedy.search(Problem(table, (KAnonymity(k),)), form=form, style=style, by="original")
+    if expected is None:
+        assert found.counts["chains"] > 0 and is_regular(edges_of(found), k)
+    else:
+        assert edges_of(found) == expected
+        assert (found.counts["dead_ends"], found.counts["chains"]) == (dead_ends, 0)
+
+
+test_originals, test_originals_thoroughly = properties(originals_take_tuples, 150, 3000)
 
 
 def each_choice_is_a_cheapest(rnd: Random) -> None:

@@ -7,8 +7,11 @@ round, a tuple may be left with nothing but such: a dead end. Then it takes that
 is left: the lemma says that one of the 2r last can be found so in round r, if there are 3r tuples. Where there are
 fewer, the tuples pass originals on in a chain; there always is one.
 
-Where we differ: rows that are alike are looked at once, and of several originals that cost the same any one is taken.
-Tables of many rows are cut into blocks.
+Where we differ: in the paper originals take tuples, each original in its order the free tuple that grows least by it,
+and at a dead end it is gone back to the first original before whose tuple does not cover this one, and which takes a
+free tuple instead. That is `by="original"`; by default tuples take originals, which loses less, and meets more dead
+ends. Rows that are alike are looked at once, and of several originals that cost the same any one is taken. Tables of
+many rows are cut into blocks.
 
 SortGreedy: in each of k - 1 rounds the edges are taken in the order of what they cost.
 
@@ -20,7 +23,7 @@ order.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,8 +33,11 @@ from treeanon.algorithms.table.onedim.orders import Order
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Longs
+from treeanon.kernels.table.freeform_originals import original_rounds
 from treeanon.kernels.table.freeform_rounds import all_free, greedy_rounds, sorted_rounds
 from treeanon.metrics.table.ncp import Form
+
+By = Literal["tuple", "original"]
 
 _BLOCK, _SORTED_BLOCK = 20_000, 10_000
 
@@ -42,10 +48,12 @@ def search(
     form: Form = "taxonomy",
     style: Style = "auto",
     order: Order = "adaptive",
+    by: By = "tuple",
     block: int = _BLOCK,
     seed: int | None = None,
 ) -> Freeform:
-    """Return a graph found greedily; no row is left out. `order` says how rows become blocks, `seed` is for tests.
+    """Return a graph found greedily; no row is left out. `order` says how rows become blocks, `by` who takes whom,
+    `seed` is for tests.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -55,9 +63,8 @@ def search(
     >>> sorted(found.recoded(table)[0].rows())
     [('["1","2"]',), ('["1","2"]',), ('["8","9"]',), ('["8","9"]',)]
     """
-    return search_blocks(
-        "freeform-greedy", problem, solved, form=form, style=style, order=order, block=block, seed=seed
-    )
+    solve = solved_by_originals if by == "original" else solved
+    return search_blocks("freeform-greedy", problem, solve, form=form, style=style, order=order, block=block, seed=seed)
 
 
 def solved(block: Block) -> Solved:
@@ -65,6 +72,13 @@ def solved(block: Block) -> Solved:
     edges, counts = block.begun(), np.zeros(3, np.int64)
     free = all_free(block.classes, block.prices.cells)
     greedy_rounds(block.prices, free, np.arange(len(block)), edges, counts)
+    return edges, dead_ends(counts)
+
+
+def solved_by_originals(block: Block) -> Solved:
+    """Return the edges of a block's tuples, as its originals take them."""
+    edges, counts = block.begun(), np.zeros(3, np.int64)
+    original_rounds(block.prices, edges, counts)
     return edges, dead_ends(counts)
 
 
