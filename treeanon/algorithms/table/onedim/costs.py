@@ -85,6 +85,7 @@ class ColumnCosts:
 
 
 def table_costs(table: Table, form: Form, style: Style) -> list[ColumnCosts]:
+    """Return the costs of all quasi columns, each times its weight."""
     weights = column_weights(table.quasi).tolist()
     return [ColumnCosts.of(column, form, style).times(w) for w, column in zip(weights, table.quasi, strict=True)]
 
