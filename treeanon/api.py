@@ -183,6 +183,7 @@ def anonymize(
         weights: how much more than others (1) what is lost in a class counts, for each class named.
         levels: rows: the least and the highest level of the hierarchy that values of a class are published on, for each
             class named: (1, 3), "1..3", (None, 2), or one level.
+        styles: rows: how the values of a class are published, for each class named: "ranges", "sets" or "hierarchy".
         effort: how long to search: 1 is usual, 2 twice as long; "maximal" also takes a time such as "30s".
         max_suppressed: how many persons may be left out: a count, a share such as 0.01, or a text such as "1%".
         max_loss: the largest k is wanted whose loss (0 to 1) is no higher; of rows for "onedim-dual" alone.

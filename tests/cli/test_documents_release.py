@@ -237,7 +237,7 @@ def test_sensitive_classes_of_the_rest_alone(run: Told) -> None:
         (f"{DOCUMENTS} --solution s.json", "--solution applies to a table or to trees"),
         (f"{DOCUMENTS} --mining", "--mining applies to trees only"),
         (f"{DOCUMENTS} --reduce diagnosis=set", "--reduce applies to rows"),
-        (f"{DOCUMENTS} -a hilbert", "--style hierarchy"),
+        (f"{DOCUMENTS} -a hilbert", "--param style=hierarchy"),
         (f"{DOCUMENTS} -a gcs", "--release applies to tables only"),
         (f"{DOCUMENTS} -a optimal --effort 2", "no parameter 'effort'"),
         (f"{DOCUMENTS} --rest anonymize --g 3", "'maximal' has no parameter 'g'"),

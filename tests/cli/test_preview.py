@@ -102,7 +102,7 @@ def test_a_sample_says_so(home: Path):
         (f"{ROWS} --class sex", "unknown class 'sex'; choose from age, ill"),
         (f"{TREES} --record 61", "no record 61: the input has 60"),
         (f"{ROWS} --record 61", "no record 61: the input has 60"),
-        (f"{TREES} --style ranges", "'maximal' has no parameter 'style'"),
+        (f"{TREES} --param style=ranges", "'maximal' has no parameter 'style'"),
         ("p.csv -s c.toml", "k"),
     ],
 )

@@ -66,11 +66,52 @@ def test_a_weight_of_the_schema_counts_in_trees() -> None:
     assert release.solution.options["weights"] == {"age": 3, "zip": 2}
 
 
+NUMBERS = [{"age": age, "town": town} for age, town in zip(("31", "34", "47", "49") * 2, "abcdbadc", strict=True)]
+NUMBERED = """version = 1
+[input]
+format = "csv"
+[[class]]
+name = "age"
+path = "age"
+type = "integer"
+hierarchy = { intervals = [10] }
+[[class]]
+name = "town"
+path = "town"
+style = "ranges"
+hierarchy = { groups = 2 }
+"""
+
+
+def kinds(rows: Any, name: str) -> set[str]:
+    """The styles of the values of a column that are no single ones."""
+    signs = {"[": "sets", "…": "ranges", "-": "hierarchy", "*": "hierarchy"}
+    return {style for row in rows for sign, style in signs.items() if sign in str(row[name])}
+
+
+@pytest.mark.parametrize("name", [name for name, one in TABLE_ALGORITHMS.items() if "style" in one.honors])
+def test_each_column_has_its_style(name: str) -> None:
+    more: dict[str, Any] = {"max_loss": 1.0} if name == "onedim-dual" else {}
+    more |= {"parameters": {"seconds": 0.1}} if name in ("freeform", "freeform-optimal") else {}
+    if name == "onedim-l":
+        return
+    for style in ("sets", "hierarchy"):
+        release = ta.anonymize(NUMBERS, schema=NUMBERED, k=4, algorithm=name, styles={"age": style}, **more)
+        assert kinds(release, "age") <= {style} and kinds(release, "town") <= {"ranges"}
+        assert "…" in "".join(str(row["town"]) for row in release)
+
+
+def test_a_style_of_single_values_is_refused_where_there_are_general_ones() -> None:
+    with pytest.raises(UsageError, match="column 'age': style sets is for single values, and it has general ones"):
+        ta.anonymize(NUMBERS, schema=NUMBERED, k=2, algorithm="mondrian", styles={"age": "sets"}, levels={"age": "1.."})
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
         ({"levels": {"salary": 1}}, "unknown quasi column 'salary'"),
         ({"weights": {"salary": 1}}, "unknown quasi column 'salary'"),
+        ({"styles": {"age": "nice"}}, "styles: 'age': must be one of ranges, sets, hierarchy"),
         ({"levels": {"age": "x"}}, "levels: 'age': must be levels such as"),
     ],
 )

@@ -286,7 +286,7 @@ def test_persons_without_anything(tmp_path: Path) -> None:
 @pytest.mark.parametrize("style", ["auto", "ranges", "sets"])
 def test_ranges_and_sets(forest: ta.Forest, style: str) -> None:
     request = TableRequest((KAnonymity(3),), "hilbert", options={"style": style}, unprotected=True)
-    with pytest.raises(UsageError, match="--style hierarchy"):
+    with pytest.raises(UsageError, match="--param style=hierarchy"):
         documents_of(forest, request)
     documents_of(forest, replace(request, options={"style": "hierarchy"}))
 

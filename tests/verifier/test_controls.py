@@ -48,3 +48,20 @@ def test_ranges_and_sets(style: Style) -> None:
     for controls, rows in (({"max_level": 1}, 4), ({"max_level": 2}, 0), ({"min_level": 1}, 6)):
         checked = verify_table(with_controls(released, {"age": controls}), [KAnonymity(1)]).checked[1:]
         assert [one.persons for one in checked] == [rows], (style, controls)
+
+
+@pytest.mark.parametrize(
+    ("style", "failing"),
+    [
+        # A range, a single value, and one that may be missing, which is a list of one in either style.
+        ("ranges", {"ranges": 0, "sets": 2, "hierarchy": 4}),
+        ("sets", {"ranges": 2, "sets": 0, "hierarchy": 4}),
+        ("hierarchy", {"ranges": 4, "sets": 4, "hierarchy": 0}),
+    ],
+)
+def test_styles(style: Style, failing: dict[str, int]) -> None:
+    table = Table.of_texts({"age": (["31", "41", "34", "34", None, "41"], AGES)})
+    released = recoded_groups(table, np.array([0, 0, 1, 1, 2, 2]), style)
+    for asked, rows in failing.items():
+        checked = verify_table(with_controls(released, {"age": {"style": asked}}), [KAnonymity(1)]).checked[1:]
+        assert [(one.model, one.persons) for one in checked] == [(f"style {asked}", rows)]

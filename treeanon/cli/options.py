@@ -44,7 +44,7 @@ class Command(click.Command):
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Guarantee": ("k", "m", "n", "recommended", "attacker", "negative", "as_published", *MODEL_PARAMETERS),
         "Search": ("algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "mining"),
-        "Tables": ("as_table", "levels", "reduced", "publish", "round_ranges", "release", "rest"),
+        "Tables": ("as_table", "levels", "styles", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
             "audience", "engine", "sample", "on_error", "strict", "objects", "show_values", "seed", "force",
@@ -54,7 +54,7 @@ class Command(click.Command):
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
         ("models", "round_ranges", "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
-    ) | {"levels", "seed", "jobs"}
+    ) | {"levels", "styles", "seed", "jobs"}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with --help-all where --help does not list all."""
@@ -239,7 +239,7 @@ OPTION_OF = {
 
 FORMER_OPTIONS = (
     "g", "closed", "scope", "recoding", "objective", "complete", "loss", "preference", "matrix", "metric", "label",
-    "method", "look_back", "window", "primal", "seconds", "mode", "split", "style", "order", "columns", "form", "block",
+    "method", "look_back", "window", "primal", "seconds", "mode", "split", "order", "columns", "form", "block",
     "bits", "centers",
 )  # fmt: skip
 """Parameters that were options of their own in version 0.1, and are for one release more: hidden, with a hint."""

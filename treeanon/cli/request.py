@@ -51,6 +51,7 @@ class CommandRequest:
     params: Mapping[str, str]
     weights: Mapping[str, str] | None
     levels: Mapping[str, str] | None
+    styles: Mapping[str, str] | None
     effort: str | None
     max_suppressed: str
     max_loss: float | None
@@ -245,6 +246,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     params_option,
     setting_option("weights", "Relative weight of a class (default 1)."),
     setting_option("levels", "Tables: least and highest level of a class.", "CLASS=A..B"),
+    setting_option("styles", "Tables: ranges, sets or hierarchy of a class.", "CLASS=STYLE"),
     click.option("--effort", metavar="N|Ns", help="Search effort: 1 is usual; 30s: time limit."),
     reduce_option,
     click.option(
@@ -260,7 +262,7 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
 
 _NAMES = (
     "k", "m", "n", "attacker", "negative", "taking_apart", "as_published",
-    "algorithm", "params", "weights", "levels", "effort", "max_suppressed", "max_loss", "reduced", "publish",
+    "algorithm", "params", "weights", "levels", "styles", "effort", "max_suppressed", "max_loss", "reduced", "publish",
     "round_ranges",
 )  # fmt: skip
 
@@ -280,6 +282,7 @@ class ReleaseOptions(TypedDict):
     params: dict[str, str]
     weights: dict[str, str] | None
     levels: dict[str, str] | None
+    styles: dict[str, str] | None
     effort: str | None
     max_suppressed: str
     max_loss: float | None

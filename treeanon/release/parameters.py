@@ -80,6 +80,7 @@ class RowParameters(ModelParameters, SearchParameters, total=False):
     """All that can be asked of a release of rows."""
 
     levels: Mapping[str, Levels] | None
+    styles: Mapping[str, Literal["ranges", "sets", "hierarchy"]] | None
     round_ranges: bool
 
 

@@ -249,13 +249,15 @@ def _check_request(request: TableRequest, rest: Rest, table: Table) -> None:
     if request.search.freeform:
         raise UsageError(f"{request.algorithm} makes no groups of rows alike, which documents are checked for")
     style = request.options.get("style", request.search.style)
-    if request.search.takes("style") and any(style_of(column, style) != "hierarchy" for column in table.quasi):
+    if request.search.takes("style") and any(
+        style_of(column, style) != "hierarchy" for column in request.controlled(table).quasi
+    ):
         raise _no_nodes(request)
 
 
 def _no_nodes(request: TableRequest) -> UsageError:
     if request.search.takes("style"):
-        what = "ask for nodes of the hierarchies (--style hierarchy)"
+        what = "ask for nodes of the hierarchies (--param style=hierarchy)"
     else:
         what = "choose a search of the table that publishes nodes of the hierarchies (-a)"
     return UsageError(

@@ -153,9 +153,16 @@ def read_levels(value: Any) -> Values:
     return told
 
 
+def _read_style(value: Any) -> Values:
+    if not is_control("style", value):
+        raise ValueError
+    return {"style": value}
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("weights", "--weight", "NUMBER", EXPECTED["weight"], "diagnosis=5", _read_number("weight")),
     Setting("levels", "--level", "LEVELS", "levels such as 1..3, ..2 or 1", "age=1..3", read_levels),
+    Setting("styles", "--style", "STYLE", EXPECTED["style"], "city=sets", _read_style),
 )
 """Every setting; a new one is an entry here, a parameter of the functions, and an option of the commands."""
 

@@ -33,6 +33,9 @@ def broken_controls(table: Table) -> Iterator[tuple[str, str, Flags]]:
         if asked.max_level is not None:
             values = np.array([_is_fine(column, code, asked.max_level) for code in range(column.size)] + [True])
             yield f"max_level {asked.max_level}", column.name, ~values[column.places]
+        if asked.style is not None:
+            values = np.array([_is_styled(column, code, asked.style) for code in range(column.size)] + [True])
+            yield f"style {asked.style}", column.name, ~values[column.places]
 
 
 def _height(column: Column) -> int:
@@ -47,6 +50,20 @@ def _leaves(column: Column, code: int) -> Longs:
     own = covers.members[covers.starts[code] : covers.starts[code + 1]]
     ranks = own if len(own) else np.arange(covers.low[code], covers.high[code] + 1)
     return np.sort(ranked_nodes(column.hierarchy)[ranks]).astype(np.int64)
+
+
+def _is_styled(column: Column, code: int, style: str) -> bool:
+    """Return whether a published value is a single one, or of a style: a node, a range, or a list of values."""
+    covers = column.covers
+    if covers is None:
+        return style == "hierarchy" or int(column.hierarchy.end[code]) == code + 1
+    if covers.counts[code] + covers.missing[code] < 2:
+        return True
+    listed = int(covers.starts[code + 1] - covers.starts[code])
+    if style == "sets":
+        return listed > 0
+    # Where the ends cannot be spelled as a range, all values between them are listed.
+    return style == "ranges" and listed in (0, int(covers.high[code]) - int(covers.low[code]) + 1)
 
 
 def _is_coarse(column: Column, code: int, level: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -56,9 +56,16 @@ def recoded_members(table: Table, offsets: Longs, members: Longs, style: Style =
 
 
 def style_of(column: Column, style: Style) -> Style:
-    """Return the style in which a column is published."""
+    """Return the style in which a column is published: its own, or else this one.
+
+    UsageError if its own is one of single values, and it has general ones.
+    """
     # A node above a single leaf covers one leaf too, and is none.
     leaves_only = bool((value_ranks(column.hierarchy)[np.unique(column.codes[column.codes >= 0])] >= 0).all())
+    if (own := column.spec.controls.style) is not None:
+        if own != "hierarchy" and not leaves_only:
+            raise UsageError(f"column {column.name!r}: style {own} is for single values, and it has general ones")
+        return cast(Style, own)
     if not leaves_only or style == "hierarchy":
         return "hierarchy"
     if style != "auto":

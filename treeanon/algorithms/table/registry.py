@@ -81,6 +81,7 @@ _TABLE = "treeanon.algorithms.table."
 
 _LEVELS = ("min_level", "max_level")
 _EVERY = ("weight", *_LEVELS)
+_STYLED = (*_EVERY, "style")
 
 _PREFERENCE = Parameter(
     "preference", "choice", "Which of the k-minimal vectors is taken.", "minimum_absolute_distance",
@@ -187,7 +188,7 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         groups=True,
         style="hierarchy",
         in_parts=True,
-        honors=_EVERY,
+        honors=_STYLED,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -213,7 +214,7 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         paper=papers.MONDRIAN,
         groups=True,
         in_parts=True,
-        honors=_EVERY,
+        honors=_STYLED,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -224,7 +225,7 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         paper=papers.TOP_DOWN,
         groups=True,
         in_parts=True,
-        honors=_EVERY,
+        honors=_STYLED,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -252,7 +253,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         guarantees=("k-anonymity",),
         by_row=True,
         in_parts=True,
-        honors=_EVERY,
+        honors=_STYLED,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -273,7 +274,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         guarantees=("frequency l-diversity", "k-anonymity beside it"),
         groups=True,
         in_parts=True,
-        honors=_EVERY,
+        honors=_STYLED,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -301,7 +302,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         guarantees=("k-anonymity or frequency l-diversity",),
         groups=True,
         reaches=True,
-        honors=("weight", "min_level"),
+        honors=("weight", "min_level", "style"),
     )
     yield k_anonymity
     bits = Parameter("bits", "int", "The curve has 2^N cells a side.", minimum=1, maximum=31)
@@ -326,7 +327,7 @@ def _freeform_searches() -> Iterable[TableAlgorithm]:
         (_FORM, _STYLE, _ORDER, replace(_SECONDS, default=30.0)),
         guarantees=("k-anonymity",),
         freeform=True,
-        honors=_EVERY,
+        honors=_STYLED,
         in_cells=True,
     )
     yield base
