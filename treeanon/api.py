@@ -168,10 +168,13 @@ def anonymize(
         diversity: trees: "frequency" (default) or "distinct", in persons; rows: "distinct" (default), "frequency",
             "entropy", or "recursive", which needs `c`.
         c: rows: the c of recursive (c,l)-diversity.
-        alpha: rows: (alpha,k)-anonymity, no sensitive value is more frequent in a group than alpha.
+        alpha: rows: (alpha,k)-anonymity, no sensitive value is more frequent in a group than alpha; for one value alone
+            {"illness:HIV": 0.4}.
         p: rows: p-sensitive k-anonymity, a group has p different sensitive values.
         t: rows: t-closeness, the values of a group are as near to those of the table as t.
         emd: rows: the distance of t-closeness: "equal" (default), "ordered" or "hierarchical".
+        sensitive: rows: several sensitive columns are "separate" (default), each protected by itself, or "joined": the
+            others may be known.
         models: rows: further models: objects (`treeanon.privacy.models`), or texts such as "t-closeness:t=0.2".
 
     Parameters of the search

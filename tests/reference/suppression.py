@@ -25,6 +25,7 @@ from treeanon.privacy.models import (
     RecursiveDiversity,
     TCloseness,
 )
+from treeanon.privacy.models.model import SensitiveModel, is_joined
 
 Pairs = Sequence[tuple[int, str | None]]
 Test = Callable[[Pairs, Pairs], bool]
@@ -54,11 +55,18 @@ def random_models(rnd: Random, has_sensitive: bool) -> list[tuple[Model, Test]]:
         (PSensitiveKAnonymity(1, k), lambda own, _: slow_models.size(own) >= k),
         (TCloseness(share), lambda own, whole: close(own, whole, share)),
     ]
-    return rnd.sample(kinds, rnd.randint(1, 3))
+    return [(either_way(rnd, model), test) for model, test in rnd.sample(kinds, rnd.randint(1, 3))]
+
+
+def either_way(rnd: Random, model: Model) -> Model:
+    """The model, of sensitive columns by themselves or with the others joined to the quasi columns."""
+    if isinstance(model, SensitiveModel) and not isinstance(model, PSensitiveKAnonymity):
+        return replace(model, joined=rnd.random() < 0.5)
+    return model
 
 
 def holds_all(asked: Sequence[tuple[Model, Test]], everybody: Sequence[Row]) -> Holds:
-    """Whether all hold for a group, of each sensitive column with the others joined to the quasi columns."""
+    """Whether all hold for a group, of each sensitive column by itself, or with the others joined to the quasi ones."""
 
     def holds(rows: Sequence[Row]) -> bool:
         for model, test in asked:
@@ -69,7 +77,8 @@ def holds_all(asked: Sequence[tuple[Model, Test]], everybody: Sequence[Row]) -> 
             for c in range(len(rows[0].sensitive)):
                 parts = defaultdict(list)
                 for row in rows:
-                    parts[row.sensitive[:c] + row.sensitive[c + 1 :]].append((row.person, row.sensitive[c]))
+                    others = row.sensitive[:c] + row.sensitive[c + 1 :] if is_joined(model) else ()
+                    parts[others].append((row.person, row.sensitive[c]))
                 whole = [(row.person, row.sensitive[c]) for row in everybody]
                 if not all(test(part, whole) for part in parts.values()):
                     return False

@@ -39,7 +39,7 @@ def random_models(rnd: Random, sensitive: int) -> tuple[tuple[Model, ...], Holds
     if kind == "k":
         return (KAnonymity(k),), at_least(k)
     if kind == "distinct":
-        return (KAnonymity(k), DistinctDiversity(least)), diverse(least, k)
+        return (KAnonymity(k), DistinctDiversity(least, joined=True)), diverse(least, k)
     if sensitive > 1:
         return (KAnonymity(k),), at_least(k)
     return (FrequencyDiversity(least), KAnonymity(k)), frequent(least, k)

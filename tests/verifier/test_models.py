@@ -78,7 +78,7 @@ def test_patients_10() -> None:
         assert found.persons == suppressed
 
 
-def slow_check(table: Table, kind: str, number: int) -> list[tuple[str | None, int, int]]:
+def slow_check(table: Table, kind: str, number: int, *, joined: bool = True) -> list[tuple[str | None, int, int]]:
     """KAnonymity or DistinctDiversity, by dictionaries of rows."""
     rows = list(table.rows())
     names = [column.name for column in table.columns]
@@ -87,7 +87,7 @@ def slow_check(table: Table, kind: str, number: int) -> list[tuple[str | None, i
     for column in [None] if kind == "k" else table.sensitive:
         own = None if column is None else names.index(column.name)
         known = [names.index(c.name) for c in table.quasi]
-        if column is not None:
+        if column is not None and joined:
             known += [names.index(c.name) for c in table.sensitive if c is not column]
         groups = defaultdict(list)
         for person, row in zip(persons, rows, strict=True):
@@ -115,9 +115,11 @@ def test_check_agrees_with_dictionaries(rows: list[Any], sensitive: int, several
     table = Table.of_texts({name: ([row[at] for row in rows], tree) for at, name in enumerate(names)}, roles)
     if several:
         table = Table(table.columns, np.array([row[4] for row in rows], np.int32))
-    for kind, model in (("k", KAnonymity(number)), ("l", DistinctDiversity(number))):
+    models = (("k", False, KAnonymity(number)), ("l", False, DistinctDiversity(number)))
+    for kind, joined, model in (*models, ("l", True, DistinctDiversity(number, joined=True))):
         found = check(table, [model])
-        assert [(one.column, one.groups, one.persons) for one in found] == slow_check(table, kind, number)
+        expected = slow_check(table, kind, number, joined=joined)
+        assert [(one.column, one.groups, one.persons) for one in found] == expected
         assert [one.model for one in found] == [model.name] * len(found)
 
 
@@ -128,7 +130,9 @@ def test_other_sensitive_columns_are_known() -> None:
     alone = Table.of_texts(columns, {"x": "sensitive", "y": "keep"})
     assert check(alone, [DistinctDiversity(2)]) == [Checked("distinct 2-diversity", "x", 0, 0)]
     both = Table.of_texts(columns, {"x": "sensitive", "y": "sensitive"})
-    found = check(both, [DistinctDiversity(2), DistinctDiversity(2, column="y"), KAnonymity(4)])
+    assert all(one.holds for one in check(both, [DistinctDiversity(2), PSensitiveKAnonymity(2, 4)]))
+    asked = [DistinctDiversity(2, joined=True), DistinctDiversity(2, column="y", joined=True), KAnonymity(4)]
+    found = check(both, asked)
     assert [(one.column, one.groups, one.persons) for one in found] == [
         ("x", 2, 4),
         ("y", 2, 4),
@@ -136,8 +140,8 @@ def test_other_sensitive_columns_are_known() -> None:
         (None, 0, 0),
     ]
     assert [one.sentence for one in found[1:]] == [
-        "distinct 2-diversity of y does not hold: 2 groups with 4 persons.",
-        "distinct 2-diversity of y does not hold: 2 groups with 4 persons.",
+        "distinct 2-diversity (sensitive columns joined) of y does not hold: 2 groups with 4 persons.",
+        "distinct 2-diversity (sensitive columns joined) of y does not hold: 2 groups with 4 persons.",
         "4-anonymity holds.",
     ]
 

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+SENSITIVE = ("separate", "joined")
 FORMS = ("distinct", "frequency", "entropy", "recursive")
 DISTANCES = ("equal", "ordered", "hierarchical")
-MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd", "models")
+MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd", "sensitive", "models")
 
 _WIDEST = 22
 """Columns of an option with its value; longer ones have a line of their own."""
@@ -54,7 +55,7 @@ class Command(click.Command):
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
         ("models", "round_ranges", "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
-    ) | {"levels", "styles", "seed", "jobs"}
+    ) | {"levels", "styles", "sensitive", "seed", "jobs"}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with --help-all where --help does not list all."""
@@ -197,7 +198,7 @@ _MODEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         help="frequency [trees], distinct, entropy, recursive.",
     ),
     click.option("--c", "c", type=float, metavar="X", help="c of recursive (c,l)-diversity."),
-    per_column("--alpha", "alpha", "(alpha,k): maximum share of a sensitive value."),
+    per_column("--alpha", "alpha", "(alpha,k): maximum share of a sensitive value.", metavar="[CLASS[:VALUE]=]X"),
     per_column("--p", "p", "p-sensitive: distinct sensitive values in a group.", whole=True, metavar="[CLASS=]N"),
     per_column("--t", "t", "t-closeness: maximum distance from the whole table."),
     click.option(
@@ -206,6 +207,12 @@ _MODEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         default="equal",
         metavar="DISTANCE",
         help="Of --t: equal [default], ordered or hierarchical.",
+    ),
+    click.option(
+        "--sensitive",
+        type=click.Choice(SENSITIVE),
+        metavar="HOW",
+        help="Several sensitive classes: each separate [default], or joined: the others may be known.",
     ),
     click.option(
         "--model",

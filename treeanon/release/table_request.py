@@ -34,7 +34,7 @@ from treeanon.verifier.permuted import refuse_others
 Publish = Literal["generalized", "permuted"]
 PUBLISH: tuple[Publish, ...] = ("generalized", "permuted")
 
-_OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd")
+_OF_MODELS = ("k", "diversity", "c", "alpha", "p", "t", "emd", "sensitive")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
-from treeanon.privacy.models.model import Model, refuse_sets
+from treeanon.privacy.models.model import Model, is_joined, refuse_sets
 from treeanon.privacy.models.whole import is_of_whole
 from treeanon.table import Column, Table
 from treeanon.table.members import members_of
@@ -87,8 +87,9 @@ def check(
     """Return what fails of each model, for each sensitive column that it looks at.
 
     Groups are rows that have the same values, or lack them, in all quasi columns. Where there are several sensitive
-    columns, each is looked at with the others joined to the quasi columns (CHAP §5), as an attacker may know those: all
-    of the model, so k of (α,k)-anonymity too. Persons are counted, not rows; one who fails in two groups counts once.
+    columns, each is looked at by itself; of a model that is joined, with the others joined to the quasi columns (CHAP
+    §5), as an attacker may know those: all of the model, so k of (α,k)-anonymity too. Persons are counted, not rows;
+    one who fails in two groups counts once.
 
     t-closeness compares with the table itself, as that is all an attacker sees, or with `reference`. `alike` saves
     numbering rows by their quasi columns, where that is done already.
@@ -101,13 +102,14 @@ def check(
     """
     found = []
     alike = group_rows(table.quasi, len(table)) if alike is None else alike
-    grouped: dict[str | None, tuple[Longs, CountedGroups]] = {}
+    grouped: dict[tuple[str | None, bool], tuple[Longs, CountedGroups]] = {}
     for model in models:
         for column in _columns_of(model, table):
             name = None if column is None else column.name
-            if name not in grouped:
-                grouped[name] = _groups(table, alike, column, reference)
-            numbers, groups = grouped[name]
+            key = name, is_joined(model)
+            if key not in grouped:
+                grouped[key] = _groups(table, alike, column, reference, joined=is_joined(model))
+            numbers, groups = grouped[key]
             if is_of_whole(model):
                 fails = failing_of_whole(table, numbers, groups.persons, model)
             else:
@@ -138,11 +140,13 @@ def _columns_of(model: Model, table: Table) -> Sequence[Column | None]:
     return found
 
 
-def _groups(table: Table, alike: Longs, column: Column | None, reference: Table | None) -> tuple[Longs, CountedGroups]:
+def _groups(
+    table: Table, alike: Longs, column: Column | None, reference: Table | None, *, joined: bool
+) -> tuple[Longs, CountedGroups]:
     """Return the group number of each row, and the groups, for one sensitive column or for none."""
     if column is None:
         return alike, count_groups(table, alike, None)
-    others = [other for other in table.sensitive if other.name != column.name]
+    others = [other for other in table.sensitive if joined and other.name != column.name]
     numbers = group_rows([*table.quasi, *others], len(table)) if others else alike
     if reference is None:
         return numbers, count_groups(table, numbers, column)
@@ -227,7 +231,11 @@ def verify_table(table: Table, models: Sequence[Model], *, measured: bool = Fals
 
 def measures(table: Table, models: Iterable[Model], alike: Longs) -> tuple[Reached, ...]:
     """Return what the groups of a table reach in each sensitive column; `alike` numbers rows by their quasi columns."""
+    models = tuple(models)
+    joined = any(map(is_joined, models))
     return tuple(
-        reached_in(_groups(table, alike, column, None)[1], c=c_of(models), sets=members_of(column) is not None)
+        reached_in(
+            _groups(table, alike, column, None, joined=joined)[1], c=c_of(models), sets=members_of(column) is not None
+        )
         for column in table.sensitive
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.tuples import add_field, distinct, histogram, persons_in, persons_losing
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, is_joined
 from treeanon.privacy.models.whole import refuse_whole
 from treeanon.table import Column, Groups, Histogram, Table
 from treeanon.table.controls import allowed_levels
@@ -208,7 +209,9 @@ class GroupChecker:
             for model in self._by_size:
                 holds &= model.holds(Groups(sizes))
         for cells, models in zip(tuples.cells, self._by_column, strict=True):
-            _check_column(cells, models, number, holds)
+            for joined in (False, True):
+                if own := [model for model in models if is_joined(model) == joined]:
+                    _check_column(cells, own, number, holds, joined=joined)
         return holds
 
     def sizes(self, tuples: Tuples, rows: Longs, number: Ints) -> Longs:
@@ -226,7 +229,8 @@ class GroupChecker:
         if self._limit == 0 and not len(tuples.pair_tuple):
             return all(model.is_monotone for model in self._models)
         grows = all(model.holds_when_grown for models in self._by_column for model in models)
-        return self.least is not None and grows and all(cells.combos == 1 for cells in tuples.cells)
+        alone = all(cells.combos == 1 for cells in tuples.cells) or not any(map(is_joined, self._models))
+        return self.least is not None and grows and alone
 
     def lost(self, tuples: Tuples, number: Ints, holds: Flags) -> int:
         """Return how many persons have a row in a group that does not hold."""
@@ -235,17 +239,17 @@ class GroupChecker:
         return int(tuples.rows[~holds[number]].sum())
 
 
-def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags) -> None:
+def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags, *, joined: bool) -> None:
     """Take back `holds` of the groups in which a model fails for one sensitive column.
 
-    The other sensitive columns are joined to the quasi-identifier (V. Ciriani et al., "k-anonymity", 2007, Section 5):
-    a group is published if all of the parts that they divide it into satisfy the models. What has failed already is not
-    looked at again.
+    With `joined` the other sensitive columns are joined to the quasi-identifier (V. Ciriani et al., "k-anonymity",
+    2007, Section 5): a group is published if all of the parts that they divide it into satisfy the models. What has
+    failed already is not looked at again.
     """
     group = number[cells.tuple_of]
     parts, above = len(holds), np.arange(len(holds), dtype=np.int32)
     part = group
-    if cells.combos > 1:
+    if joined and cells.combos > 1:
         keys = (group.astype(np.int64) * cells.combos + cells.combo).reshape(-1, 1)
         first, _, part = distinct(keys)
         parts, above = len(first), group[first]
@@ -271,8 +275,8 @@ def _sizes_of_parts(part: Ints, parts: int, cells: Cells) -> Longs:
 class RowGroupChecker:
     """The models of a problem, asked about groups of its rows.
 
-    Shares of values are compared with those of the whole table. The other sensitive columns are joined to the quasi
-    columns (Section 5 there), as in every check: a group holds if all of the parts that they divide it into do.
+    Shares of values are compared with those of the whole table. For models that are joined the other sensitive columns
+    count as quasi columns (Section 5 there): a group holds if all of the parts that they divide it into do.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -287,11 +291,12 @@ class RowGroupChecker:
         self.problem = problem
         table, whole = problem.table, problem.whole or problem.table
         self._by_size = [model for model in problem.models if model.sensitive is None]
-        self._by_column: list[tuple[Column, list[Model], Longs]] = []
-        for column in table.sensitive:
-            asks = [model for model in problem.models if column in problem.columns_of(model)]
+        self._by_column: list[tuple[Column, bool, list[Model], Longs]] = []
+        for column, joined in product(table.sensitive, (False, True)):
+            asking = (model for model in problem.models if column in problem.columns_of(model))
+            asks = [model for model in asking if is_joined(model) == joined]
             if asks:
-                self._by_column.append((column, asks, whole_of(whole.column(column.name), whole.person)))
+                self._by_column.append((column, joined, asks, whole_of(whole.column(column.name), whole.person)))
 
     def holds(self, numbers: Longs, groups: int, rows: Longs | None = None) -> Flags:
         """Return whether each group satisfies all models; `numbers` has the group of every row, or of these rows
@@ -303,9 +308,9 @@ class RowGroupChecker:
             found = groups_of(table, numbers, ())
             for model in self._by_size:
                 flags &= model.holds(found)
-        for column, models, whole in self._by_column:
+        for column, joined, models, whole in self._by_column:
             own = table.column(column.name)
-            others = [c for c in table.sensitive if c.name != column.name]
+            others = [c for c in table.sensitive if joined and c.name != column.name]
             part, parts, above = numbers, groups, np.arange(groups)
             if others:
                 sizes = [groups, *(c.size + 1 for c in others)]

@@ -48,7 +48,8 @@ class AlphaKAnonymity(SensitiveModel):
         """Return the name, such as (0.4, 3)-anonymity."""
         if self.value is None:
             return super().name
-        return f"{self._short} for one value of {self.column}"
+        joined = " (sensitive columns joined)" if self.joined else ""
+        return f"{self._short}{joined} for one value of {self.column}"
 
     @property
     def _short(self) -> str:

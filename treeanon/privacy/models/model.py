@@ -131,6 +131,16 @@ def asks_for_share(model: Model) -> bool:
     return model.sensitive is not None and limits.is_all and limits.persons == 1 and limits.values == 1
 
 
+def is_joined(model: Model) -> bool:
+    """Return whether a model counts the other sensitive columns among those that an attacker knows.
+
+    >>> from treeanon.privacy.models import DistinctDiversity
+    >>> is_joined(DistinctDiversity(2)), is_joined(DistinctDiversity(2, joined=True))
+    (False, True)
+    """
+    return bool(getattr(model, "joined", False))
+
+
 def largest_k(models: Iterable[Model]) -> int:
     """Return the largest k of k-anonymity that is asked for; 1 if none is.
 
@@ -159,11 +169,13 @@ class Group:
 class SensitiveModel(BaseModel):
     """Base class of a model of one sensitive column or of each; subclasses judge one histogram.
 
-    Columns are looked at one by one, in the groups as they are: who has several sensitive columns asks for each with
-    groups that the others belong to, as `check` does.
+    Columns are looked at one by one, in the groups as they are. A model that is `joined` is asked of a column in groups
+    that the other sensitive columns belong to, as an attacker may know those (V. Ciriani et al., "k-anonymity", 2007,
+    Section 5): of all groups that these divide a published one into.
     """
 
     column: str | None = field(default=None, kw_only=True)
+    joined: bool = field(default=False, kw_only=True)
 
     @property
     def is_monotone(self) -> bool:
@@ -183,7 +195,8 @@ class SensitiveModel(BaseModel):
     @property
     def name(self) -> str:
         """Return the model with its parameters and its column."""
-        return self._short if self.column is None else f"{self._short} of {self.column}"
+        short = f"{self._short} (sensitive columns joined)" if self.joined else self._short
+        return short if self.column is None else f"{short} of {self.column}"
 
     @property
     def _short(self) -> str:

@@ -28,6 +28,8 @@ class PSensitiveKAnonymity(SensitiveModel):
         whole_number("k", self.k)
         if self.p > self.k:
             raise UsageError("p must not be above k")
+        if self.joined:
+            raise UsageError("p-sensitive k-anonymity is of each sensitive column by itself: there is no joined form")
 
     @property
     def _short(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from treeanon.privacy.models.l_diversity import (
     FrequencyDiversity,
     RecursiveDiversity,
 )
-from treeanon.privacy.models.model import Model, Number
+from treeanon.privacy.models.model import Model, Number, SensitiveModel
 from treeanon.privacy.models.p_sensitive_k import PSensitiveKAnonymity
 from treeanon.privacy.models.population_uniqueness import PopulationUniqueness
 from treeanon.privacy.models.t_closeness import DISTANCES, ORDERS, Distance, TCloseness
@@ -31,6 +31,9 @@ from treeanon.privacy.uniqueness import ESTIMATORS
 
 Form = Literal["distinct", "frequency", "entropy", "recursive"]
 FORMS: tuple[Form, ...] = ("distinct", "frequency", "entropy", "recursive")
+
+Sensitive = Literal["separate", "joined"]
+SENSITIVE: tuple[Sensitive, ...] = ("separate", "joined")
 
 PerColumnNumber = Number | Mapping[str, Number]
 """A parameter for every sensitive column, or one for each of those named."""
@@ -75,6 +78,7 @@ class ModelSpec:
 
 
 _COLUMN = Parameter("column", "text", "the sensitive class (default: each one)")
+_JOINED = Parameter("joined", "flag", "the other sensitive classes may be known (default: false)")
 _K = Parameter("k", "int", "least number of persons in a group", required=True)
 _L = Parameter("l", "int", "least number of different values in a group", required=True)
 _POPULATION = Parameter("population", "text", "file of the population, with the quasi columns", required=True)
@@ -90,19 +94,28 @@ MODELS: Registry[ModelSpec] = Registry(
         for spec in (
             ModelSpec("k-anonymity", KAnonymity, "a group has at least k persons", (_K,)),
             ModelSpec(
-                "distinct-l-diversity", DistinctDiversity, "a group has at least l different values", (_L, _COLUMN)
+                "distinct-l-diversity",
+                DistinctDiversity,
+                "a group has at least l different values",
+                (_L, _COLUMN, _JOINED),
             ),
             ModelSpec(
-                "frequency-l-diversity", FrequencyDiversity, "no value has more than 1/l of a group", (_WELL, _COLUMN)
+                "frequency-l-diversity",
+                FrequencyDiversity,
+                "no value has more than 1/l of a group",
+                (_WELL, _COLUMN, _JOINED),
             ),
             ModelSpec(
-                "entropy-l-diversity", EntropyDiversity, "the entropy of a group is at least log l", (_WELL, _COLUMN)
+                "entropy-l-diversity",
+                EntropyDiversity,
+                "the entropy of a group is at least log l",
+                (_WELL, _COLUMN, _JOINED),
             ),
             ModelSpec(
                 "recursive-l-diversity",
                 RecursiveDiversity,
                 "the most frequent value has less than c times the rest from the l-th on",
-                (Parameter("c", "float", "factor of the rest", required=True), _L, _COLUMN),
+                (Parameter("c", "float", "factor of the rest", required=True), _L, _COLUMN, _JOINED),
             ),
             ModelSpec(
                 "alpha-k-anonymity",
@@ -113,6 +126,7 @@ MODELS: Registry[ModelSpec] = Registry(
                     Parameter("k", "int", "least number of persons in a group"),
                     Parameter("value", "text", "the value (default: every one)"),
                     _COLUMN,
+                    _JOINED,
                 ),
             ),
             ModelSpec(
@@ -130,6 +144,7 @@ MODELS: Registry[ModelSpec] = Registry(
                     Parameter("distance", "choice", "how far values are from each other", choices=DISTANCES),
                     Parameter("order", "choice", "order of the values", choices=ORDERS),
                     _COLUMN,
+                    _JOINED,
                 ),
             ),
             ModelSpec(
@@ -140,13 +155,18 @@ MODELS: Registry[ModelSpec] = Registry(
                     Parameter("beta", "float", "largest relative gain of a value's share", required=True),
                     Parameter("form", "choice", "enhanced (default): at most -ln of the share, too", choices=LIKENESS),
                     _COLUMN,
+                    _JOINED,
                 ),
             ),
             ModelSpec(
                 "delta-disclosure-privacy",
                 DeltaDisclosure,
                 "every value is as frequent in a group as in the table, up to a factor below 2 to the delta",
-                (Parameter("delta", "float", "what no logarithm of a ratio of shares reaches", required=True), _COLUMN),
+                (
+                    Parameter("delta", "float", "what no logarithm of a ratio of shares reaches", required=True),
+                    _COLUMN,
+                    _JOINED,
+                ),
             ),
             ModelSpec("k-map", KMap, "a row fits at least k persons of a population", (_K, _POPULATION, _COUNT)),
             ModelSpec(
@@ -217,13 +237,16 @@ def models_of(
     p: PerColumnNumber | None = None,
     t: PerColumnNumber | None = None,
     emd: Distance = "equal",
+    sensitive: Sensitive | None = None,
     models: Sequence[Model | str] = (),
 ) -> tuple[Model, ...]:
     """Return the models that these parameters request; an l of 1 requests nothing.
 
     `l` is of the l-diversity in the form `diversity` (default: distinct), which needs `c` if that is recursive;
     `alpha` of (alpha,k)-anonymity, `p` of p-sensitive k-anonymity, `t` of t-closeness by the distance `emd`. Each may
-    be a number, or one for each column named. `models` are further ones, as objects or as texts (see `model_of_text`).
+    be a number, or one for each column named; alpha's also for one value, by the name CLASS:VALUE. `models` are further
+    ones, as objects or as texts (see `model_of_text`). Several sensitive columns are `separate`, each by itself, unless
+    they are `joined`: then the others may be known. p-sensitive k-anonymity is of each by itself in any case.
 
     >>> [model.name for model in models_of(5, l=3, t={"salary": 0.2}, emd="ordered")]
     ['5-anonymity', 'distinct 3-diversity', '0.2-closeness (ordered distance) of salary']
@@ -239,7 +262,7 @@ def models_of(
     elif diversity != "distinct":
         raise UsageError(f"{diversity} l-diversity needs l (--l N)")
     if alpha is not None:
-        found += _each(alpha, lambda value, column: AlphaKAnonymity(value, 1 if k is None else k, column=column))
+        found += _each(alpha, lambda value, column: _of_value(value, 1 if k is None else k, column))
     if p is not None:
         if k is None:
             raise UsageError("p-sensitive k-anonymity needs k")
@@ -247,7 +270,23 @@ def models_of(
     if t is not None:
         found += _each(t, lambda value, column: TCloseness(value, emd, column=column))
     found += [model_of_text(model) if isinstance(model, str) else model for model in models]
-    return tuple(found)
+    if sensitive not in (None, *SENSITIVE):
+        raise UsageError(f"sensitive must be one of {', '.join(SENSITIVE)}")
+    return tuple(map(_joined, found) if sensitive == "joined" else found)
+
+
+def _joined(model: Model) -> Model:
+    if isinstance(model, SensitiveModel) and not isinstance(model, PSensitiveKAnonymity):
+        return replace(model, joined=True)
+    return model
+
+
+def _of_value(alpha: Number, k: int, name: str | None) -> AlphaKAnonymity:
+    """Return the model of all values of a class, or of the one in CLASS:VALUE."""
+    column, colon, value = (name or "").partition(":")
+    if colon and not (column and value):
+        raise UsageError("alpha of one value is for CLASS:VALUE, neither of them empty")
+    return AlphaKAnonymity(alpha, k, value if colon else None, column=column or None)
 
 
 def _each(asked: PerColumnNumber, make: Callable[[Number, str | None], Model | None]) -> Iterator[Model]:

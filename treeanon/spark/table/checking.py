@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from treeanon.arrays import Longs
 from treeanon.hierarchy import Hierarchy
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, is_joined
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.table import Column
 from treeanon.verifier.criteria import failing
@@ -73,11 +73,12 @@ def check_written(frame: DataFrame, columns: Sequence[Column], models: Sequence[
         )
     found = [checked[i] for i in by_size]
     for column in sensitive:
-        own = {i: model for i, model in enumerate(models) if model.sensitive is not None and _looks(model, column.name)}
-        if own:
-            others = [place[c.name] for c in sensitive if c.name != column.name]
-            failing = _of_column(cells, [*quasi, *others], place[column.name], column, own)
-            found += _collected(failing, own, column.name).values()
+        looking = {i: one for i, one in enumerate(models) if one.sensitive is not None and _looks(one, column.name)}
+        for joined in (False, True):
+            if own := {i: model for i, model in looking.items() if is_joined(model) == joined}:
+                others = [place[c.name] for c in sensitive if joined and c.name != column.name]
+                failing = _of_column(cells, [*quasi, *others], place[column.name], column, own)
+                found += _collected(failing, own, column.name).values()
     return TableVerdict(tuple(found), least, groups, persons or 0, persons or 0, time.perf_counter() - begun), int(
         squares or 0
     )
@@ -113,7 +114,7 @@ def _failing(groups: CountedGroups, models: dict[int, Model]) -> pa.RecordBatch:
 
 
 def _of_column(cells: DataFrame, alike: list[str], value: str, column: Column, models: dict[int, Model]) -> DataFrame:
-    """Return the groups that fail, of models of one sensitive column; the others are joined to the quasi columns."""
+    """Return the groups that fail, of models of one sensitive column, among rows `alike` in these columns."""
     from pyspark.sql import functions as f
 
     counted = cells.groupBy(value).agg(f.sum("persons").alias("persons")).toArrow()
