@@ -15,8 +15,8 @@ from treeanon.report.preview_cells import Line, Span, columns
 from treeanon.report.preview_text import preview_lines
 
 HERE = Path(__file__).resolve().parent
-COMMAND = "treeanon preview patients.xml -s hospital-xml.toml -k 10 --as-published --record 385"
-K, RECORD = 10, 385
+COMMAND = "treeanon preview patients.xml -s hospital-xml.toml -k 10 --record 903"
+K, RECORD = 10, 903
 
 WIDTH = 80
 LETTER, LINE, SIZE, MARGIN = 8.4, 19, 14, 16
@@ -31,7 +31,7 @@ def lines() -> list[Line]:
     """The command, and what it prints of the record."""
     schema = ta.Schema.load(HERE.parent / "schemas" / "hospital-xml.toml")
     forest = ta.read(HERE / "patients.xml", schema)
-    found = ta.preview(forest, k=K, as_published=True, numbers=[RECORD - 1])
+    found = ta.preview(forest, k=K, numbers=[RECORD - 1])
     return [(Span("$ ", "faint"), Span(COMMAND)), (), *preview_lines(found, width=WIDTH)]
 
 

@@ -59,7 +59,7 @@ def test_there_and_back(
     (place / "sub").mkdir()
     assert convert(f"in.ndjson -s s.toml -o {name} --schema-out sub/out.toml", monkeypatch) == 0
     told = capsys.readouterr()
-    assert told.out == "" and "100 records, 500 nodes written to" in told.err and "100  note" in told.err
+    assert told.out == "" and "100 records, 900 nodes written to" in told.err and "100  note" in told.err
     assert convert(f"{name} -s sub/out.toml -o back.ndjson --seed 1 -q", monkeypatch) == 0
     assert capsys.readouterr() == ("", "")
     back = [json.loads(line) for line in (place / "back.ndjson").read_text().splitlines()]
@@ -75,7 +75,7 @@ def test_result_as_json(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     told = json.loads(out)
     assert told.pop("objects")["visits[]"] == {"before": 200, "after": 200, "whole": 1.0}
     assert told == {
-        "records": 101, "nodes": 501, "dropped": {"note": 100}, "skipped_records": 1, "records_with_duplicate_keys": 1,
+        "records": 101, "nodes": 901, "dropped": {"note": 100}, "skipped_records": 1, "records_with_duplicate_keys": 1,
         "unknown_values_suppressed": {}, "files": 1, "ignored_files": 0,
     }  # fmt: skip
     assert convert("in.ndjson -s s.toml -o p.json --on-error skip", monkeypatch) == 0

@@ -30,6 +30,7 @@ SERVER = os.environ.get("TREEANON_TEST_POSTGRES", "")
 SCHEMA = """version = 1
 [input]
 format = "tables"
+objects = "merged"
 record = "person"
 key = ["visit.person_id -> person.id", "visit.ward_id -> ward.id"]
 [[class]]
@@ -45,6 +46,7 @@ path = "visit.ward.name"
 CIRCLE = """version = 1
 [input]
 format = "tables"
+objects = "merged"
 record = "person"
 key = ["person.boss -> person.id"]
 [[class]]
@@ -379,6 +381,7 @@ def test_into_a_database_and_out_of_it(empty_schema: str, place: Path, run: Told
 MANY = """version = 1
 [input]
 format = "tables"
+objects = "merged"
 record = "person"
 key = ["visit.person_id -> person.id", "visit.ward_id -> ward.id"]
 [[class]]

@@ -139,7 +139,7 @@ def test_every_search_keeps_diversity(tmp_path: Path) -> None:
 
 def test_objects_that_stay_whole_and_merged_trees_of_them(tmp_path: Path) -> None:
     folder = hospital(tmp_path / "x", 60)
-    text = (folder / "s.toml").read_text().replace("[input]\n", '[input]\nobjects = "auto"\n')
+    text = (folder / "s.toml").read_text().replace('objects = "merged"\n', "")
     schema = ta.Schema.loads(text, folder=folder)
     forest = ta.read(folder / "in.ndjson", schema)
     assert forest.classes.types

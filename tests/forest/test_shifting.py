@@ -152,7 +152,7 @@ def test_forests_move_once() -> None:
 
 def test_periods_that_are_no_days_move_by_whole_ones() -> None:
     schema = ta.Schema.loads(
-        'version = 1\ninput = { format = "ndjson" }\n'
+        'version = 1\ninput = { format = "ndjson", objects = "merged" }\n'
         'class = [{ name = "day", path = "days[]", type = "date", hierarchy = { dates = ["year"] }, shift = "person" }]'
     )
     forest = ta.Forest.from_records(schema, [[["day", text, []] for text in ("2019-W52", "2019-Q4", "2010s", "*")]])

@@ -94,7 +94,7 @@ def test_the_command_tells_what_is_lost(tmp_path: Path) -> None:
 def test_a_fact_counts_once() -> None:
     """Three classes that say the same make three times as much to be known; facets make nothing more."""
     one, three = schema(), ta.Schema.loads(
-        'version = 1\n[input]\nformat = "ndjson"\n'
+        'version = 1\n[input]\nformat = "ndjson"\nobjects = "merged"\n'
         + "".join(
             f'[[class]]\nname = "{name}"\npath = "conditions[].{path}"\n'
             for name, path in (("code", "coding[].code"), ("display", "coding[].display"), ("text", "text"))
@@ -342,9 +342,8 @@ def test_wrong_facets_are_told(facets: str, message: str) -> None:
 
 
 def test_a_facet_around_a_class_that_lies_under_another_one_there() -> None:
-    text = (
-        'version = 1\n[input]\nformat = "ndjson"\n[[class]]\nname = "system"\npath = "conditions[].coding[].system"\n'
-    )
+    text = 'version = 1\n[input]\nformat = "ndjson"\nobjects = "merged"\n'
+    text += '[[class]]\nname = "system"\npath = "conditions[].coding[].system"\n'
     with pytest.raises(SchemaError, match="stands around 'system', under which the class lies"):
         ta.Schema.loads(text + CLASSES)
 

@@ -70,7 +70,10 @@ NESTED = CLASSES.replace('path = "', 'path = "').replace("Encounter.", "Encounte
 NESTED = NESTED.replace("Condition.", "Encounter[].Condition[].")
 
 
-def schema_of(form: str = "ndjson", *, key: str = KEY, files: str = FILES, more: str = "") -> ta.Schema:
+MERGED, WHOLE = 'objects = "merged"\n', 'objects = "whole"\n'
+
+
+def schema_of(form: str = "ndjson", *, key: str = KEY, files: str = FILES, more: str = MERGED) -> ta.Schema:
     return ta.Schema.loads(f'version = 1\n[input]\nformat = "{form}"\n{HEADS[form]}{more}{files}{key}{CLASSES}')
 
 
@@ -123,10 +126,7 @@ def last(reference: str) -> str:
     return reference.rpartition("/")[2].rpartition(":")[2]
 
 
-WHOLE = 'objects = "whole"\n'
-
-
-def twin(rows: Rows, more: str = "") -> list[str]:
+def twin(rows: Rows, more: str = MERGED) -> list[str]:
     """Return the trees of the same persons as nested documents, put together by dicts.
 
     Where objects stay whole, a condition of no encounter lies alone in one that has nothing else.
@@ -151,7 +151,7 @@ def trees(forest: ta.Forest) -> list[str]:
     return sorted(map(json.dumps, forest.records()))
 
 
-@pytest.mark.parametrize("more", ["", WHOLE])
+@pytest.mark.parametrize("more", [MERGED, WHOLE])
 @pytest.mark.parametrize("form", ["ndjson", "json", "yaml", "yaml-stream", "parquet"])
 def test_rows_find_their_persons_and_objects(tmp_path: Path, form: str, more: str) -> None:
     """Of folders, globs and zips, whose files may be packed."""
@@ -190,7 +190,7 @@ def test_many_rows_wait_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert trees(ta.read(tmp_path / "out", schema)) == published
 
 
-@pytest.mark.parametrize("more", ["", WHOLE])
+@pytest.mark.parametrize("more", [MERGED, WHOLE])
 def test_facets_that_clash(tmp_path: Path, more: str) -> None:
     """Where two files, or two rows of a person, say other things of one value, the facet is withheld, and counted."""
     rows: Rows = {
@@ -233,7 +233,7 @@ CODES = st.lists(st.sampled_from("XY"), max_size=2)
 
 @settings(max_examples=50)
 @given(
-    st.sampled_from(["", WHOLE]),
+    st.sampled_from([MERGED, WHOLE]),
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["IMP", None])), max_size=4),
     st.lists(
         st.tuples(st.integers(0, 2), st.integers(-1, 4), st.sampled_from("ab"), CODES),
@@ -341,7 +341,8 @@ def test_files_of_rows(tmp_path: Path) -> None:
     (folder / "people.csv").write_text("Id,sex\na,f\nb,m\n")
     (folder / "visits.csv").write_text("PATIENT,ward\na,W1\nb,W2\na,W3\n")
     schema = ta.Schema.loads(
-        'version = 1\n[input]\nformat = "csv"\n[[file]]\nname = "person"\nperson = "Id"\nfiles = "people*.csv"\n'
+        'version = 1\n[input]\nformat = "csv"\nobjects = "merged"\n'
+        '[[file]]\nname = "person"\nperson = "Id"\nfiles = "people*.csv"\n'
         '[[file]]\nname = "visits"\nperson = "PATIENT"\n'
         '[[class]]\nname = "sex"\npath = "person.sex"\n[[class]]\nname = "ward"\npath = "visits.ward"\n'
     )
@@ -365,7 +366,7 @@ def test_names_of_files_that_end_in_numbers(tmp_path: Path) -> None:
     for name, values in (("people", "ab"), ("visits1", "x"), ("visits2_001", "y"), ("visits2_002", "z")):
         rows = "".join(f'{{"id":"{at}","kind":"{value}"}}\n' for at, value in enumerate(values))
         (folder / f"{name}.ndjson").write_text(rows)
-    text = 'version = 1\ninput = { format = "ndjson" }\n'
+    text = 'version = 1\ninput = { format = "ndjson", objects = "merged" }\n'
     for name in ("people", "visits1", "visits2"):
         text += f'[[file]]\nname = "{name}"\nperson = "id"\n[[class]]\nname = "{name}"\npath = "{name}.kind"\n'
     forest = ta.read(folder, ta.Schema.loads(text))

@@ -273,6 +273,7 @@ def test_data_in_memory() -> None:
 RELATIONAL = """version = 1
 [input]
 format = "tables"
+objects = "merged"
 record = "visit"
 key = ["test.visit -> visit.no"]
 person = "patient"

@@ -66,7 +66,7 @@ def test_where_values_moved_one_of_several_records_shows_that():
 
 
 def test_a_release_with_relations_taken_apart_shows_one_that_moved():
-    forest = ta.read("samples/patients.xml", HOSPITAL)
+    forest = ta.read("samples/patients.xml", HOSPITAL.with_objects("merged"))
     found = ta.preview(forest, k=10, as_published=True)
     assert found.release.solution.disassociated
     assert any("moved" in fate.changes for change in found.changes for fate in change.fates)
@@ -85,7 +85,7 @@ def test_a_hundred_thousand_records_are_not_looked_at_one_by_one():
 
 
 def test_the_worst_of_a_local_recoding_are_in_the_order_of_what_they_are_told_to_be():
-    forest = ta.read("samples/patients.xml", HOSPITAL)[:300]
+    forest = ta.read("samples/patients.xml", HOSPITAL.with_objects("merged"))[:300]
     release = ta.anonymize(forest, k=5, algorithm="miracle")
     told = [change.change for change in preview_of(forest, release, 10, worst=True).changes]
     assert told == sorted(told, reverse=True)

@@ -22,6 +22,7 @@ from treeanon.previews.model import Node, RecordChange
 from treeanon.previews.scores import forest_scores
 from treeanon.privacy import Guarantee
 
+HOSPITAL = ta.Schema.load("schemas/hospital-xml.toml").with_objects("merged")
 SCHEMA = ta.Schema.loads("""version = 1
 input = { format = "trees" }
 [[class]]
@@ -218,7 +219,7 @@ ASKED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("asked", ASKED)
 def test_releases_of_all_searches_with_a_cut_are_replayed_and_so_are_solutions_applied_to_others(asked: dict[str, Any]):
-    forest = ta.read("samples/patients.xml", ta.Schema.load("schemas/hospital-xml.toml"))
+    forest = ta.read("samples/patients.xml", HOSPITAL)
     effort = {} if "algorithm" in asked else {"effort": 0.1}
     release = ta.anonymize(forest[:200], **asked, **effort)
     kept = range(200) if release.kept is None else release.kept.tolist()
@@ -235,7 +236,7 @@ def test_releases_of_all_searches_with_a_cut_are_replayed_and_so_are_solutions_a
 
 
 def test_local_recoding_is_told_by_matching_and_its_scores_are_near():
-    forest = ta.read("samples/patients.xml", ta.Schema.load("schemas/hospital-xml.toml"))[:200]
+    forest = ta.read("samples/patients.xml", HOSPITAL)[:200]
     release = ta.anonymize(forest, k=4, algorithm="miracle")
     changes = record_changes(forest, release, range(len(forest)))
     for change in changes:

@@ -280,7 +280,13 @@ def step_text(world: World, above: str, hop: Hop, rnd: Random) -> str:
 
 def schema_text(world: World, rnd: Random) -> str:
     """The schema of a world as TOML."""
-    lines = ["version = 1", "[input]", 'format = "tables"', f"record = {json.dumps(quoted(world.root))}"]
+    lines = [
+        "version = 1",
+        "[input]",
+        'format = "tables"',
+        'objects = "merged"',
+        f"record = {json.dumps(quoted(world.root))}",
+    ]
     keys = [key_text(key) for key in world.own_keys]
     lines.append(f"key = {json.dumps(keys, ensure_ascii=False)}")
     for f in world.fields:

@@ -148,7 +148,13 @@ def draw_schema(rnd: Random, files: str = "") -> Release:
         if not explorer.found:
             continue
         fields = []
-        lines = ["version = 1", "[input]", 'format = "tables"', f"record = {json.dumps(quoted(design.names[0]))}"]
+        lines = [
+            "version = 1",
+            "[input]",
+            'format = "tables"',
+            'objects = "merged"',
+            f"record = {json.dumps(quoted(design.names[0]))}",
+        ]
         if rnd.random() < 0.5:  # else they come from the input, and from what is written
             followed = {link.key: None for _, way, _, _ in explorer.found for link in way}
             lines.append(f"key = {json.dumps(list(map(str, followed)), ensure_ascii=False)}")

@@ -119,13 +119,15 @@ def test_what_toml_has_no_form_for_is_refused() -> None:
 
 
 @pytest.mark.parametrize("form", names_of("relational"))
-def test_a_schema_of_tables_reads_back_from_its_text(form: str) -> None:
+@pytest.mark.parametrize("objects", ["auto", "whole", "merged"])
+def test_a_schema_of_tables_reads_back_from_its_text(form: str, objects: str) -> None:
     text = f"""version = 1
 
 [input]
 format = "{form}"
 record = "the people"
 key = ["trip.(a, 'b c') -> 'the people'.(x, y)", "trip.start -> port.id", "trip.end -> port.id"]
+objects = "{objects}"
 
 [[class]]
 name = "from"

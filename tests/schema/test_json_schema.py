@@ -92,7 +92,7 @@ def test_the_loader_and_the_form_know_the_same_names() -> None:
     assert of_class["role"]["enum"] == list(ROLES)
     assert of_class["type"]["enum"] == list(TYPES)
     assert of_class["on_unknown"]["enum"] == list(ON_UNKNOWN)
-    assert PARTS["input"]["properties"]["objects"]["enum"] == [*OBJECTS, AUTO]
+    assert PARTS["input"]["properties"]["objects"]["enum"] == [AUTO, *reversed(OBJECTS)]
 
 
 def test_what_it_says_of_formats_is_from_their_table() -> None:

@@ -98,7 +98,8 @@ KEYS = [
 
 
 def toml_of(record: str, classes: dict[str, str], keys: list[str]) -> str:
-    lines = ["version = 1", "[input]", 'format = "tables"', f'record = "{record}"', f"key = {json.dumps(keys)}"]
+    lines = ["version = 1", "[input]", 'format = "tables"', 'objects = "merged"']
+    lines += [f'record = "{record}"', f"key = {json.dumps(keys)}"]
     for name, path in classes.items():
         lines += ["[[class]]", f"name = {json.dumps(name)}", f"path = {json.dumps(path)}"]
         lines += ["hierarchy = { groups = 3 }"]

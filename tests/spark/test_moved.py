@@ -23,6 +23,7 @@ SCHEMA = """
 version = 1
 [input]
 format = "tables"
+objects = "merged"
 record = "person"
 key = ["visit.person -> person.id"]
 [[class]]

@@ -97,6 +97,7 @@ ODD = """
 version = 1
 [input]
 format = "tables"
+objects = "merged"
 record = "per/son"
 key = ["'x, y'.p -> per/son.id", "per/son.'b oss' -> per/son.id"]
 [[class]]

@@ -25,6 +25,7 @@ WORD = "CANARY"
 SCHEMA = """version = 1
 [input]
 format = "ndjson"
+objects = "merged"
 [[class]]
 name = "sex"
 path = "sex"

@@ -23,7 +23,9 @@ CANARIES = (WORD, NUMBER, "CANARY", "7f3a", "998877")
 
 def a_schema(form: str, record: str | None, *classes: tuple[str, ...]) -> Schema:
     """A schema of classes given as (name, path, further TOML lines…)."""
-    text = f'version = 1\n[input]\nformat = "{form}"\n' + (f'record = "{record}"\n' if record else "")
+    text = f'version = 1\n[input]\nformat = "{form}"\nobjects = "merged"\n' + (
+        f'record = "{record}"\n' if record else ""
+    )
     for name, path, *more in classes:
         text += "\n".join(["[[class]]", f'name = "{name}"', f'path = "{path}"', *more]) + "\n"
     return Schema.loads(text)

@@ -279,7 +279,7 @@ def path_text(hops: tuple[Hop, ...], attribute: str | None, slashed: bool) -> st
 
 
 def toml_text(format: str, record: str | None, fields: list[Field], *, paths: bool = True) -> str:
-    lines = ["version = 1", "[input]", f'format = "{format}"']
+    lines = ["version = 1", "[input]", f'format = "{format}"', 'objects = "merged"']
     if record is not None:
         lines.append(f"record = {json.dumps(record)}")
     if format == "xml":

@@ -17,6 +17,7 @@ SCHEMA = """
 version = 1
 [input]
 format = "sqlite"
+objects = "merged"
 record = "person"
 [[class]]
 name = "age"

@@ -191,7 +191,7 @@ def anonymize_trees(request: CommandRequest) -> None:
     if solution is not None:
         release.write_solution(solution, force=request.force)
     mined = ml2(forest, release.forest, release.kept) if request.mining else None
-    notes = merged_notes(request.schema, release.solution.objects)
+    notes = merged_notes(request.schema, release.solution.objects, wanted.why_merged)
     # Nobody is told of it: then it need not be measured.
     beyond = None if quiet and not request.as_json else release.one_more
     say(release_summary(release, output, solution, mined, beyond, notes), quiet=quiet)

@@ -142,7 +142,8 @@ def _trees(request: CommandRequest, engine: EngineRequest) -> None:
     work = engine_named(engine.name)
     with _notifying(quiet) as notify:
         published = work.publish(_job(request, engine), wanted, notify)
-    notes = merged_notes(request.schema, published.solution.objects)
+    why = wanted.why_merged or f"engine {engine.name} knows merged trees alone"
+    notes = merged_notes(request.schema, published.solution.objects, why)
     if request.solution is not None:
         published.write_solution(request.solution, force=request.force)
     say(

@@ -26,7 +26,7 @@ from treeanon.cli.options import (
 )
 from treeanon.cli.printing import print_result, progress_bar, say
 from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
-from treeanon.cli.summaries import release_summary, table_release_summary
+from treeanon.cli.summaries import merged_notes, release_summary, table_release_summary
 
 if TYPE_CHECKING:
     from treeanon.schema import Schema
@@ -93,7 +93,8 @@ def command(
     release = apply(found, forest)
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form.name, force=force, seed=seed, jobs=reading["jobs"], progress=progress)
-    say(release_summary(release, output), quiet=quiet)
+    notes = merged_notes(loaded, release.solution.objects, "so are those that the solution was made for")
+    say(release_summary(release, output, notes=notes), quiet=quiet)
     print_result({**release.as_dict(), "output": shown(output)}, as_json=as_json)
 
 

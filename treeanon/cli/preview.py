@@ -14,9 +14,11 @@ from treeanon.cli.options import Command, force_option, printing_options, schema
 from treeanon.cli.printing import print_result, printable, progress_bar, reading_notes, say
 from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
 from treeanon.cli.request import CommandRequest, ReleaseOptions, release_options
-from treeanon.cli.summaries import sacrifice_lines, search_lines
+from treeanon.cli.summaries import merged_notes, sacrifice_lines, search_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from treeanon.forest import Forest
     from treeanon.previews.preview import Preview
     from treeanon.table import Table
@@ -107,7 +109,7 @@ def command(
     if as_json:
         print_result(found.as_dict(), as_json=True)
     elif not quiet:
-        _show(found, lines or None, color, document=document)
+        _show(found, lines or None, color, _notes(request, found), document=document)
     if html is not None:
         _write_page(request, html, found, data)
 
@@ -141,7 +143,16 @@ def _of_rows(request: CommandRequest, sample: int | None, chosen: dict[str, Any]
         return previewed(table, lambda part: release(wanted, part, progress=progress), sample=sample, **chosen)
 
 
-def _show(found: Preview, lines: int | None, color: bool | None, *, document: bool) -> None:
+def _notes(request: CommandRequest, found: Preview) -> list[str]:
+    """Return which trees are shown, where the schema leaves it open and they are merged."""
+    from treeanon.release import Release
+
+    if not isinstance(found.release, Release):
+        return []
+    return merged_notes(request.schema, found.release.solution.objects, request.tree_request().why_merged)
+
+
+def _show(found: Preview, lines: int | None, color: bool | None, notes: Sequence[str], *, document: bool) -> None:
     """Print the preview, and notes about the release."""
     from treeanon.report.preview_cells import folded
     from treeanon.report.preview_text import preview_text
@@ -151,7 +162,7 @@ def _show(found: Preview, lines: int | None, color: bool | None, *, document: bo
     text = preview_text(found, width=width, color=colored, lines=lines, document=document)
     data = found.release.as_dict()
     more = sacrifice_lines(data) if "guarantee" in data else search_lines(data)
-    more = [part for line in more for part in folded(line, max(width, 20))] + reading_notes(data["counts"])
+    more = [part for line in (*notes, *more) for part in folded(line, max(width, 20))] + reading_notes(data["counts"])
     text = "\n".join([text, *([""] if more else []), *map(printable, more)])
     # A terminal that cannot show a character is given its number.
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

@@ -75,16 +75,18 @@ def _six_digits(number: float) -> str:
     return f"{number:.6f}".rstrip("0").rstrip(".")
 
 
-def merged_notes(schema: Schema, objects: Objects) -> list[str]:
-    """Return what to say of a release of merged trees where the schema leaves open what objects are."""
-    if objects == "whole" or not schema.input.keeps_objects:
+def merged_notes(schema: Schema, objects: Objects, why: str) -> list[str]:
+    """Return what to say of a release of merged trees where the schema leaves open what objects are, and `why`."""
+    if objects == "whole" or not schema.input.objects_open:
         return []
     # Of tables the schema alone does not know the keys, and so no layout.
     relational = schema.input.is_relational
     several = any(spec.path and len(spec.path.steps) > 1 for spec in schema.classes if spec.published)
     if not (several if relational else len(schema.layout.containers) > 1):
         return []
-    return ["Trees are merged, as what is asked for needs them: verify and compare this release with --objects merged"]
+    if schema.why_merged:
+        return [f"Trees are merged: {schema.why_merged}"]
+    return [f"Trees are merged: {why}; verify and compare this release with --objects merged"]
 
 
 def _nodes_line(counts: Mapping[str, int]) -> str:

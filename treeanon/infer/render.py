@@ -91,15 +91,17 @@ def render_schema(findings: Findings) -> str:
             findings.namespaces,
             keys,
             person=findings.person.path if findings.person else None,
-            objects="whole" if whole else "merged",
-            objects_open=whole,
+            objects_open=True,
         ),
         tuple(replace(_spec(found), under=None) if whole else _spec(found) for found in findings.classes),
         files=findings.files,
         file_keys=findings.file_keys,
         references=findings.references,
     )
+    schema = replace(schema, input=replace(schema.input, objects=schema.auto_objects))
     head, *classes = dump_schema(schema).split(_CLASS)
+    if not whole:
+        head = head.replace('objects = "auto"\n', "")
     comment = f"Written by treeanon init, from {findings.extent}.\n{warning_lines(findings)}"
     opening = _comment(f"{comment}\n{_language(findings)}\n")
     parts = [opening, "\n", _head(head, findings).replace("\n[[file]]", "\n" + _comment(_FILES) + "[[file]]", 1)]

@@ -58,7 +58,7 @@ def forest_of_records(
 
     >>> schema = Schema.loads('version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "ill"\\npath = "ills[]"')
     >>> list(forest_of_records([{"ills": ["Flu"]}], schema).records())
-    [[['ill', 'Flu', []]]]
+    [[['ills[]', '*', [['ill', 'Flu', []]]]]]
     """
     lines = b"\n".join(json_line(record, name, number) for number, record in enumerate(records, start=1))
     return _forest_of_lines(lines, schema, name, show_values=show_values, jobs=jobs)

@@ -138,7 +138,10 @@ def previewed(
         data = shifted(data)
     part, of = sampled(data, sample, numbers)
     # A search may take long, so invalid arguments are refused first.
-    check_classes(data.classes.names if isinstance(data, Forest) else [c.name for c in data.columns], chosen["classes"])
+    check_classes(
+        data.classes.names[data.classes.types :] if isinstance(data, Forest) else [c.name for c in data.columns],
+        chosen["classes"],
+    )
     found = preview_of(part, release(part), numbers=_inside(of, numbers), **chosen)
     return part, found if of is None else in_terms_of(found, len(data), of)
 

@@ -17,7 +17,8 @@ from treeanon.forest import Forest
 from treeanon.io import output_format, write
 from treeanon.io.output import Written
 from treeanon.io.relational.urls import shown
-from treeanon.kernels.tree.forest import canonical, group_by_record
+from treeanon.kernels.tree.forest import group_by_record
+from treeanon.kernels.tree.objects import canonical_trees
 from treeanon.metrics.measure import Losses, measure
 from treeanon.metrics.table import measure as measure_rows
 from treeanon.privacy.models.model import largest_k
@@ -69,7 +70,8 @@ class DocumentsRelease:
     @property
     def rest(self) -> tuple[str, ...]:
         """The other classes."""
-        return tuple(name for name in self.forest.classes.names if name not in self.classes)
+        classes = self.forest.classes
+        return tuple(name for name in classes.names[classes.types :] if name not in self.classes)
 
     def write(
         self,
@@ -197,7 +199,7 @@ def person_classes(forest: Forest) -> tuple[str, ...]:
     found = []
     for index, published in enumerate(forest.schema.layout.classes):
         # A class without a path, as in trees files, is of no container.
-        if published.parent == ROOT and published.container <= 0:
+        if published.parent == ROOT and published.container <= 0 and not published.is_object:
             owners = record[held == index]
             if len(np.unique(owners)) == len(owners):
                 found.append(published.name)
@@ -233,7 +235,7 @@ def with_rows(forest: Forest, rows: Table) -> Forest:
     owners = np.concatenate([record, *(new for new, _ in more)])
     labels = np.concatenate([label, *(published for _, published in more)])
     parents = np.concatenate([above, np.full(len(owners) - len(above), -1, np.int32)])
-    trees = canonical(*group_by_record(owners, parents, labels, size), np.zeros(0, np.int32))
+    trees = canonical_trees(*group_by_record(owners, parents, labels, size), np.zeros(0, np.int32), classes.types)
     return Forest(forest.schema, classes, *trees, forest.report)
 
 

@@ -131,11 +131,12 @@ class Request:
 
         UsageError where the schema itself says that objects stay whole.
         """
-        reason = self._only_merged()
+        reason = self.why_merged
         return of_merged_trees(schema, reason) if reason else schema
 
-    def _only_merged(self) -> str:
-        """Return why merged trees are needed; an empty text if they are not."""
+    @property
+    def why_merged(self) -> str:
+        """Why merged trees are needed; an empty text if they are not."""
         if self.algorithm != TREE_DEFAULT or self.complete:
             return f"algorithm {self.algorithm!r} searches merged trees, in which no object stays whole"
         if self.options.get("taking_apart") == "move":

@@ -8,6 +8,7 @@ zero-width characters, variation selectors, joined letters and flags.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -316,11 +317,20 @@ class _Drawing:
 
 
 def _remark(words: str, node: Node) -> Remark:
-    return Remark(f"{words} {_label(node)}", f"{words} {node.value}")
+    return Remark(f"{words} {_label(node)}", f"{words} {_object(node) or node.value}")
 
 
 def _label(node: Node) -> str:
-    return f"{node.cls}: {node.value}"
+    return _object(node) or f"{node.cls}: {node.value}"
+
+
+_LAST_STEP = re.compile(r"[^.\[\]]+(\[[^\]]*\])+$")
+
+
+def _object(node: Node) -> str:
+    """Return the last step of an object's type, such as `diagnosis[]`; an empty text for a value."""
+    found = _LAST_STEP.search(node.cls) if node.value == "*" else None
+    return "" if found is None else found[0]
 
 
 def _listed(nodes: tuple[Node, ...]) -> tuple[dict[int, Node], dict[int, int]]:

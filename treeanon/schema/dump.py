@@ -34,6 +34,7 @@ def dump_schema(schema: Schema) -> str:
     <BLANKLINE>
     [input]
     format = "ndjson"
+    objects = "merged"
     <BLANKLINE>
     [[class]]
     name = "illness"
@@ -85,10 +86,20 @@ def _input_items(schema: Schema) -> Iterator[tuple[str, object]]:
             yield "null_person", spec.null_person
     if spec.one_per_person:
         yield "one_per_person", True
-    if spec.objects == "whole":
-        yield "objects", AUTO if spec.objects_open else spec.objects
+    if (objects := _objects_said(schema)) is not None:
+        yield "objects", objects
     if spec.shift_days != SHIFT_DAYS:
         yield "shift_days", spec.shift_days
+
+
+def _objects_said(schema: Schema) -> str | None:
+    """Return what [input] says of objects; None where it need not say anything."""
+    spec = schema.input
+    if schema.is_of_rows:
+        return None
+    if spec.objects_open and spec.objects == schema.auto_objects:
+        return AUTO if spec.keeps_objects else None
+    return spec.objects
 
 
 def _file_items(spec: FileSpec) -> Iterator[tuple[str, object]]:

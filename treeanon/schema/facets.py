@@ -88,6 +88,7 @@ def facet_schema(schema: Schema) -> Schema:
     ... version = 1
     ... [input]
     ... format = "ndjson"
+    ... objects = "merged"
     ... [[class]]
     ... name = "illness"
     ... path = "conditions[].coding[].code"

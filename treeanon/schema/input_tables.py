@@ -255,7 +255,7 @@ class InputReader:
         return path
 
     def read_objects(self, table: Mapping[str, Any]) -> Objects:
-        """Return whether objects are merged or stay whole; merged where that is still open."""
+        """Return whether objects are merged or stay whole; merged while that is open, as where nothing is said."""
         where, form = ("input", "objects"), self.form
         is_bare = form is not None and form.is_rows and not self.has_objects
         if "objects" in table and form is not None and is_bare:
@@ -263,7 +263,7 @@ class InputReader:
             able += ", or rows of which several are one person's"
             self.problems.add(f"is only for formats whose records hold objects ({able}), not for {form.name}", *where)
             return OBJECTS[0]
-        known: tuple[str, ...] = (*OBJECTS, AUTO)
+        known: tuple[str, ...] = (AUTO, *OBJECTS)
         chosen = self.one_of(table, known, *where)
         self.objects_open = chosen == AUTO
         return "whole" if chosen == "whole" else "merged"

@@ -219,6 +219,8 @@ class Schema:
     ... path = "visits[].diagnoses[].name"
     ... ''')
     >>> [(c.name, c.parent) for c in schema.layout.classes]
+    [('visits[]', -1), ('visits[].diagnoses[]', 0), ('hospital', 0), ('disease', 1)]
+    >>> [(c.name, c.parent) for c in schema.with_objects("merged").layout.classes]
     [('hospital', -1), ('disease', 0)]
     """
 
@@ -271,9 +273,12 @@ class Schema:
         """What becomes of objects where the schema leaves it open: `under` belongs to merged trees."""
         form = self.input.form
         rows = form.is_rows and self.input.person is None and not self.files
-        if rows or form.names_classes or any(spec.under is not None for spec in self.classes):
-            return "merged"
-        return "whole"
+        return "merged" if rows or form.names_classes or self.why_merged else "whole"
+
+    @property
+    def why_merged(self) -> str:
+        """Why trees are merged where the schema leaves it open; an empty text where nothing in it asks for that."""
+        return next((f"class {spec.name!r} has `under`" for spec in self.classes if spec.under is not None), "")
 
     def with_objects(self, objects: Objects | None) -> Schema:
         """Return the schema that says that objects are merged, or that they stay whole; itself for None.

@@ -169,7 +169,7 @@ def test_a_moved_node_points_to_its_person_and_a_node_left_out_does_not() -> Non
 
 
 def test_the_release_of_the_sample_hides_what_is_known_of_the_original() -> None:
-    schema = ta.Schema.load(ROOT / "schemas/hospital-xml.toml")
+    schema = ta.Schema.load(ROOT / "schemas/hospital-xml.toml").with_objects("merged")
     forest = ta.read(ROOT / "samples/patients.xml", schema)[:500]
     for k in (10,):
         release = ta.anonymize(forest, k=k, as_published=False, seed=1)

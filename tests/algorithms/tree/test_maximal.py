@@ -29,7 +29,8 @@ from treeanon.kernels.tree.record_sets import distinct_records, shared
 from treeanon.metrics import measure, rpd
 from treeanon.privacy import Guarantee
 
-HOSPITAL = "schemas/hospital-xml.toml"
+HOSPITAL = ta.Schema.load("schemas/hospital-xml.toml")
+MERGED = HOSPITAL.with_objects("merged")
 
 
 def flat_schema(*names: str, under: dict[str, str] | None = None) -> ta.Schema:
@@ -109,7 +110,7 @@ def test_completed_cuts_of_the_paper_are_safe_and_no_coarser(seed: int) -> None:
 
 
 def test_same_result_however_many_cores_look() -> None:
-    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))[:120]
+    forest = ta.read("samples/patients.xml", HOSPITAL)[:120]
     guarantee = Guarantee(4, m=3, n=2)
     found = [search(forest, guarantee, jobs=jobs, seed=5, effort=0.3) for jobs in (1, 2, 3)]
     assert all(one.solution == found[0].solution for one in found)
@@ -125,7 +126,7 @@ THOROUGH = [(k, m, n, ALL) for k, m, n in ((5, 2, 1), (5, 2, 0), (5, 3, 2), (20,
     ("k", "m", "n", "persons"), [*BY_SIZE, *(pytest.param(*given, marks=pytest.mark.slow) for given in THOROUGH)]
 )
 def test_never_above_the_published_search_on_the_sample(k: int, m: int, n: int, persons: int) -> None:
-    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))[:persons]
+    forest = ta.read("samples/patients.xml", MERGED)[:persons]
     guarantee = Guarantee(k, m=m, n=n)
     theirs = [gcs.search(forest, guarantee, closed="values"), gcs.search(forest, guarantee, closed="cuts")]
     ours = measure(forest, search(forest, guarantee).forest)
@@ -238,7 +239,7 @@ def test_efforts_that_are_none(effort: str) -> None:
 
 
 def test_effort_in_seconds_ends() -> None:
-    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))[:100]
+    forest = ta.read("samples/patients.xml", HOSPITAL)[:100]
     assert search(forest, Guarantee(5), effort="0.2s").forest.nodes
 
 
@@ -320,7 +321,7 @@ def test_more_labels_than_tables_hold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_carrying_on_leaves_the_run_as_it_was() -> None:
     """Walks after it must not see nodes where the pairs of another solution moved them."""
-    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))[:400]
+    forest = ta.read("samples/patients.xml", MERGED)[:400]
     guarantee = Guarantee(10, m=2, n=1)
     start = gcs.search(forest, guarantee).solution
     goal = Objective(forest, guarantee, "loss")
@@ -332,13 +333,13 @@ def test_carrying_on_leaves_the_run_as_it_was() -> None:
 
 @pytest.mark.parametrize("recoding", maximal.RECODINGS)
 def test_nothing_is_lost_where_nobody_need_be_hidden(recoding: str) -> None:
-    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))
+    forest = ta.read("samples/patients.xml", HOSPITAL)
     found = search(forest, Guarantee(1, m=3, n=2), recoding=recoding, max_suppressed=3)
     assert found.forest == forest and found.solution.apply(forest) == forest
 
 
 def test_completing_leaves_nobody_out() -> None:
-    forest = ta.read("samples/patients.xml", ta.Schema.load(HOSPITAL))[:50]
+    forest = ta.read("samples/patients.xml", MERGED)[:50]
     start = gcs.search(forest, Guarantee(3)).solution
     with pytest.raises(UsageError, match="max_suppressed"):
         search(forest, Guarantee(3), start=start, max_suppressed=1)

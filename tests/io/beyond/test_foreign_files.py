@@ -48,7 +48,7 @@ def schema_for(format: str) -> str:
     classes = CLASSES.replace("VISIT", "visits[].ward").replace("ILL", "visits[].ills[]")
     if format == "xml":
         classes = CLASSES.replace("VISIT", "visit[]/@ward").replace("ILL", "visit[]/ill[]")
-    return f"version = 1\n[input]\n{INPUT[format]}\n{classes}"
+    return f'version = 1\n[input]\nobjects = "merged"\n{INPUT[format]}\n{classes}'
 
 
 def person(age: Any = 34, ills: Sequence[Any] = ("Acne", "Flu"), **more: Any) -> dict[str, Any]:

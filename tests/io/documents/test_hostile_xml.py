@@ -190,7 +190,7 @@ def test_wrong_paths(text: str, words: str, tmp_path: Path) -> None:
 
 def test_default_namespace(tmp_path: Path) -> None:
     schema = ta.Schema.loads(
-        'version = 1\n[input]\nformat = "xml"\nrecord = "p/q"\nnamespaces = { "" = "urn:x" }\n'
+        'version = 1\n[input]\nformat = "xml"\nobjects = "merged"\nrecord = "p/q"\nnamespaces = { "" = "urn:x" }\n'
         '[[class]]\nname = "age"\npath = "age"\n'
     )
     text = '<p xmlns="urn:x"><q><age>1</age><age xmlns="">CANARY</age></q></p>'

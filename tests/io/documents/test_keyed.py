@@ -20,6 +20,7 @@ from treeanon.schema.dump import record_text
 SCHEMA = """version = 1
 [input]
 format = "{}"
+objects = "merged"
 record = "{}"
 [[class]]
 name = "age"

@@ -16,6 +16,7 @@ FHIR = """
 version = 1
 [input]
 format = "json"
+objects = "merged"
 record = "."
 [[class]]
 name = "gender"
@@ -38,6 +39,7 @@ CDA = """
 version = 1
 [input]
 format = "xml"
+objects = "merged"
 record = "ClinicalDocument"
 namespaces = { "" = "urn:hl7-org:v3", sdtc = "urn:hl7-org:sdtc" }
 [[class]]

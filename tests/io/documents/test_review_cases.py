@@ -49,7 +49,7 @@ def test_a_trees_schema_with_paths_on_some_classes(ending: str, tmp_path: Path) 
 
 def test_texts_that_only_some_kinds_mix_with_attributes(tmp_path: Path) -> None:
     schema = ta.Schema.loads(
-        'version = 1\n[input]\nformat = "xml"\nrecord = "a/b"\n'
+        'version = 1\n[input]\nformat = "xml"\nobjects = "merged"\nrecord = "a/b"\n'
         '[[class]]\nname = "code"\npath = "obs[@t=a]/value"\n'
         '[[class]]\nname = "unit"\npath = "obs[@k=b]/value/@unit"\n'
     )

@@ -15,7 +15,7 @@ from treeanon.io.documents import xml_document
 
 
 def schema(format: str, *classes: dict[str, str], record: str | None = None, folder: Path | None = None) -> ta.Schema:
-    lines = ["version = 1", "[input]", f'format = "{format}"']
+    lines = ["version = 1", "[input]", f'format = "{format}"', 'objects = "merged"']
     if record is not None:
         lines.append(f'record = "{record}"')
     for each in classes:

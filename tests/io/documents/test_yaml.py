@@ -25,6 +25,7 @@ from treeanon.io.documents.yaml_text import Bare, as_json, documents, yaml_lines
 
 SCHEMA = """version = 1
 [input]
+objects = "merged"
 format = "yaml"
 record = "patients[]"
 [[class]]

@@ -81,7 +81,7 @@ test_reading, test_reading_thoroughly = properties(check_reading, 200)
 # --- examples --------------------------------------------------------------------------------------------------------
 
 SECRET = "s3cret"
-HEAD = 'version = 1\n[input]\nformat = "tables"\n'
+HEAD = 'version = 1\n[input]\nformat = "tables"\nobjects = "merged"\n'
 
 
 def schema_of(record: str, keys: list[str], **paths: str) -> Schema:

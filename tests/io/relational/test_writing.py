@@ -31,7 +31,8 @@ def schema_of(
     root: str, keys: list[str], classes: dict[str, str], files: str = "csv", format: str = "tables", extra: str = ""
 ) -> ta.Schema:
     """A resolved schema of classes with these paths."""
-    text = f'version = 1\n[input]\nformat = "{format}"\nrecord = {json.dumps(root)}\nkey = {json.dumps(keys)}\n'
+    text = f'version = 1\n[input]\nformat = "{format}"\nobjects = "merged"\n'
+    text += f"record = {json.dumps(root)}\nkey = {json.dumps(keys)}\n"
     for name, path in classes.items():
         text += f"[[class]]\nname = {json.dumps(name)}\npath = {json.dumps(path)}\n"
     resolved = resolve(ta.Schema.loads(text + extra))
