@@ -191,9 +191,19 @@ def _loss_lines(losses: FlatLosses, extents: Mapping[str, float], answered: Quer
 
 
 def compare_permuted(
-    before: str, after: str, schema: Schema, reductions: Mapping[str, str], reading: Reading, *, quiet: bool
+    before: str,
+    after: str,
+    schema: Schema,
+    reductions: Mapping[str, str],
+    queries: int | None,
+    reading: Reading,
+    *,
+    quiet: bool,
 ) -> Compared:
-    """Measure the losses of a permuted release, whose sensitive values are published by group."""
+    """Measure the losses of a permuted release, whose sensitive values are published by group.
+
+    Queries are by up to so many columns; None leaves it to the number of rows.
+    """
     from treeanon.formats import ROWS
     from treeanon.io.columns.permuted_files import read_permuted, report_of
     from treeanon.io.columns.write_table import table_schema
@@ -208,7 +218,7 @@ def compare_permuted(
     refuse_more(before, len(original), after, len(made.records))
     matched, strange = _in_terms_of(original, made)
     # Queries about the original contain no value that nobody in it can have.
-    losses = measure_permuted_tables(original, matched, **({"levels": 0} if strange else {}))
+    losses = measure_permuted_tables(original, matched, levels=0 if strange else queries)
     data = {
         "rows": len(original),
         "published_rows": len(made.records),
@@ -373,8 +383,9 @@ def command(
     of_rows = {"--label": label is not None, "--queries": queries is not None}
     reductions = reductions_of(reduced)
     if permuted:
+        of_rows.pop("--queries")
         _refuse("a permuted release", {**of_trees, **of_rows, "--weight": weights is not None, "-k": k is not None})
-        found = compare_permuted(before, after, loaded, reductions, reading, quiet=quiet)
+        found = compare_permuted(before, after, loaded, reductions, queries, reading, quiet=quiet)
     elif any(rows) or as_table or reduced:
         _refuse("rows", of_trees)
         if rows[0] and not rows[1]:

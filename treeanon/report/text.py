@@ -11,7 +11,7 @@ from typing import Any
 
 from treeanon.metrics import Losses, MiningLoss, ObjectsKept
 from treeanon.metrics.table import FlatLosses
-from treeanon.metrics.table.permuted import PermutedLosses
+from treeanon.metrics.table.permuted import ASKED, PermutedLosses
 from treeanon.privacy.uniqueness import ESTIMATORS
 from treeanon.risks.model import MOST_COMBINATIONS, Risk, RowRisk, Share, Uniqueness
 
@@ -181,7 +181,7 @@ def _flat_columns(losses: FlatLosses) -> Iterator[str]:
 def permuted_losses_text(losses: PermutedLosses) -> str:
     """Return the losses of a permuted release.
 
-    >>> print(permuted_losses_text(PermutedLosses({1: 0.25}, 2, 2.0, 3, 4, 0)))
+    >>> print(permuted_losses_text(PermutedLosses({1: 0.25}, 4, 2, 2.0, 3, 4, 0)))
     rows left out                          0  of 4
     groups                                 2
     rows in a group                      2.0  3 in the largest
@@ -194,8 +194,11 @@ def _permuted(losses: PermutedLosses) -> Iterator[str]:
     yield f"{'rows left out':{_NAME}}{losses.suppressed:>10,}  of {losses.rows:,}"
     yield f"{'groups':{_NAME}}{losses.groups:>10,}"
     yield f"{'rows in a group':{_NAME}}{losses.average_group_size:>10,.1f}  {losses.largest_group:,} in the largest"
+    sample = f", in a sample of {losses.queried:,} rows" if losses.queried < losses.rows else ""
     for level, loss in losses.queries.items():
-        yield f"{f'queries by {level} column(s)':{_NAME}}{loss:>10.5f}  KL divergence, 0 is exact"
+        yield f"{f'queries by {level} column(s)':{_NAME}}{loss:>10.5f}  KL divergence, 0 is exact{sample}"
+    if not losses.queries and losses.rows > ASKED:
+        yield f"{'queries':{_NAME}}{'-':>10}  not asked of so many rows; `treeanon compare --permuted --queries 2` does"
 
 
 def losses_data(losses: Losses, mining: MiningLoss | None = None) -> dict[str, Any]:

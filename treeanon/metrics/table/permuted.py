@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Longs
-from treeanon.metrics.table.queries import permuted_query_loss, permuted_query_loss_of
+from treeanon.arrays import Flags, Longs
+from treeanon.metrics.table.queries import permuted_query_loss, permuted_query_loss_of, tuples_sampled
+from treeanon.randomness import Randomness
 from treeanon.table import Table
 from treeanon.table.covers import value_ranks
 from treeanon.table.permuted import Permuted
@@ -17,16 +18,21 @@ from treeanon.table.permuted import Permuted
 LEVELS = 2
 """Queries are by one and by two columns: by more, each is of few rows, and there are many."""
 
+ASKED = 100_000
+"""Of more rows queries are answered only when asked for, and then about a sample of so many of them."""
+
 
 @dataclass(frozen=True)
 class PermutedLosses:
     """Utility losses of a permuted release of `rows` rows; quasi values are unchanged.
 
     `queries` has the mean KL divergence of all group-bys of so many quasi columns with the sensitive column, in nats: 0
-    is answered exactly. It is empty where values of the input are groups of values already.
+    is answered exactly. They are about `queried` rows: all of them or, of many, a random sample. It is empty where
+    values of the input are groups of values already, and unless asked for, where there are more than `ASKED` rows.
     """
 
     queries: Mapping[int, float]
+    queried: int
     groups: int
     average_group_size: float
     largest_group: int
@@ -38,8 +44,13 @@ class PermutedLosses:
         return asdict(self) | {"queries": {str(level): loss for level, loss in self.queries.items()}}
 
 
-def measure_permuted(original: Table, group: Longs, levels: int = LEVELS) -> PermutedLosses:
+def measure_permuted(
+    original: Table, group: Longs, levels: int | None = None, *, asked: int = ASKED, seed: int | None = None
+) -> PermutedLosses:
     """Return the losses of publishing a table in these groups of its rows; rows with -1 are left out.
+
+    Queries are by up to `levels` columns, unless told otherwise 2, and none of more rows than are `asked` about; if
+    told, these are asked of a random sample of so many. `seed` is for tests.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> columns = {"sex": (["f", "m"], Hierarchy.flat(["f", "m"])), "ill": (["a", "b"], Hierarchy.flat(["a", "b"]))}
@@ -48,12 +59,17 @@ def measure_permuted(original: Table, group: Longs, levels: int = LEVELS) -> Per
     (1, 0.6931)
     """
     sizes = np.unique(group[group >= 0], return_counts=True)[1]
-    queries = {level: permuted_query_loss(original, group, level).mean for level in _levels(original, levels)}
-    return _losses(queries, sizes, len(original))
+    wanted, sample = _levels(original, levels, asked), None
+    if wanted and len(original) > asked:
+        sample = tuples_sampled(original, original.take(np.zeros(0, np.int64)), asked, Randomness(seed))[0]
+    queries = {level: permuted_query_loss(original, group, level, sample=sample).mean for level in wanted}
+    return _losses(queries, _count(original, wanted, sample), sizes, len(original))
 
 
-def measure_permuted_tables(original: Table, made: Permuted, levels: int = LEVELS) -> PermutedLosses:
-    """Return the losses from the two published tables, without a matching of their rows.
+def measure_permuted_tables(
+    original: Table, made: Permuted, levels: int | None = None, *, asked: int = ASKED, seed: int | None = None
+) -> PermutedLosses:
+    """Return the losses from the two published tables, without a matching of their rows; see `measure_permuted`.
 
     Their columns have the hierarchies of the original.
 
@@ -65,22 +81,33 @@ def measure_permuted_tables(original: Table, made: Permuted, levels: int = LEVEL
     1
     """
     groups, (number, _) = made.groups(), made.numbers()
+    wanted, samples = _levels(original, levels, asked), None
+    if wanted and len(original) > asked:
+        samples = tuples_sampled(original, made.records, asked, Randomness(seed))
     queries = {
-        level: permuted_query_loss_of(original, made.records, groups, number, level).mean
-        for level in _levels(original, levels)
+        level: permuted_query_loss_of(original, made.records, groups, number, level, samples=samples).mean
+        for level in wanted
     }
-    return _losses(queries, groups.sizes, len(original))
+    queried = _count(original, wanted, None if samples is None else samples[0])
+    return _losses(queries, queried, groups.sizes, len(original))
 
 
-def _levels(original: Table, levels: int) -> range:
+def _levels(original: Table, levels: int | None, asked: int) -> range:
     """Return the numbers of quasi columns to query by; none where the input holds groups of values."""
-    return range(1, min(levels, len(original.quasi)) + 1) if _has_values(original) else range(0)
+    if levels is None:
+        levels = LEVELS if len(original) <= asked else 0
+    return range(1, min(levels, len(original.quasi)) + 1) if levels and _has_values(original) else range(0)
 
 
-def _losses(queries: Mapping[int, float], sizes: Longs, rows: int) -> PermutedLosses:
+def _count(original: Table, wanted: range, sample: Flags | None) -> int:
+    """Return how many rows queries were about."""
+    return 0 if not wanted else len(original) if sample is None else int(sample.sum())
+
+
+def _losses(queries: Mapping[int, float], queried: int, sizes: Longs, rows: int) -> PermutedLosses:
     published = int(sizes.sum())
     return PermutedLosses(
-        queries, len(sizes), published / max(len(sizes), 1), int(sizes.max(initial=0)), rows, rows - published
+        queries, queried, len(sizes), published / max(len(sizes), 1), int(sizes.max(initial=0)), rows, rows - published
     )
 
 

@@ -11,15 +11,17 @@ Published values as runs of the values that they stand for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.groups import group_numbers, spread
+from treeanon.randomness import Randomness
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
 from treeanon.table.histograms import Groups
@@ -128,10 +130,13 @@ def query_loss(original: Table, released: Table, level: int, *, sensitive: str |
     return QueryLoss(level, {names[1]: _divergence(original, released, domains, names, gone) for names in queries})
 
 
-def permuted_query_loss(original: Table, group: Longs, level: int, *, sensitive: str | None = None) -> QueryLoss:
+def permuted_query_loss(
+    original: Table, group: Longs, level: int, *, sensitive: str | None = None, sample: Flags | None = None
+) -> QueryLoss:
     """Return the query loss of a release that permutes the sensitive values within each group.
 
-    `group` has the group of every row; rows with -1 are not published, and spread over everything.
+    `group` has the group of every row; rows with -1 are not published, and spread over everything. With a `sample`,
+    queries are about these rows alone, though their groups are whole; see `tuples_sampled`.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> columns = {"sex": (["f", "m"], Hierarchy.flat(["f", "m"])), "ill": (["a", "b"], Hierarchy.flat(["a", "b"]))}
@@ -146,14 +151,27 @@ def permuted_query_loss(original: Table, group: Longs, level: int, *, sensitive:
         raise UsageError("the groups must say one for every row")
     domains = {c.name: _Domain(c, c) for c in columns}
     groups = _Grouped.of(group, domains, queries[0][0])
-    return QueryLoss(level, {names[1]: _permuted(original, groups, domains, names) for names in queries})
+    if sample is not None:
+        gone = int(sample[group < 0].sum())
+        groups = replace(groups.within(sample[group >= 0]), gone=gone)
+        domains = {name: domain.within(sample) for name, domain in domains.items()}
+    return QueryLoss(level, {names[1]: _permuted(groups, domains, names) for names in queries})
 
 
-def permuted_query_loss_of(original: Table, records: Table, groups: Groups, number: Longs, level: int) -> QueryLoss:
+def permuted_query_loss_of(
+    original: Table,
+    records: Table,
+    groups: Groups,
+    number: Longs,
+    level: int,
+    *,
+    samples: tuple[Flags, Flags] | None = None,
+) -> QueryLoss:
     """Return the query loss from the two published tables: the records with group numbers, and the groups.
 
     Which row was made of which need not be known. The quasi columns of the records, and the one sensitive column of the
-    groups, have the hierarchies of the original.
+    groups, have the hierarchies of the original. With `samples`, queries are about these rows of the original and these
+    records alone; see `tuples_sampled`.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table.permuted import permuted
@@ -174,7 +192,35 @@ def permuted_query_loss_of(original: Table, records: Table, groups: Groups, numb
     values = np.where(ranks < 0, len(counted.hierarchy.leaf_nodes), ranks)
     gone = len(original) - len(records)
     found = _Grouped(number, groups.sizes, counted.starts, values, counted.counts, cells, gone)
-    return QueryLoss(level, {names[1]: _permuted(original, found, domains, names) for names in queries})
+    if samples is not None:
+        domains = {name: domain.within(samples[0]) for name, domain in domains.items()}
+        found = replace(found.within(samples[1]), gone=int(samples[0].sum() - samples[1].sum()))
+    return QueryLoss(level, {names[1]: _permuted(found, domains, names) for names in queries})
+
+
+def tuples_sampled(original: Table, records: Table, rows: int, randomness: Randomness) -> tuple[Flags, Flags]:
+    """Return a random sample of about so many rows of an original, and the records that were published of them.
+
+    It is drawn by their quasi values, which a permuted release leaves as they are: all rows that are alike are in it,
+    or none, so that the queries that ask about them have all their records, whichever is whose.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"x": ("aabbb", Hierarchy.flat("ab"))})
+    >>> sample, published = tuples_sampled(table, table, 9, Randomness(1))
+    >>> sample.tolist() == published.tolist() == [True] * 5
+    True
+    """
+    names = [column.name for column in original.quasi]
+    both = [np.concatenate([_cells(table.column(name)) for table in (original, records)]) for name in names]
+    sizes = [int(cells.max(initial=0)) + 1 for cells in both]
+    kinds, count = group_numbers(both, sizes, len(original) + len(records))
+    times = np.bincount(kinds[: len(original)], minlength=count)
+    order = randomness.order(count)
+    # At least one, and then as many as fit.
+    taken = np.zeros(count, np.bool_)
+    taken[order[(np.cumsum(times[order]) <= rows) | (np.arange(count) == 0)]] = True
+    chosen = taken[kinds]
+    return chosen[: len(original)], chosen[len(original) :]
 
 
 Query = tuple[str, tuple[str, ...]]
@@ -206,6 +252,12 @@ class _Domain:
         self.cells = _cells(original)
         self.values: Longs = released.places.astype(np.int64)
         self.runs: Runs = runs_of(released, missing=missing)
+
+    def within(self, rows: Flags) -> _Domain:
+        """Return the same of some rows of the original."""
+        found = copy(self)
+        found.cells = self.cells[rows]
+        return found
 
 
 def _cells(column: Column) -> Ints:
@@ -296,12 +348,18 @@ class _Grouped:
         quasi = {name: domain.cells[rows] for name, domain in domains.items() if name != secret}
         return cls(number, sizes, starts, keys % width, times, quasi, len(group) - len(rows))
 
+    def within(self, rows: Flags) -> _Grouped:
+        """Return some of the published rows, with their groups as they are, and nothing left out."""
+        quasi = {name: cells[rows] for name, cells in self.quasi.items()}
+        return replace(self, number=self.number[rows], quasi=quasi, gone=0)
 
-def _permuted(original: Table, groups: _Grouped, domains: Mapping[str, _Domain], query: Query) -> float:
+
+def _permuted(groups: _Grouped, domains: Mapping[str, _Domain], query: Query) -> float:
     secret = domains[query[0]]
+    asked = len(secret.cells)
     both = [np.concatenate([domains[name].cells, groups.quasi[name]]) for name in query[1]]
-    kinds, _ = group_numbers(both, [domains[name].size for name in query[1]], len(original) + len(groups.number))
-    alike, published = np.split(kinds, [len(original)])
+    kinds, _ = group_numbers(both, [domains[name].size for name in query[1]], asked + len(groups.number))
+    alike, published = np.split(kinds, [asked])
     # A value that the original lacks may be one cell more than it has.
     room = max(secret.size, int(groups.cells.max(initial=0)) + 1)
     keys, times = np.unique(alike * room + secret.cells, return_counts=True)
@@ -317,4 +375,4 @@ def _permuted(original: Table, groups: _Grouped, domains: Mapping[str, _Domain],
     hit = keys[place] == wanted
     got = np.bincount(place[hit], weights[hit], len(keys))
     whole = float(np.prod([float(domains[name].size) for name in query[1]])) * secret.size
-    return _kl(times, got + groups.gone / whole, len(original))
+    return _kl(times, got + groups.gone / whole, asked)

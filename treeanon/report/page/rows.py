@@ -117,6 +117,7 @@ def permuted_losses(found: PermutedLosses) -> Section:
         ["rows in a group", found.average_group_size],
         ["rows in the largest group", found.largest_group],
     ]
+    sample = f", in a sample of {found.queried:,} rows" if found.queried < found.rows else ""
     for level, loss in found.queries.items():
-        totals.append([f"queries by {counted(level, 'column')}, KL divergence, 0 is exact", loss])
+        totals.append([f"queries by {counted(level, 'column')}, KL divergence, 0 is exact{sample}", loss])
     return Section("losses", "What was lost", [table("In all", ["", "Release"], totals)])
