@@ -134,7 +134,7 @@ def test_a_seed_is_a_whole_number(folder: Path, run: Run, seed: object) -> None:
 
 def test_how_many_may_be_left_out(folder: Path) -> None:
     table = read_table(folder / "in.csv", ta.Schema.loads(SCHEMA))
-    for wrong in ("all", 1.5, -1, "100%", True):
+    for wrong in ("all", 1.5, -1, "101%", True):
         with pytest.raises(UsageError, match=r'a share such as "1%" or 0\.01; the number whole, such as 12'):
             ta.anonymize(table, k=2, l=1, max_suppressed=wrong)
 

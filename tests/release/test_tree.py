@@ -196,7 +196,7 @@ def test_shares_of_persons() -> None:
     assert [persons(given, 250) for given in (0, "0", 3, "3", "1%", " 2.5 % ".replace(" %", "%"), 0.5)] == [
         0, 0, 3, 3, 2, 6, 125,
     ]  # fmt: skip
-    for wrong in (-1, 1.5, "x", "", "100%", "-1%", "1/0", True, float("nan"), float("inf")):
+    for wrong in (-1, 1.5, "x", "", "101%", "-1%", "1/0", True, float("nan"), float("inf")):
         with pytest.raises(UsageError):
             persons(wrong, 250)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from treeanon.verifier.table import TableVerdict
 
 _DECLARED_SAFE = "declared safe by the schema"
+_MOST_MINIMAL = 10
+"""So many k-minimal combinations of levels are listed; all of them are in the data of --json."""
 
 
 def release_summary(
@@ -178,6 +180,7 @@ def search_lines(data: Mapping[str, Any]) -> list[str]:
         lines.append(f"Suppressed: {counted(data['suppressed'], 'record')}")
     if "levels" in data:
         lines.append("Levels: " + ", ".join(f"{name} {level}" for name, level in data["levels"].items()))
+    lines += _minimal_lines(data.get("minimal", ()))
     search = data["search"]
     if "lattice" in search:
         checked = f"{search['checked']:,} of {counted(search['lattice'], 'lattice node')}"
@@ -187,6 +190,21 @@ def search_lines(data: Mapping[str, Any]) -> list[str]:
         reason = "sensitive, protected by the models above" if protected else role
         lines.append(f"Published unchanged ({_DECLARED_SAFE if role == 'keep' else reason}): {', '.join(names)}")
     return lines
+
+
+def _minimal_lines(minimal: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the k-minimal combinations of levels, of which the one of the release is preferred."""
+    if len(minimal) < 2:
+        return []
+    shown = [
+        "  "
+        + ", ".join(f"{name} {level}" for name, level in one["levels"].items())
+        + (f" ({counted(one['suppressed'], 'record')} suppressed)" if one["suppressed"] else "")
+        for one in minimal[:_MOST_MINIMAL]
+    ]
+    more = len(minimal) - len(shown)
+    rest = [f"  and {more:,} more (--json, --solution)"] if more else []
+    return [f"All {len(minimal):,} k-minimal combinations of levels:", *shown, *rest]
 
 
 def permuted_summary(release: PermutedRelease, output: str) -> str:

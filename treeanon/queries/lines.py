@@ -31,6 +31,8 @@ _LABELS = (
     re.compile(rf"\[(?P<low>{DECIMAL}), (?P<high>{DECIMAL})(?P<end>[)\]])"),
     re.compile(rf"(?P<low>{DECIMAL})…(?P<high>{DECIMAL})(?: \([0-9]+\))?"),
 )
+_BELOW = re.compile(f"less than ({DECIMAL})")
+_ABOVE = re.compile(f"({DECIMAL}) and more")
 _MONTHS = {2: 1, 3: 3, 4: 12, 5: 120, 6: 1200}
 
 
@@ -114,14 +116,14 @@ class Line:
         built = spec.hierarchy.builder if isinstance(spec.hierarchy, Levels) else spec.hierarchy
         self.in_weeks = isinstance(built, Dates) and "week" in built.levels
         self.absent = sum(1 << bit for bit, one in enumerate(asked) if one.operator == "missing")
+        self.all = EVERYTHING
+        if isinstance(built, Intervals) and spec.on_unknown == "error":
+            least = -math.inf if built.min is None else exact(built.min)
+            most = math.inf if built.max is None else exact(built.max)
+            self.all = Span(least, most)
         self.held = [[] if one.operator == "missing" else self._held(one) for one in asked]
         ends = {end for spans in self.held for span in spans for end in (span.low, span.high)} - {math.inf, -math.inf}
         self.cells = list(_cells(sorted(ends)))
-        self.all = EVERYTHING
-        if isinstance(built, Intervals) and spec.on_unknown == "error":
-            low = -math.inf if built.min is None else exact(built.min)
-            high = math.inf if built.max is None else exact(built.max)
-            self.all = Span(low, high)
         self.seen = self._seen(published)
         self.known: dict[str | None, Mapping[int, float]] = {None: {self.absent: 1.0}}
 
@@ -195,6 +197,10 @@ class Line:
         number = parse_number(text, integer=False)
         if number is not None:
             return Span(number, number)
+        if match := _BELOW.fullmatch(text):
+            return Span(self.all.low, Fraction(match[1]), self.all.has_low, has_high=False)
+        if match := _ABOVE.fullmatch(text):
+            return Span(Fraction(match[1]), self.all.high, has_high=self.all.has_high)
         for label in _LABELS:
             if match := label.fullmatch(text):
                 low, high = (Fraction(match[end]) for end in ("low", "high"))

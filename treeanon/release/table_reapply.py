@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from treeanon.algorithms.algorithm import current_names
-from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
+from treeanon.algorithms.table.lattice import OTHER_COLUMNS, FullDomainResult, Lattice
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.table.result import scattered
@@ -36,6 +36,7 @@ KEYS = (
     "options",
     "max_suppressed",
     "levels",
+    "minimal",
     "unprotected",
     *FINDINGS,
 )
@@ -45,6 +46,7 @@ KEYS = (
 class TableSolution(PlainFile):
     """What was done to a table: the models, the search, and the level of every column (None: rows one by one).
 
+    `minimal` has all k-minimal combinations of levels, where the search finds them, with what each suppresses.
     `unprotected` are the sensitive columns of which no model speaks, as the owner of the data wanted it.
     """
 
@@ -55,16 +57,25 @@ class TableSolution(PlainFile):
     options: Mapping[str, Any] = field(default_factory=dict)
     unprotected: tuple[str, ...] = ()
     findings: Mapping[str, Any] = field(default_factory=dict)
+    minimal: Sequence[Any] = ()
 
     @classmethod
     def of(cls, release: TableRelease) -> TableSolution:
         """Return the solution of a release."""
         plain = release.as_dict()
-        levels = release.found.as_dict().get("levels")
+        found = release.found.as_dict()
+        levels, minimal = found.get("levels"), found.get("minimal", ())
         findings = {name: plain[name] for name in FINDINGS}
         bare = unspoken(release.table, release.models)
         return cls(
-            release.models, release.found.algorithm, levels, release.max_suppressed, release.options, bare, findings
+            release.models,
+            release.found.algorithm,
+            levels,
+            release.max_suppressed,
+            release.options,
+            bare,
+            findings,
+            minimal,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -78,6 +89,7 @@ class TableSolution(PlainFile):
             "options": dict(self.options),
             "max_suppressed": self.max_suppressed,
             "levels": None if self.levels is None else dict(self.levels),
+            **({"minimal": list(self.minimal)} if self.minimal else {}),
             "unprotected": list(self.unprotected),
             **self.findings,
         }
@@ -115,7 +127,10 @@ class TableSolution(PlainFile):
             raise UsageError("unprotected: must be a list of columns")
         findings = {name: plain.get(name, {}) for name in FINDINGS}
         made_by = str(plain.get("algorithm", ""))
-        return cls(tuple(map(model_of, models)), made_by, levels, allowed, options, tuple(bare), findings)
+        minimal = plain.get("minimal", [])
+        if not isinstance(minimal, list):
+            raise UsageError("minimal: must be a list of combinations of levels")
+        return cls(tuple(map(model_of, models)), made_by, levels, allowed, options, tuple(bare), findings, minimal)
 
 
 def unspoken(table: Table, models: Sequence[Model]) -> tuple[str, ...]:
@@ -169,6 +184,7 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
     lattice = Lattice(Problem(table, solution.models, allowed))
     vector = _fitted(solution.levels, lattice)
     found = FullDomainResult.of(lattice, solution.algorithm, vector)
+    found = replace(found, keeps_others=solution.options.get("suppressed") == OTHER_COLUMNS)
     recoded, rows = found.recoded(table)
     verdict = verify_table(as_known(recoded), solution.models)
     if found.suppressed > allowed or not verdict.holds:

@@ -165,7 +165,7 @@ class TableRelease:
             "counts": dict(self.counts),
             "suppressed": self.found.suppressed,
             "published_as_they_are": self.unprotected(),
-            **{name: value for name, value in self.found.as_dict().items() if name == "levels"},
+            **{name: value for name, value in self.found.as_dict().items() if name in ("levels", "minimal")},
             "search": dict(self.found.counts),
             "warnings": self.warnings,
         }

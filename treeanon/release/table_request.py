@@ -18,7 +18,7 @@ from treeanon.algorithms.table.registry import (
 from treeanon.algorithms.table.result import Result
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
-from treeanon.privacy.models.model import Model
+from treeanon.privacy.models.model import Model, largest_k
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
 from treeanon.privacy.models.whole import refuse_whole
 from treeanon.release.tree_request import persons
@@ -126,7 +126,9 @@ class TableRequest:
         if table.person_header and table.persons < len(table):
             self._check_rows()
         refuse_coarse(table)
-        return Problem(raised(table), self.models, persons(self.max_suppressed, table.persons))
+        # Somebody is published: at least one group of the smallest size, however many may be left out.
+        room = max(table.persons - max(largest_k(self.models), 1), 0)
+        return Problem(raised(table), self.models, min(persons(self.max_suppressed, table.persons), room))
 
     def _check_rows(self) -> None:
         """UsageError for what cannot be counted in a release whose persons have several rows."""

@@ -139,7 +139,8 @@ def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Pro
     algorithm = request.search
     given = dict(request.options)
     common = {"seed": request.seed, "jobs": request.jobs, "progress": progress}
-    if left_out := persons(request.max_suppressed, len(forest)):
+    # Somebody is published, however many may be left out.
+    if left_out := min(persons(request.max_suppressed, len(forest)), max(len(forest) - guarantee.k, 0)):
         given["max_suppressed"] = left_out
     own = {name: value for name, value in given.items() if algorithm.takes(name)}
     found = algorithm.search(forest, guarantee, **own, **algorithm.received(**common))

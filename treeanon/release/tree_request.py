@@ -173,7 +173,7 @@ def check_seed(seed: object) -> None:
 
 
 def persons(given: int | float | str, records: int) -> int:
-    """Return the number of persons that a bound means: a count, a share below 1, or a text as "12" or "1%".
+    """Return the number of persons that a bound means: a count, a share below 1, or a text as "12", "1%" or "100%".
 
     >>> persons("1%", 615), persons(0.01, 615), persons("12", 615), persons(12, 615)
     (6, 6, 12, 12)
@@ -193,7 +193,7 @@ def persons(given: int | float | str, records: int) -> int:
         value /= 100
     # A count of 1.0 would be as likely meant as everybody.
     if share or (isinstance(given, float) and 0 < given < 1):
-        if not 0 <= value < 1:
+        if not 0 <= value <= 1:
             raise wrong
         return int(value * records)
     if value < 0 or value.denominator != 1:

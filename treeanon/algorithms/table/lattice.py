@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.group_checker import GroupChecker, Tuples
+from treeanon.algorithms.table.group_checker import GroupChecker, RowGroupChecker, Tuples
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import scattered
 from treeanon.algorithms.table.rollup import RolledUp, Rollup, Vector
@@ -26,8 +26,11 @@ from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
-from treeanon.table.controls import levels_of, raised
+from treeanon.table.controls import is_bounded, levels_of, raised
 from treeanon.table.covers import level_maps
+
+OTHER_COLUMNS = "other_columns"
+"""The option by which suppressed rows are published without their quasi values."""
 
 _TAGGED = 1 << 22
 """A lattice of more nodes than this remembers what it has seen, but not what follows from it."""
@@ -222,6 +225,7 @@ class FullDomainResult:
     `suppressed` counts the persons left out, who have a row in a group that does not satisfy all models. `minimal` has
     all k-minimal vectors where the algorithm gives them (satisfied, and nothing below them is), with what each
     suppresses. `counts` has the lattice's size, the nodes checked, and what else the algorithm reports.
+    `keeps_others` says that suppressed rows are published without quasi values, where they satisfy the models so.
     """
 
     algorithm: str
@@ -230,6 +234,7 @@ class FullDomainResult:
     suppressed: int
     minimal: tuple[tuple[Mapping[str, int], int], ...] = ()
     counts: Mapping[str, Any] = field(default_factory=dict)
+    keeps_others: bool = False
 
     @classmethod
     def of(
@@ -262,9 +267,32 @@ class FullDomainResult:
             # The last entry of a level's map is of a missing value, which is code -1 in a table.
             codes = level_maps(column.hierarchy)[self.vector[column.name]][column.codes]
             generalized[column.name] = np.where(codes == len(column.hierarchy), -1, codes).astype(np.int32)
-        rows = np.flatnonzero(holds[number[lattice.tuples.tuple_of]])
+        kept = holds[number[lattice.tuples.tuple_of]]
+        if self.keeps_others:
+            kept = kept | self._emptied(table, generalized, kept)
+        rows = np.flatnonzero(kept)
         return table.with_codes(generalized).take(rows), rows
 
+    def _emptied(self, table: Table, generalized: dict[str, Ints], kept: Flags) -> Flags:
+        """Return which suppressed rows are published without quasi values: all, if they satisfy the models, or none.
+
+        They are a group like any other, together with rows of which every value is published as the root.
+        """
+        bare = ~kept
+        if not bare.any() or any(is_bounded(column) for column in table.quasi):
+            return np.zeros(len(table), np.bool_)
+        alike = np.logical_and.reduce([codes == 0 for codes in generalized.values()])
+        group = np.flatnonzero(bare | alike)
+        checker = RowGroupChecker(Problem(table, self.models))
+        if not checker.holds(np.zeros(len(group), np.int64), 1, group)[0]:
+            return np.zeros(len(table), np.bool_)
+        for name, codes in generalized.items():
+            generalized[name] = np.where(bare, 0, codes).astype(np.int32)
+        return bare
+
     def as_dict(self) -> dict[str, Any]:
-        """Return the level of every column."""
-        return {"levels": dict(self.vector)}
+        """Return the level of every column, and all k-minimal combinations of levels where they were searched for."""
+        levels: dict[str, Any] = {"levels": dict(self.vector)}
+        if self.minimal:
+            levels["minimal"] = [{"levels": dict(found), "suppressed": lost} for found, lost in self.minimal]
+        return levels

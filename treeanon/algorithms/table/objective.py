@@ -145,19 +145,36 @@ def _suppression(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> 
     return lattice.evaluate(vector).suppressed
 
 
+def _peak(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
+    return max((w * level for w, level in zip(weights, vector, strict=True)), default=0.0)
+
+
+def _generalized(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
+    return float(sum(level > 0 for level in vector))
+
+
+def _untouched(lattice: Lattice, vector: Vector, weights: Sequence[float]) -> float:
+    return -_generalized(lattice, vector, weights)
+
+
 PREFERENCES: dict[str, Rank] = {
     "minimum_absolute_distance": _absolute,
     "minimum_relative_distance": _relative,
     "maximum_distribution": _distribution,
     "minimum_suppression": _suppression,
+    "minimum_distance_peak": _peak,
+    "fewest_generalized": _generalized,
+    "most_generalized": _untouched,
 }
-"""The smallest sum of levels; of their shares of the heights; the most groups published; the fewest suppressed."""
+"""The smallest sum of levels; of their shares of the heights; the most groups published; the fewest suppressed; the
+smallest of the greatest levels; the fewest, and the most, columns generalized.
+"""
 
 
 def preferred(
     lattice: Lattice, minimal: Sequence[Vector], preference: str, weights: Mapping[str, float] | None = None
 ) -> list[Vector]:
-    """Return all of these vectors that are best by a preference; `weights` multiply the levels in the two distances."""
+    """Return all of these vectors that are best by a preference; `weights` multiply the levels in the distances."""
     if preference not in PREFERENCES:
         raise UsageError(f"unknown preference {preference!r}; choose from {', '.join(PREFERENCES)}")
     if weights and "distance" not in preference:

@@ -85,7 +85,12 @@ _STYLED = (*_EVERY, "style")
 
 _PREFERENCE = Parameter(
     "preference", "choice", "Which of the k-minimal vectors is taken.", "minimum_absolute_distance",
-    ("minimum_absolute_distance", "minimum_relative_distance", "maximum_distribution", "minimum_suppression"),
+    ("minimum_absolute_distance", "minimum_relative_distance", "maximum_distribution", "minimum_suppression",
+     "minimum_distance_peak", "fewest_generalized", "most_generalized"),
+)  # fmt: skip
+_SUPPRESSED = Parameter(
+    "suppressed", "choice", "Publish nothing of suppressed rows, or all but their quasi values.", "none",
+    ("none", "other_columns"),
 )  # fmt: skip
 _STYLE = Parameter("style", "choice", "How values of a group are published.", "auto", STYLES)
 _FORM = Parameter("form", "choice", "Form of NCP whose mean is minimized.", "taxonomy", ("taxonomy", "set", "free"))
@@ -118,7 +123,11 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         "samarati",
         _TABLE + "samarati",
         "binary search over heights of the lattice; finds all k-minimal vectors",
-        (_PREFERENCE, Parameter("matrix", "flag", "Build the matrix of distance vectors, as published.")),
+        (
+            _PREFERENCE,
+            Parameter("matrix", "flag", "Build the matrix of distance vectors, as published."),
+            _SUPPRESSED,
+        ),
         paper=papers.SAMARATI,
         section="Sections 4 and 5",
         levels=True,

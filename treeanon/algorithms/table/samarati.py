@@ -15,17 +15,19 @@ end at the lowest height, but goes on to all k-minimal vectors, so that a prefer
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
+from treeanon.algorithms.table.lattice import OTHER_COLUMNS, FullDomainResult, Lattice
 from treeanon.algorithms.table.objective import choose, preferred
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.rollup import Vector
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.tuples import meeting_levels, required_suppression
+from treeanon.privacy.models.whole import refuse_whole
 from treeanon.table.controls import weights_by_name
 
 _MOST = 1 << 22
@@ -39,8 +41,14 @@ def search(
     *,
     preference: str = "minimum_absolute_distance",
     matrix: bool | None = None,
+    suppressed: str = "none",
 ) -> FullDomainResult:
-    """Return all k-minimal vectors, and of these the one preferred."""
+    """Return all k-minimal vectors, and of these the one preferred.
+
+    Of the rows that it suppresses the other columns may be published, with `*` for all quasi values (Section 4).
+    """
+    if suppressed == OTHER_COLUMNS:
+        refuse_whole(problem.models, "samarati with suppressed=other_columns")
     lattice = Lattice(problem)
     lattice.require_top()
     vt = VT.of(lattice, matrix)
@@ -58,9 +66,10 @@ def search(
         "preferred": liked,
     }
     checked = lattice.checked if vt is None else len(vt.checked)
-    return FullDomainResult.of(
+    found = FullDomainResult.of(
         lattice, "samarati", vector, minimal, **{"checked": checked, "matrix": vt is not None, **counts}
     )
+    return replace(found, keeps_others=suppressed == OTHER_COLUMNS)
 
 
 def _lowest_height(lattice: Lattice, satisfies: Satisfies) -> int:
