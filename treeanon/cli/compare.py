@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 import numpy as np
 
+from treeanon.cli.compared import Compared, Uses, refuse_more
 from treeanon.cli.options import Command, per_column, printing_options, reduce_option, schema_option
-from treeanon.cli.printing import print_result, printable, progress_bar, reading_notes, say
+from treeanon.cli.printing import progress_bar
 from treeanon.cli.reading import (
     Reading,
     load_schema,
@@ -25,7 +26,6 @@ from treeanon.cli.reading import (
 )
 
 if TYPE_CHECKING:
-    from treeanon.forest import ReadReport
     from treeanon.metrics import MiningLoss
     from treeanon.metrics.table import FlatLosses, QueryLoss
     from treeanon.schema import Schema
@@ -33,48 +33,6 @@ if TYPE_CHECKING:
     from treeanon.table.permuted import Permuted
 
 _WIDTH = 79
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The result of a comparison as plain data and as lines, with notes beside it.
-
-    `strange` has by class how many `things` (rows, nodes) of the release nobody in the input can have; `reports` what
-    reading both inputs has left out, by their names.
-    """
-
-    data: Mapping[str, Any]
-    lines: Sequence[str]
-    things: str
-    strange: Mapping[str, int]
-    reports: Sequence[tuple[str, ReadReport | None]]
-
-    def show(self, *, quiet: bool, as_json: bool) -> None:
-        """Print the result, and on standard error the notes."""
-        if as_json:
-            print_result(self.data, as_json=True)
-        elif not quiet:
-            click.echo("\n".join(printable(line) for line in self.lines))
-        if self.strange:
-            say("warning: AFTER has values that nobody in BEFORE can have; is it a release of BEFORE?", quiet=quiet)
-            for name, times in self.strange.items():
-                say(f"  {times:>9,} {self.things}  {printable(name)}", quiet=quiet)
-        for source, report in self.reports:
-            lines = [] if report is None else reading_notes(_left_out(report))
-            if lines:
-                say(printable(f"{source}:"), quiet=quiet)
-                say("\n".join(lines), quiet=quiet)
-
-
-def _left_out(report: ReadReport) -> dict[str, Any]:
-    """Return what reading left out, without fields that the schema does not name."""
-    return {name: found for name, found in report.as_dict().items() if name != "dropped"}
-
-
-def refuse_more(before: str, had: int, after: str, has: int, things: str = "rows") -> None:
-    """Refuse a release with more records than its original."""
-    if has > had:
-        raise click.UsageError(f"{after} has {has:,} {things} and {before} only {had:,}: it is not a release of it")
 
 
 _MOST_PAIRED = 20_000
@@ -90,6 +48,7 @@ def compare_rows(
     label: str | None,
     weights: Mapping[str, float] | None,
     queries: int | None,
+    uses: Uses,
     reading: Reading,
     *,
     quiet: bool,
@@ -103,7 +62,9 @@ def compare_rows(
     extents = _of_groups(published, weights)
     answered = None if queries is None else query_loss(original, published, queries)
     data = _rows_as_dict(original, published, strange, losses, extents, answered)
-    lines = _loss_lines(losses, extents, answered)
+    more, told = uses.found(original, published)
+    data |= more
+    lines = [*_loss_lines(losses, extents, answered), *told]
     if k is not None:
         checked, sentences = _checked(original, published, k, strange)
         data |= checked
@@ -305,7 +266,7 @@ class _Compare(Command):
     """The command, whose help has the measures in a group of their own."""
 
     groups: ClassVar = {
-        "Measures": ("weights", "mining", "in_order", "label", "queries"),
+        "Measures": ("weights", "mining", "in_order", "label", "queries", "statistics", "target"),
         **Command.groups,
         "Tables": ("as_table", "permuted", "reduced"),
     }
@@ -328,6 +289,8 @@ class _Compare(Command):
     metavar="N",
     help="Rows: also KL divergence of counts by N classes.",
 )
+@click.option("--statistics", is_flag=True, help="Rows: also means, variances and correlations of numbers.")
+@click.option("--target", metavar="CLASS", help="Rows: also how well a classifier guesses CLASS.")
 @click.option("--table", "as_table", is_flag=True, help="Compare rows (always for CSV and Parquet).")
 @click.option("--permuted", is_flag=True, help="AFTER is a permuted release (a folder or zip).")
 @reduce_option
@@ -345,6 +308,8 @@ def command(
     in_order: bool,
     label: str | None,
     queries: int | None,
+    statistics: bool,
+    target: str | None,
     as_table: bool,
     permuted: bool,
     reduced: tuple[str, ...],
@@ -363,6 +328,7 @@ def command(
 
     Rows (CSV, Parquet) may have ranges (20 … 34) and sets (["a","b"]). With --table, documents and relational tables
     are compared as the rows of `treeanon flatten`, with the same --reduce; AFTER may then be a CSV or Parquet file.
+    --statistics tells means of BEFORE, too; --target trains a classifier on either (extra `classify`).
     With -k, the classes of AFTER that the schema names are also verified (see `treeanon verify`), and rows that do not
     look alike are verified as a freeform release.
 
@@ -380,7 +346,8 @@ def command(
     loaded = load_schema(schema, reading)
     rows = [rows_format(source, loaded, reading["format"]) is not None for source in (before, after)]
     of_trees = {"-m": m is not None, "-n": n is not None, "--mining": mining, "--in-order": in_order}
-    of_rows = {"--label": label is not None, "--queries": queries is not None}
+    of_rows = {"--label": label is not None, "--queries": queries is not None, "--statistics": statistics}
+    of_rows["--target"] = target is not None
     reductions = reductions_of(reduced)
     if permuted:
         of_rows.pop("--queries")
@@ -390,7 +357,19 @@ def command(
         _refuse("rows", of_trees)
         if rows[0] and not rows[1]:
             raise click.UsageError(f"{after}: a release of rows is a CSV or Parquet file (or --permuted)")
-        found = compare_rows(before, after, loaded, reductions, k, label, weights, queries, reading, quiet=quiet)
+        found = compare_rows(
+            before,
+            after,
+            loaded,
+            reductions,
+            k,
+            label,
+            weights,
+            queries,
+            Uses(statistics, target),
+            reading,
+            quiet=quiet,
+        )
     else:
         _refuse("trees; compare rows with --table", of_rows)
         if k is None and (m is not None or n is not None):

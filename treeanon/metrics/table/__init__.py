@@ -1,5 +1,6 @@
 """What a release of a table has lost: NCP and GCP, DM, CM, average class size, precision, height, queries."""
 
+from treeanon.metrics.table.classifier import Accuracy, classifier_accuracy
 from treeanon.metrics.table.groups import (
     average_class_size,
     classification,
@@ -11,13 +12,19 @@ from treeanon.metrics.table.groups import (
 from treeanon.metrics.table.measure import FlatLosses, measure
 from treeanon.metrics.table.ncp import Form, gcp, ncp, node_ncp
 from treeanon.metrics.table.queries import QueryLoss, permuted_query_loss, query_loss
+from treeanon.metrics.table.statistics import ColumnStatistics, Correlation, Statistics, statistics
 
 __all__ = [
+    "Accuracy",
+    "ColumnStatistics",
+    "Correlation",
     "FlatLosses",
     "Form",
     "QueryLoss",
+    "Statistics",
     "average_class_size",
     "classification",
+    "classifier_accuracy",
     "discernibility",
     "gcp",
     "height",
@@ -28,4 +35,5 @@ __all__ = [
     "permuted_query_loss",
     "precision",
     "query_loss",
+    "statistics",
 ]

@@ -1,0 +1,142 @@
+"""Summary statistics of columns of numbers, before and after: mean, variance, and correlations of pairs.
+
+A published interval, range or set of numbers counts as the middle between its least and greatest number, as of a
+reader who knows no more. What says nothing (a missing value, the root) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from treeanon.arrays import Floats
+from treeanon.hierarchy.numbers import parse_number
+from treeanon.table import Column, Table
+from treeanon.table.covers import ranked_texts
+
+_NUMBERS = ("integer", "number")
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """Mean and variance (of a sample) of one column, and of how many rows; None where too few have a number."""
+
+    column: str
+    rows_before: int
+    rows_after: int
+    mean_before: float | None
+    mean_after: float | None
+    variance_before: float | None
+    variance_after: float | None
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's correlation of two columns, over the rows that have both; None where one of them does not vary."""
+
+    columns: tuple[str, str]
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The statistics of all columns of numbers, and the correlation of every pair of them."""
+
+    columns: tuple[ColumnStatistics, ...]
+    correlations: tuple[Correlation, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return asdict(self)
+
+
+def statistics(original: Table, published: Table) -> Statistics:
+    """Return the statistics of two tables with the same columns and hierarchies, those of type integer or number.
+
+    >>> from dataclasses import replace
+    >>> from treeanon.hierarchy import Intervals
+    >>> ages = Intervals((10,)).build(["30", "31", "39", "41", "49"])
+    >>> def table(texts):
+    ...     column = Table.of_texts({"age": (texts, ages)}).columns[0]
+    ...     return Table((replace(column, spec=replace(column.spec, type="integer")),))
+    >>> found = statistics(table(["31", "41", "45"][:2]), table(["30-39", "40-49"])).columns[0]
+    >>> found.mean_before, found.mean_after, found.variance_before
+    (36.0, 39.75, 50.0)
+    """
+    pairs = [
+        (column.name, _numbers(column), _numbers(published.column(column.name)))
+        for column in original.columns
+        if column.spec.type in _NUMBERS
+    ]
+    columns = tuple(_of_column(*pair) for pair in pairs)
+    correlations = tuple(
+        Correlation((one[0], other[0]), _correlation(one[1], other[1]), _correlation(one[2], other[2]))
+        for one, other in combinations(pairs, 2)
+    )
+    return Statistics(columns, correlations)
+
+
+def _of_column(name: str, before: Floats, after: Floats) -> ColumnStatistics:
+    before, after = before[np.isfinite(before)], after[np.isfinite(after)]
+    return ColumnStatistics(
+        name, len(before), len(after), _mean(before), _mean(after), _variance(before), _variance(after)
+    )
+
+
+def _mean(numbers: Floats) -> float | None:
+    return float(numbers.mean()) if len(numbers) else None
+
+
+def _variance(numbers: Floats) -> float | None:
+    return float(numbers.var(ddof=1)) if len(numbers) > 1 else None
+
+
+def _correlation(one: Floats, other: Floats) -> float | None:
+    both = np.isfinite(one) & np.isfinite(other)
+    one, other = one[both], other[both]
+    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return None
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _numbers(column: Column) -> Floats:
+    """Return the number in every row; NaN where nothing is said."""
+    values = _of_nodes(column) if column.covers is None else _of_covers(column)
+    found: Floats = np.append(values, np.nan)[column.codes]
+    return found
+
+
+def _of_nodes(column: Column) -> Floats:
+    """Return the middle of the numbers below every node; NaN of the root, unless it is all there is."""
+    hierarchy = column.hierarchy
+    leaves = _parsed(hierarchy.texts[leaf] for leaf in hierarchy.leaf_nodes.tolist())
+    found = np.full(len(hierarchy), np.nan)
+    for node in np.unique(column.codes[column.codes >= 0]).tolist():
+        start, count = int(hierarchy.leaf_start[node]), int(hierarchy.leaf_count[node])
+        if node or count == 1:
+            found[node] = _middle(leaves[start : start + count])
+    return found
+
+
+def _of_covers(column: Column) -> Floats:
+    """Return the middle of what each published value covers; NaN of what covers all."""
+    covers = column.covers
+    assert covers is not None, "the column has ranges or sets"
+    leaves = _parsed(ranked_texts(column.hierarchy))
+    low, high = leaves[covers.low], leaves[covers.high]
+    return np.where(covers.counts < max(len(leaves), 2), (low + high) / 2, np.nan)
+
+
+def _parsed(texts: Iterable[str]) -> Floats:
+    numbers = (parse_number(text, False) for text in texts)
+    return np.array([np.nan if number is None else float(number) for number in numbers])
+
+
+def _middle(numbers: Floats) -> float:
+    known = numbers[np.isfinite(numbers)]
+    return float((known.min() + known.max()) / 2) if len(known) else np.nan
