@@ -326,7 +326,7 @@ def verify(
         original: rows: the input of a freeform release, in which no rows need look alike; checked for `k` alone.
         ignore: kinds of content beyond what is counted that do not matter, such as "comments".
         k, m, n, attacker, negative, l, diversity, as_published: the guarantee of trees, as for `anonymize`.
-        k, l, diversity, c, alpha, p, t, emd, models: the models of rows, as for `anonymize`.
+        k, l, diversity, c, alpha, p, t, emd, sensitive, models: the models of rows, as for `anonymize`.
         patterns: trees: whether to tell which classes fail (default True).
         jobs: trees: the number of cores to use (default: all).
         progress: trees: a function of what is done and of how much.

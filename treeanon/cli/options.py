@@ -198,7 +198,7 @@ _MODEL_OPTIONS: tuple[Callable[..., Any], ...] = (
         help="frequency [trees], distinct, entropy, recursive.",
     ),
     click.option("--c", "c", type=float, metavar="X", help="c of recursive (c,l)-diversity."),
-    per_column("--alpha", "alpha", "(alpha,k): maximum share of a sensitive value.", metavar="[CLASS[:VALUE]=]X"),
+    per_column("--alpha", "alpha", "(alpha,k): maximum share of a sensitive value."),
     per_column("--p", "p", "p-sensitive: distinct sensitive values in a group.", whole=True, metavar="[CLASS=]N"),
     per_column("--t", "t", "t-closeness: maximum distance from the whole table."),
     click.option(

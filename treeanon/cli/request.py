@@ -24,7 +24,6 @@ from treeanon.cli.options import (
     reduce_option,
 )
 from treeanon.cli.reading import Reading
-from treeanon.schema.controls import SETTINGS, controls_of, setting_named
 
 if TYPE_CHECKING:
     from treeanon.release import Request, TableRequest
@@ -87,6 +86,7 @@ class CommandRequest:
         """Return the request for a release of a table."""
         from treeanon.release import TableRequest
         from treeanon.release.table_request import default_search, unprotected_by
+        from treeanon.schema.controls import SETTINGS, controls_of
 
         publish: Publish = "permuted" if self.publish == "permuted" else "generalized"
         algorithm = table_algorithm_named(self.algorithm or default_search(publish))
@@ -107,6 +107,8 @@ class CommandRequest:
             raise click.UsageError("-k is required (or --max-loss)")
         if asks_for_table(self.models):
             raise click.UsageError("--c, --alpha, --t, --p, and --l by class or of another form, apply to tables only")
+        from treeanon.schema.controls import SETTINGS
+
         tables: list[tuple[str, object]] = [
             ("--reduce", self.reduced), ("--publish", self.publish), ("--round-ranges", self.round_ranges),
             *((one.flag, getattr(self, one.name)) for one in SETTINGS if one.name != "weights"),
@@ -193,11 +195,13 @@ def asks_for_table(models: Mapping[str, Any]) -> bool:
     )
 
 
-def setting_option(name: str, text: str, metavar: str = "CLASS=N") -> Callable[..., Any]:
+def setting_option(flag: str, name: str, text: str, metavar: str = "CLASS=N") -> Callable[..., Any]:
     """Return the repeated option CLASS=VALUE of a setting of columns."""
-    setting = setting_named(name)
 
     def gathered(ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, str] | None:
+        from treeanon.schema.controls import setting_named
+
+        setting = setting_named(name)
         found: dict[str, str] = {}
         for pair in given:
             column, equals, value = pair.rpartition("=")
@@ -213,7 +217,7 @@ def setting_option(name: str, text: str, metavar: str = "CLASS=N") -> Callable[.
             found[column] = value
         return found or None
 
-    return click.option(setting.flag, name, multiple=True, callback=gathered, metavar=metavar, help=text)
+    return click.option(flag, name, multiple=True, callback=gathered, metavar=metavar, help=text)
 
 
 _OPTIONS: tuple[Callable[..., Any], ...] = (
@@ -244,9 +248,9 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
         help="Search algorithm; see `treeanon algorithms`.",
     ),
     params_option,
-    setting_option("weights", "Relative weight of a class (default 1)."),
-    setting_option("levels", "Tables: least and highest level of a class.", "CLASS=A..B"),
-    setting_option("styles", "Tables: ranges, sets or hierarchy of a class.", "CLASS=STYLE"),
+    setting_option("--weight", "weights", "Relative weight of a class (default 1)."),
+    setting_option("--level", "levels", "Tables: least and highest level of a class.", "CLASS=A..B"),
+    setting_option("--style", "styles", "Tables: ranges, sets or hierarchy of a class.", "CLASS=STYLE"),
     click.option("--effort", metavar="N|Ns", help="Search effort: 1 is usual; 30s: time limit."),
     reduce_option,
     click.option(
