@@ -15,10 +15,8 @@ HEAD = 'version = 1\n[input]\nformat = "csv"\n[[class]]\nname = "age"\npath = "a
 
 
 def test_keys_are_read_and_written_again() -> None:
-    text = (
-        HEAD
-        + 'hierarchy = { prefix = [3, 2, 1] }\nweight = 2.5\nmin_level = 1\nmax_level = 3\nmax_span = 10\nstyle = "ranges"\n'
-    )
+    text = HEAD + "hierarchy = { prefix = [3, 2, 1] }\n"
+    text += 'weight = 2.5\nmin_level = 1\nmax_level = 3\nmax_span = 10\nstyle = "ranges"\n'
     schema = Schema.loads(text)
     assert schema.classes[0].controls == Controls(2.5, 1, 3, 10, "ranges")
     assert Schema.loads(dump_schema(schema)).classes == schema.classes

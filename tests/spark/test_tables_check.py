@@ -35,6 +35,7 @@ def test_it_counts_what_is_counted_on_one_machine(spark: Any) -> None:
         *models_of(12, l={"ill": 2, "age": 3}, t={"age": 0.3}),
         *models_of(l={"ill": 2}, diversity="entropy"),
         *models_of(alpha={"ill": 0.5}, k=2),
+        *models_of(l={"ill": 2, "age": 3}, t={"age": 0.3}, sensitive="joined"),
     )
     rows = [tuple(row) for row in table.rows()]
     frame = spark.createDataFrame(rows, "v0 string, v1 string, v2 string").repartition(5)

@@ -121,7 +121,9 @@ def _of_column(cells: DataFrame, alike: list[str], value: str, column: Column, m
     hierarchy = column.hierarchy
     whole = np.zeros(len(hierarchy) + 1, np.int64)
     whole[_codes(counted.column(0), hierarchy)] = counted.column(1).to_numpy()
-    together = cells.repartition(*alike).sortWithinPartitions(*alike).select(*alike, value, "persons")
+    # Other sensitive columns that are not among those alike may have divided who has one value.
+    together = cells.groupBy(*alike, value).agg(f.sum("persons").alias("persons"))
+    together = together.repartition(*alike).sortWithinPartitions(*alike).select(*alike, value, "persons")
     shared = cells.sparkSession.sparkContext.broadcast((column.name, hierarchy, whole, models))
     return map_batches(together, partial(_by_values, shared=shared), _FAILURES)
 
