@@ -310,7 +310,8 @@ def test_forest_links_to_rows_near_enough(k, seed):
     counts = rnd.integers(1, 3, len(values))
     if counts.sum() < k:
         return
-    link = grow_forest(values, counts, k)
+    weights = rnd.integers(1, 4, values.shape[1])
+    link = grow_forest(values, weights, counts, k)
     graph = nx.Graph()
     graph.add_nodes_from(range(len(values)))
     graph.add_edges_from((u, v) for u, v in enumerate(link.tolist()) if v >= 0)
@@ -319,8 +320,8 @@ def test_forest_links_to_rows_near_enough(k, seed):
     for u, v in enumerate(link.tolist()):
         if v >= 0:
             # No further than its (k - 1)th neighbor, equal rows among these.
-            run_interruptibly = np.repeat((values != values[u]).sum(axis=1), counts)
-            assert (values[u] != values[v]).sum() <= np.sort(run_interruptibly)[k - 1]
+            run_interruptibly = np.repeat((values != values[u]) @ weights, counts)
+            assert (values[u] != values[v]) @ weights <= np.sort(run_interruptibly)[k - 1]
 
 
 def test_cut_trees_leaves_no_edge_to_cut():
@@ -379,7 +380,7 @@ def test_groups_that_fail_go_into_the_nearest():
         cell_suppression.search(Problem(table, (DistinctDiversity(3),)))
 
 
-def slow_merge(shared, sizes, fails):
+def slow_merge(shared, weights, sizes, fails):
     """The same as `merge_nearest`, by lists."""
     into, waits = list(range(len(sizes))), list(fails)
     for u in range(len(sizes)):
@@ -388,7 +389,7 @@ def slow_merge(shared, sizes, fails):
 
         def cells(v, u=u):
             differ = [c for c in range(len(shared[u])) if shared[u][c] != shared[v][c]]
-            return sum(sizes[w] for c in differ for w in (u, v) if shared[w][c] >= 0)
+            return sum(weights[c] * sizes[w] for c in differ for w in (u, v) if shared[w][c] >= 0)
 
         best = min((v for v in range(len(sizes)) if v != u and into[v] == v), key=lambda v: (cells(v), v))
         shared[best] = [a if a == b else -1 for a, b in zip(shared[u], shared[best], strict=True)]
@@ -405,10 +406,11 @@ def test_merges_are_with_the_nearest(seed):
     groups, columns = rng.integers(2, 9), rng.integers(1, 5)
     shared = rng.integers(-1, 3, (groups, columns)).astype(np.int32)
     sizes, fails = rng.integers(1, 5, groups), rng.random(groups) < 0.6
+    weights = rng.integers(1, 4, columns)
     ours = shared.copy(), sizes.copy()
     slow_shared, slow_sizes = shared.tolist(), sizes.tolist()
-    into = slow_merge(slow_shared, slow_sizes, fails.tolist())
-    assert merge_nearest(*ours, fails).tolist() == into
+    into = slow_merge(slow_shared, weights.tolist(), slow_sizes, fails.tolist())
+    assert merge_nearest(ours[0], weights, ours[1], fails).tolist() == into
     left = sorted(set(into))
     assert ours[0][left].tolist() == [slow_shared[v] for v in left]
     assert ours[1][left].tolist() == [slow_sizes[v] for v in left]

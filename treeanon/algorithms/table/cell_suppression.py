@@ -1,4 +1,4 @@
-"""CS: cell suppression. As few single values as possible are suppressed, by approximation.
+"""CS and CG: cell suppression, and cell generalization. Single values lose as little as possible, by approximation.
 
 After G. Aggarwal, T. Feder, K. Kenthapadi, R. Motwani, R. Panigrahy, D. Thomas and A. Zhu, "Approximation algorithms
 for k-anonymity" (Journal of Privacy Technology 2005), which takes rows as the vertices of a graph whose edges weigh the
@@ -14,6 +14,14 @@ Where we differ: DECOMPOSE-COMPONENT cuts every edge that leaves k rows on both 
 a tree that is still too large hang on one vertex in subtrees of fewer than k, which are bundled in one go; the paper
 goes case by case and needs Steiner vertices. The bound is the same, and our trees get smaller.
 
+- For k = 3 the cycles of a 2-factor (`two_factor.py`): at most twice with two values in each column, three times
+  otherwise.
+
+Cells may be generalized instead of suppressed (V. Ciriani, S. De Capitani di Vimercati, S. Foresti and P. Samarati,
+"k-Anonymity", 2007, Section 3.2.3): then an edge weighs h / l for every column, where h is the level on which two
+values are one and l the number of levels (`cell_steps.py`). All bounds hold for what the cells lose alike, as every
+level is a column of its own that is suppressed or not.
+
 The papers are about k-anonymity, and so is the bound. Groups that fail other models are merged with those nearest to
 them, until all hold.
 """
@@ -26,9 +34,11 @@ from typing import Literal
 
 import numpy as np
 
+from treeanon.algorithms.table.cell_steps import GONE, Steps
 from treeanon.algorithms.table.group_checker import GroupChecker, RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.result import SUPPRESSED, Recoding, one_row_each, released, require_any, unreachable
+from treeanon.algorithms.table.result import Recoding, one_row_each, released, require_any, unreachable
+from treeanon.algorithms.table.two_factor import two_factor_groups
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.cell_suppression import cut_trees, grow_forest, merge_nearest
@@ -38,18 +48,20 @@ from treeanon.metrics.table.groups import groups_of
 MATCHED = 200
 """So many rows are matched in seconds; the time grows with their cube."""
 
-GONE = -1
-"""In place of a cell's value: suppressed."""
+FACTORED = 60
+"""Of so many rows a 2-factor is found in a second."""
 
-Method = Literal["auto", "forest", "matching"]
-METHODS: tuple[Method, ...] = ("auto", "forest", "matching")
+Method = Literal["auto", "forest", "matching", "factor"]
+METHODS: tuple[Method, ...] = ("auto", "forest", "matching", "factor")
+_FOR = {"matching": 2, "factor": 3}
 
 
-def search(problem: Problem, *, method: Method = "auto") -> Recoding:
+def search(problem: Problem, *, method: Method = "auto", cells: str = "suppress") -> Recoding:
     """Return the table with few cells suppressed, and with all of its rows: no person is left out.
 
-    `method` is forest, or matching for k = 2; auto is the matching for k = 2 and up to 200 rows. k is the size that
-    models of size alone ask for: their number of cells is bounded, and what other models ask for comes on top.
+    `method` is forest, matching for k = 2, or factor for k = 3; auto is one of the latter where rows are few. k is the
+    size that models of size alone ask for: what their cells lose is bounded, and what other models ask for comes on
+    top. `cells` is "suppress", or "generalize": as far as the rows of a group need to become alike.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -68,49 +80,44 @@ def search(problem: Problem, *, method: Method = "auto") -> Recoding:
     require_any(problem)
     if 0 < len(table) < k:
         raise unreachable(problem)
+    steps = Steps.of(table, generalize=cells == "generalize")
     if k == 1 or not len(table):
         group = groups_of(table)[0]
     elif method == "matching":
-        group = one_two_factor(_values(problem))
+        group = one_two_factor(steps.values, steps.weights)
+    elif method == "factor":
+        group = two_factor_groups(steps.values, steps.weights)
     else:
-        group = _forest(problem, k)
-    cells = _Groups(problem, group)
-    merged = cells.merge_until_all_hold()
-    counts = {"method": method, "cells": int((cells.sizes @ (cells.shared == GONE)).sum())}
-    counts |= {"groups": len(cells.sizes), "merged": merged}
-    published = table.with_codes(
-        {
-            column.name: np.where(shared == GONE, SUPPRESSED, column.codes).astype(np.int32)
-            for column, shared in zip(table.quasi, cells.shared[cells.group].T, strict=True)
-        }
-    )
+        group = _forest(problem, steps, k)
+    found = _Groups(problem, steps, group)
+    merged = found.merge_until_all_hold()
+    lost = int(found.sizes @ ((found.shared == GONE) @ steps.weights))
+    # A cell that has lost all of its levels counts one.
+    counts = {"method": method, "cells": lost // steps.unit if cells == "suppress" else lost / steps.unit}
+    counts |= {"groups": len(found.sizes), "merged": merged}
+    published = table.with_codes(steps.published(table, found.shared[found.group]))
     return released(problem, "suppress-cells", published, np.ones(len(table), np.bool_), **counts)
 
 
 def _method(method: str, k: int, rows: int) -> Method:
-    if method == "matching" and k != 2:
-        raise UsageError("matching is for k = 2; forest is for every k")
     for known in METHODS[1:]:
         if method == known:
+            if _FOR.get(known, k) != k:
+                raise UsageError(f"{known} is for k = {_FOR[known]}; forest is for every k")
             return known
     if method != "auto":
         raise UsageError(f"unknown method {method!r} of cell suppression; choose from {', '.join(METHODS)}")
+    if k == 3 and k <= rows <= FACTORED:
+        return "factor"
     return "matching" if k == 2 and rows <= MATCHED else "forest"
-
-
-def _values(problem: Problem) -> Ints:
-    """Return a row per row of the table, a column per quasi column: codes, a missing value after all others."""
-    table = problem.table
-    codes = [column.places for column in table.quasi]
-    return np.ascontiguousarray(np.array(codes, np.int32).reshape(len(codes), len(table)).T)
 
 
 class _Groups:
     """Groups of rows: `group` of each row, and for each group its size and the values that its rows share."""
 
-    def __init__(self, problem: Problem, group: Longs) -> None:
-        self.problem = problem
-        values = _values(problem)
+    def __init__(self, problem: Problem, steps: Steps, group: Longs) -> None:
+        self.problem, self.steps = problem, steps
+        values = steps.values
         numbers = np.unique(group, return_inverse=True)[1].astype(np.int64)
         self.sizes = np.bincount(numbers).astype(np.int64)
         self.shared = np.zeros((0, values.shape[1]), np.int32)
@@ -129,7 +136,7 @@ class _Groups:
         while fails.any():
             if len(self.sizes) == 1:
                 raise unreachable(self.problem)
-            into = merge_nearest(self.shared, self.sizes, fails)
+            into = merge_nearest(self.shared, self.steps.weights, self.sizes, fails)
             changed = np.bincount(into, minlength=len(into)) > 1
             kept, number = np.unique(into, return_inverse=True)
             self.group, self.sizes, self.shared = number[self.group], self.sizes[kept], self.shared[kept]
@@ -141,7 +148,7 @@ class _Groups:
     def _join_equal(self) -> None:
         """Make groups one that look alike."""
         columns = [np.ascontiguousarray(column + 1) for column in self.shared.T]
-        sizes = [column.size + 2 for column in self.problem.table.quasi]
+        sizes = [size + 1 for size in self.steps.sizes]
         numbers, groups = group_numbers(columns, sizes, len(self.sizes))
         shared = np.empty((groups, self.shared.shape[1]), np.int32)
         shared[numbers] = self.shared
@@ -158,13 +165,13 @@ class _Groups:
         return fails
 
 
-def _forest(problem: Problem, k: int) -> Longs:
+def _forest(problem: Problem, steps: Steps, k: int) -> Longs:
     """Return for every row its group: FOREST, then DECOMPOSE-COMPONENT."""
-    values = _values(problem)
+    values = steps.values
     numbers, _ = groups_of(problem.table)
     _, first, counts = np.unique(numbers, return_index=True, return_counts=True)
     counts = counts.astype(np.int64)
-    link = grow_forest(np.ascontiguousarray(values[first]), counts, k, problem.report_progress)
+    link = grow_forest(np.ascontiguousarray(values[first]), steps.weights, counts, k, problem.report_progress)
     # Equal rows are a chain, whose last row has the link of them all, and whose first one is linked to.
     starts = np.append(0, np.cumsum(counts))
     parent = np.arange(1, len(values) + 1)
@@ -237,7 +244,7 @@ def bundled(sizes: list[int], k: int) -> list[list[int]]:
     return bundles
 
 
-def one_two_factor(values: Ints) -> Longs:
+def one_two_factor(values: Ints, weights: Longs | None = None) -> Longs:
     """Return for every row its group of two or three: the components of a [1,2]-factor of least weight, by a matching.
 
     Every row has two copies, of which the first must be matched: to the first copy of another row, or to its second
@@ -250,10 +257,11 @@ def one_two_factor(values: Ints) -> Longs:
 
     rows, columns = values.shape
     graph: nx.Graph[int] = nx.Graph()
+    weights = np.ones(columns, np.int64) if weights is None else weights
     # More than all edges weigh together, so that no first copy stays alone for the sake of the others.
-    must = rows * columns + 1
+    must = rows * int(weights.sum()) + 1
     for u in range(rows):
-        apart = (values != values[u]).sum(axis=1).tolist()
+        apart = ((values != values[u]) @ weights).tolist()
         graph.add_weighted_edges_from((u, v, 2 * must - apart[v]) for v in range(u))
         graph.add_weighted_edges_from((u, rows + v, must - apart[v]) for v in range(rows) if v != u)
     edges = sorted({tuple(sorted((u % rows, v % rows))) for u, v in nx.max_weight_matching(graph)})

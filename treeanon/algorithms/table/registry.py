@@ -176,8 +176,17 @@ def _suppressing_searches() -> Iterable[TableAlgorithm]:
     yield TableAlgorithm(
         "suppress-cells",
         _TABLE + "cell_suppression",
-        "suppresses few single values",
-        (_method("auto", "auto", "forest", "matching"),),
+        "suppresses few single values, or generalizes them",
+        (
+            _method("auto", "auto", "forest", "matching", "factor"),
+            Parameter(
+                "cells",
+                "choice",
+                "Suppress values, or generalize them level by level.",
+                "suppress",
+                ("suppress", "generalize"),
+            ),
+        ),
         paper=papers.CELLS,
         by_row=True,
         honors=("min_level",),

@@ -22,9 +22,11 @@ def _top(up: Longs, v: int) -> int:
     return v
 
 
-def grow_forest(values: Ints, counts: Longs, k: int, tell: Callable[[int, int], None] | None = None) -> Longs:
+def grow_forest(
+    values: Ints, weights: Longs, counts: Longs, k: int, tell: Callable[[int, int], None] | None = None
+) -> Longs:
     """Return for each distinct row the one it is linked to, or -1: trees of at least k rows, each row of `counts` equal
-    ones.
+    ones. Rows are as far apart as the `weights` of the columns in which they differ.
 
     A link goes from the one row of a tree of fewer than k that has none yet to the nearest row outside of the tree.
     There must be k rows. Now and then `tell` is told how many rows have been looked at, of how many.
@@ -33,31 +35,32 @@ def grow_forest(values: Ints, counts: Longs, k: int, tell: Callable[[int, int], 
     link, up, size = np.full(rows, -1, np.int64), np.arange(rows), counts.copy()
     step = max(_LOOKS // max(rows, 1), 1)
     for first in range(0, rows, step):
-        _link(values, k, first, min(first + step, rows), link, up, size)
+        _link(values, weights, k, first, min(first + step, rows), link, up, size)
         if tell is not None:
             tell(min(first + step, rows), rows)
     return link
 
 
 @njit
-def _link(values: Ints, k: int, begin: int, end: int, link: Longs, up: Longs, size: Longs) -> None:
+def _link(values: Ints, weights: Longs, k: int, begin: int, end: int, link: Longs, up: Longs, size: Longs) -> None:
     """Link the rows from begin to end, where their trees are too small."""
     rows, columns = values.shape
+    furthest, least = weights.sum() + 1, weights.min() if columns else 0
     for first in range(begin, end):
         u = _top(up, first)
         # A tree that is too small is linked to the nearest row outside of it, as often as needed.
         while size[u] < k:
-            best, near = -1, columns + 1
+            best, near = -1, furthest
             for v in range(rows):
-                apart = 0
+                apart = np.int64(0)
                 for c in range(columns):
-                    apart += values[u, c] != values[v, c]
+                    apart += weights[c] * (values[u, c] != values[v, c])
                     if apart >= near:
                         break
                 if apart < near and _top(up, v) != u:
                     best, near = v, apart
                     # Distinct rows differ in one column at least: none can be nearer.
-                    if near == 1:
+                    if near <= least:
                         break
             link[u] = best
             up[u] = _top(up, best)
@@ -111,12 +114,12 @@ def cut_trees(parent: Longs, k: int) -> tuple[Longs, Longs, Longs, Longs]:
 
 
 @njit
-def merge_nearest(shared: Ints, sizes: Longs, fails: Flags) -> Longs:
+def merge_nearest(shared: Ints, weights: Longs, sizes: Longs, fails: Flags) -> Longs:
     """Return for each group the one that it is in now: those that fail are merged, each with the one that is nearest.
 
-    `shared` has the values that the rows of a group share, -1 where they share none; near is what lets fewest cells go.
-    A group that something was merged with does not look for another one. Sizes and shared values become those of the
-    groups that are left. There must be two groups.
+    `shared` has the values that the rows of a group share, -1 where they share none; near is what lets the least weight
+    of cells go. A group that something was merged with does not look for another one. Sizes and shared values become
+    those of the groups that are left. There must be two groups.
     """
     groups, columns = shared.shape
     into = np.arange(groups)
@@ -131,8 +134,8 @@ def merge_nearest(shared: Ints, sizes: Longs, fails: Flags) -> Longs:
             cells = np.int64(0)
             for c in range(columns):
                 if shared[u, c] != shared[v, c]:
-                    cells += sizes[u] if shared[u, c] >= 0 else 0
-                    cells += sizes[v] if shared[v, c] >= 0 else 0
+                    cells += weights[c] * sizes[u] if shared[u, c] >= 0 else 0
+                    cells += weights[c] * sizes[v] if shared[v, c] >= 0 else 0
                     if best >= 0 and cells >= least:
                         break
             if best < 0 or cells < least:
