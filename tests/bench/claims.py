@@ -1,8 +1,9 @@
-"""The claims of 1D's experiments (Ghinita et al., TODS 34(2), 2009) as tables: what holds of our searches, what not.
+"""Why a claim of 1D's experiments (Ghinita et al., TODS 34(2), 2009) does not hold of our searches; Python packages.
 
-    python tests/bench/claims.py --results tests/bench/RESULTS.md [--only k,l,rows,dual,queries] [--data FOLDER]
+    python tests/bench/claims.py --results tests/bench/RESULTS.md [--only k] [--data FOLDER]
 
-All but `packages` are run on the invented census and need no data. `packages` takes the FOLDER that `flat.py` takes.
+The claims themselves are told by `treeanon bench flat`. `k` is run on the invented census and needs no data. `packages`
+takes the FOLDER that `flat.py` takes.
 """
 
 from __future__ import annotations
@@ -27,15 +28,12 @@ from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.table.result import Result
 from treeanon.bench.invented import census
 from treeanon.kernels.table.onedim import cut_groups
-from treeanon.metrics.table import gcp, permuted_query_loss
-from treeanon.privacy.models import FrequencyDiversity, KAnonymity
+from treeanon.metrics.table import gcp
+from treeanon.privacy.models import KAnonymity
 from treeanon.verifier.table import check
 
 ROWS = 30_000
 KS, COLUMNS = (10, 20, 50, 100), (2, 3, 4, 5, 6, 7)
-LS = (2, 4, 6, 8, 10, 13)
-LOSSES = (0.01, 0.02, 0.05, 0.1, 0.2)
-LEVELS = (1, 2, 3)
 CELLS = 1024
 
 Lines = Iterator[str]
@@ -72,12 +70,6 @@ K_SEARCHES: dict[str, Search] = {
     "Mondrian": search("mondrian"),
     "Mondrian, ncp": search("mondrian", split="ncp"),
     "TopDown": search("topdown"),
-}
-L_SEARCHES: dict[str, Search] = {
-    "Hilbert": search("onedim-l", order="hilbert"),
-    "best order": search("onedim-l"),
-    "iDistance": search("onedim-l", order="idistance"),
-    **{name: K_SEARCHES[name] for name in ("Mondrian, published", "Mondrian", "Mondrian, ncp", "TopDown")},
 }
 THEIRS = ("Mondrian, published", "Mondrian", "Mondrian, ncp", "TopDown")
 
@@ -149,82 +141,6 @@ def by_k() -> Lines:
     yield from compared(K_SEARCHES, problems, "d k")
 
 
-def by_l() -> Lines:
-    """Frequency ℓ-diversity: GCP by ℓ, and by the number of quasi columns."""
-    tables = {d: census(ROWS, quasi=d) for d in COLUMNS}
-    at = [*((7, ell) for ell in LS), *((d, 10) for d in COLUMNS[:-1])]
-    problems = (((d, ell), Problem(tables[d], (FrequencyDiversity(ell),))) for d, ell in at)
-    yield from compared(L_SEARCHES, problems, "d ℓ")
-
-
-def rows() -> Lines:
-    """k-anonymity of seven columns: GCP by the number of rows."""
-    at = [(size, k) for size in (10_000, 30_000, 100_000, 300_000) for k in (50, 100)]
-    tables = {size: census(size) for size, _ in at}
-    problems = (((size, k), Problem(tables[size], (KAnonymity(k),))) for size, k in at)
-    some = {name: K_SEARCHES[name] for name in ("Hilbert", "Hilbert, even", "best order", "Mondrian", "Mondrian, ncp")}
-    yield from compared(some, problems, "rows k")
-
-
-def dual() -> Lines:
-    """Accuracy first: the ℓ that is reached for a GCP allowed, at three quasi columns."""
-    table = census(ROWS, quasi=3)
-    ways: dict[str, dict[str, Any]] = {
-        "Hilbert": {"order": "hilbert"},
-        "best order": {},
-        "IPCSD of Hilbert": {"order": "hilbert", "method": "ipcsd"},
-        "IPCSD of best order": {"method": "ipcsd"},
-        "IPCSD of Mondrian": {"method": "ipcsd", "primal": "mondrian"},
-    }
-    held: dict[tuple[str, str], list[bool]] = {}
-    above: dict[tuple[str, str], list[bool]] = {}
-    yield from heads(["GCP allowed", *(f"{name}: ℓ (GCP)" for name in ways)])
-    for allowed in LOSSES:
-        problem, cells, reached = Problem(table, (FrequencyDiversity(1),)), [], {}
-        for name, options in ways.items():
-            found = search("onedim-dual", max_loss=allowed, bound="mean", **options)(problem)
-            released, _ = found.recoded(table)
-            assert all(one.holds for one in check(released, found.models)) and gcp(released) <= allowed + 1e-9
-            reached[name] = int(found.counts["privacy"])
-            cells.append(f"{reached[name]} ({gcp(released):.4f})")
-        yield row([allowed, *cells])
-        for pair in (("Hilbert", "IPCSD of Hilbert"), ("Hilbert", "IPCSD of Mondrian"),
-                     ("best order", "IPCSD of best order"), ("best order", "IPCSD of Mondrian")):  # fmt: skip
-            held.setdefault(pair, []).append(reached[pair[0]] >= reached[pair[1]])
-            above.setdefault(pair, []).append(reached[pair[0]] > reached[pair[1]])
-    yield ""
-    for (one, other), yes in held.items():
-        more = sum(above[one, other])
-        yield f"- {one} not below {other}: **{sum(yes)} of {len(yes)}**, above it: {more} of {len(yes)}"
-
-
-def queries() -> Lines:
-    """Permuted releases: the mean KL divergence of all group-bys of a level."""
-    table = census(ROWS)
-    searches = {
-        "Hilbert": L_SEARCHES["Hilbert"],
-        "best order": L_SEARCHES["best order"],
-        "Anatomy": search("anatomy", seed=1),
-        "Mondrian": search("mondrian"),
-    }
-    tally = Tally()
-    yield from heads(["ℓ", "level", "KL of Hilbert", *(f"{name} / Hilbert" for name in list(searches)[1:])])
-    for ell in LS:
-        problem = Problem(table, (FrequencyDiversity(ell),))
-        groups = {}
-        for name, run in searches.items():
-            # Only the groups are published, so diversity is all there is to check: no value too frequent in any.
-            group = groups[name] = run(problem).group
-            both = np.unique(np.stack([group, table.sensitive[0].codes]), axis=1, return_counts=True)
-            assert (both[1] * ell <= np.bincount(group)[both[0][0]]).all()
-        for level in LEVELS:
-            found = {name: permuted_query_loss(table, group, level).mean for name, group in groups.items()}
-            tally.add(found, ("Hilbert", "best order"), ("Anatomy", "Mondrian"))
-            yield row([ell, level, *ratios(found)])
-    yield ""
-    yield from tally.lines("not above")
-
-
 THEIR_NUMBERS: dict[str, dict[int, tuple[float, float]]] = {
     "anjana, full-domain, 5 %": {5: (0.185, 1.3), 10: (0.246, 1.4), 50: (0.497, 1.8)},
     "crowds (OLA), 5 %": {5: (0.219, 38.6)},
@@ -272,7 +188,7 @@ def best(run: Callable[[], Any], rounds: int = 15) -> float:
     return min(times[2:])
 
 
-PARTS: dict[str, Callable[[], Lines]] = {"k": by_k, "l": by_l, "rows": rows, "dual": dual, "queries": queries}
+PARTS: dict[str, Callable[[], Lines]] = {"k": by_k}
 
 
 def main() -> None:

@@ -162,6 +162,8 @@ def test_diversity_is_measured_on_the_release(searched):
     least = min(len(own) / max(map(own.count, own)) for own in groups.values())
     # Below 1.5 the release fails what the stand-in says that it has.
     assert found.lines == ({"M": [least]} if least >= 1.5 else {})
+    tight = one(line, "max_loss", (0.001,), "privacy", Setting("synthetic", quasi=1))
+    assert not tight.lines and (least < 1.5 or "greater NCP than is allowed" in tight.notes[0])
 
 
 def test_what_is_not_there_is_told():

@@ -22,6 +22,7 @@ from treeanon.metrics.table.groups import groups_of
 from treeanon.metrics.table.il import (
     average_ncp,
     largest_extent,
+    largest_ncp,
     mean_extent,
     weighted_average_volume,
     weighted_maximum_ncp,
@@ -140,6 +141,8 @@ class _Release:
         for checked in check(self.released, self.models):
             if not checked.holds:
                 raise GuaranteeError(f"the release fails its check: {checked.sentence}")
+        if self.line.privacy == "loss" and largest_ncp(self.released) > self.setting.max_loss + 1e-9:
+            raise GuaranteeError("the release fails its check: a group has a greater NCP than is allowed")
 
     def number(self, measure: Measure, level: int) -> float:
         """Return the value of a measure."""

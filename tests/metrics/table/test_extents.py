@@ -18,6 +18,7 @@ from treeanon.metrics.table import gcp
 from treeanon.metrics.table.il import (
     average_ncp,
     largest_extent,
+    largest_ncp,
     mean_extent,
     weighted_average_volume,
     weighted_maximum_ncp,
@@ -75,6 +76,7 @@ def by_group(released: Table) -> None:
         sizes = Counter(rows)
         assert average_ncp(released, form) == pytest.approx(sum(prices.values()) / len(prices))
         worst = max(prices.values())
+        assert largest_ncp(released, form) == pytest.approx(worst)
         weighted = max(prices[texts] * sizes[texts] for texts in prices if prices[texts] > worst - 1e-9)
         assert weighted_maximum_ncp(released, form) == pytest.approx(weighted)
         assert weighted_maximum_share(released, form) == pytest.approx(weighted / len(rows))
@@ -95,7 +97,7 @@ test_as_the_texts_say, test_as_the_texts_say_thoroughly = properties(as_the_text
 
 def test_no_rows() -> None:
     released = random_table(Random(1), 0)
-    losses = mean_extent, largest_extent, average_ncp, weighted_maximum_ncp, weighted_maximum_share
+    losses = mean_extent, largest_extent, largest_ncp, average_ncp, weighted_maximum_ncp, weighted_maximum_share
     for loss in (*losses, weighted_average_volume):
         assert loss(released) == 0
 

@@ -50,6 +50,12 @@ def average_ncp(released: Table, form: Form = "taxonomy", weights: Weights | Non
     return float(prices.mean()) if len(prices) else 0.0
 
 
+def largest_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
+    """Return the greatest NCP of a group."""
+    prices, _ = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
+    return float(prices.max(initial=0.0))
+
+
 def weighted_maximum_ncp(released: Table, form: Form = "taxonomy", weights: Weights | None = None) -> float:
     """Return the NCP of the group that has the greatest, times its rows; of several such groups, of the largest."""
     prices, sizes = _by_group(released, {c.name: value_ncp(c, form) for c in released.quasi}, weights)
