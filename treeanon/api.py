@@ -25,6 +25,7 @@ from treeanon.release.parameters import (
     ModelParameters,
     RowParameters,
     TreeParameters,
+    VerifyRowParameters,
     flat_parameters,
     is_of_rows,
     refuse_unknown,
@@ -37,12 +38,15 @@ from treeanon.release.table_release import TableRelease
 from treeanon.release.tree import anonymize as anonymize_forest
 from treeanon.release.tree_reapply import apply as apply_forest
 from treeanon.release.tree_release import Release
+from treeanon.schema.controls import controls_of
 from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.spark.interface import are_dataframes, engine_named, is_dataframe
 from treeanon.table import Table
+from treeanon.table.controls import with_controls
 from treeanon.table.permuted import Permuted
 from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
 from treeanon.verifier.permuted import PermutedVerdict, verify_permuted
+from treeanon.verifier.spans import GroupBound
 from treeanon.verifier.table import TableVerdict, verify_table
 from treeanon.verifier.tree import as_counted
 from treeanon.verifier.tree import verify as verify_forest
@@ -187,6 +191,9 @@ def anonymize(
         levels: rows: the least and the highest level of the hierarchy that values of a class are published on, for each
             class named: (1, 3), "1..3", (None, 2), or one level.
         styles: rows: how the values of a class are published, for each class named: "ranges", "sets" or "hierarchy".
+        spans: rows: the most that any published value of a class may stand for, for each class named: of numbers the
+            distance of its ends, of others a count of leaves.
+        max_group_loss: rows: the largest NCP (0 to 1) that any group may have.
         effort: how long to search: 1 is usual, 2 twice as long; "maximal" also takes a time such as "30s".
         max_suppressed: how many persons may be left out: a count, a share such as 0.01, or a text such as "1%".
         max_loss: the largest k is wanted whose loss (0 to 1) is no higher; of rows for "onedim-dual" alone.
@@ -288,7 +295,7 @@ def verify(data: Forest, guarantee: Guarantee | None = ..., **asked: Unpack[Veri
 @overload
 def verify(data: Table, *, k: int, original: Table) -> FreeformVerdict: ...
 @overload
-def verify(data: Table, **asked: Unpack[ModelParameters]) -> TableVerdict: ...
+def verify(data: Table, **asked: Unpack[VerifyRowParameters]) -> TableVerdict: ...
 @overload
 def verify(data: Permuted, **asked: Unpack[ModelParameters]) -> PermutedVerdict: ...
 @overload
@@ -301,9 +308,9 @@ def verify(
 ) -> Verdict | TableVerdict: ...
 @overload
 def verify(
-    data: Data, *, schema: SchemaLike, ignore: Collection[str] = ..., **asked: Unpack[ModelParameters]
+    data: Data, *, schema: SchemaLike, ignore: Collection[str] = ..., **asked: Unpack[VerifyRowParameters]
 ) -> Verdict | TableVerdict: ...
-@shows(VerifyTreeParameters, ModelParameters)
+@shows(VerifyTreeParameters, VerifyRowParameters)
 def verify(
     data: Any,
     guarantee: Guarantee | None = None,
@@ -327,6 +334,7 @@ def verify(
         ignore: kinds of content beyond what is counted that do not matter, such as "comments".
         k, m, n, attacker, negative, l, diversity, as_published: the guarantee of trees, as for `anonymize`.
         k, l, diversity, c, alpha, p, t, emd, sensitive, models: the models of rows, as for `anonymize`.
+        spans, max_group_loss: rows: bounds of what is published, as for `anonymize`.
         patterns: trees: whether to tell which classes fail (default True).
         jobs: trees: the number of cores to use (default: all).
         progress: trees: a function of what is done and of how much.
@@ -360,7 +368,10 @@ def _verdict(data: Any, guarantee: Guarantee | None, original: Any, asked: dict[
         asked, guarantee = {"k": guarantee, **asked}, None
     if guarantee is not None:
         raise UsageError("a guarantee is for trees; name the models of rows: k, l, t and so on")
-    refuse_unknown(asked, ModelParameters)
+    refuse_unknown(asked, VerifyRowParameters)
+    spans, most = asked.pop("spans", None), asked.pop("max_group_loss", None)
+    if (spans or most is not None) and (original is not None or isinstance(data, Permuted)):
+        raise UsageError("spans and max_group_loss are for rows that were put into groups with general values")
     models = models_of(**asked)
     if original is not None:
         if isinstance(data, Permuted) or not models or not all(map(asks_for_size, models)):
@@ -368,7 +379,8 @@ def _verdict(data: Any, guarantee: Guarantee | None, original: Any, asked: dict[
         return verify_freeform(original, data, largest_k(models))
     if isinstance(data, Permuted):
         return verify_permuted(data, models, measured=True)
-    return verify_table(data, models, measured=True)
+    data = with_controls(data, controls_of({"spans": spans}))
+    return verify_table(data, models, measured=True, bound=None if most is None else GroupBound(float(most)))
 
 
 @overload

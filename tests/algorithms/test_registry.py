@@ -20,6 +20,8 @@ from treeanon.release.table_reapply import TableSolution
 EVERY: dict[str, Algorithm] = {**TREE_ALGORITHMS, **TABLE_ALGORITHMS}
 OFFERED = {"forest", "guarantee", "start", "problem", "seed", "jobs", "progress"}
 """Arguments that callers give to searches and that nobody names."""
+OF_THE_PROBLEM = {"max_group_loss"}
+"""Parameters that reach searches in their problem, or what they found."""
 UNNAMED = {"suppress-columns": {"exact"}}
 """Arguments that only tests give."""
 
@@ -31,8 +33,10 @@ def test_declared_parameters_are_those_of_the_function(name: str) -> None:
     declared = {parameter.name: parameter for parameter in algorithm.parameters}
     family = [one for one in EVERY.values() if (one.module, one.function) == (algorithm.module, algorithm.function)]
     named = {key for one in family for key in (*one.preset, *(parameter.name for parameter in one.parameters))}
-    assert named == set(arguments) - UNNAMED.get(name, set())
+    assert named - OF_THE_PROBLEM == set(arguments) - UNNAMED.get(name, set())
     for key, parameter in declared.items():
+        if key in OF_THE_PROBLEM:
+            continue
         default = arguments[key].default
         assert parameter.required == (default is Argument.empty)
         assert parameter.required or algorithm.preset or parameter.default == default, key
@@ -43,6 +47,8 @@ def test_declared_choices_are_those_of_the_function(name: str) -> None:
     algorithm = EVERY[name]
     hints = get_type_hints(getattr(algorithm.search, "func", algorithm.search))
     for parameter in algorithm.parameters:
+        if parameter.name in OF_THE_PROBLEM:
+            continue
         kinds = get_args(hints[parameter.name]) if isinstance(hints[parameter.name], UnionType) else ()
         for hint in (hints[parameter.name], *kinds):
             if get_origin(hint) is Literal:

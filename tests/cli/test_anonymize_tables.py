@@ -133,7 +133,7 @@ def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorit
 
 
 def test_every_option_of_a_search_is_one_of_the_command_line(run: Run) -> None:
-    known = run("anonymize", "--help")
+    known = run("anonymize", "--help-all")
     for algorithm in TABLE_ALGORITHMS.values():
         said = run("algorithms", algorithm.name)
         for name in (parameter.name for parameter in algorithm.parameters):

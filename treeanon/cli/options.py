@@ -44,8 +44,11 @@ class Command(click.Command):
 
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Guarantee": ("k", "m", "n", "recommended", "attacker", "negative", "as_published", *MODEL_PARAMETERS),
-        "Search": ("algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "mining"),
-        "Tables": ("as_table", "levels", "styles", "reduced", "publish", "round_ranges", "release", "rest"),
+        "Search": (
+            "algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "max_group_loss",
+            "mining",
+        ),
+        "Tables": ("as_table", "levels", "styles", "spans", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
             "audience", "engine", "sample", "on_error", "strict", "objects", "show_values", "seed", "force",
@@ -55,7 +58,7 @@ class Command(click.Command):
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
         ("models", "round_ranges", "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
-    ) | {"levels", "styles", "sensitive", "seed", "jobs"}
+    ) | {"levels", "styles", "spans", "max_group_loss", "sensitive", "seed", "jobs"}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with --help-all where --help does not list all."""
@@ -240,6 +243,7 @@ OPTION_OF = {
     "effort": "--effort",
     "taking_apart": "--taking-apart",
     "max_loss": "--max-loss",
+    "max_group_loss": "--max-group-loss",
     "max_suppressed": "--max-suppressed",
 }
 """The options of `anonymize` for parameters that several searches share."""

@@ -51,6 +51,8 @@ class CommandRequest:
     weights: Mapping[str, str] | None
     levels: Mapping[str, str] | None
     styles: Mapping[str, str] | None
+    spans: Mapping[str, str] | None
+    max_group_loss: float | None
     effort: str | None
     max_suppressed: str
     max_loss: float | None
@@ -93,7 +95,8 @@ class CommandRequest:
         options = parsed([algorithm], self.params)
         if self.effort is not None:
             options |= parse_parameters(algorithm, {"effort": self.effort})
-        options |= {"max_loss": self.max_loss} if self.max_loss is not None else {}
+        given = {"max_loss": self.max_loss, "max_group_loss": self.max_group_loss}
+        options |= {name: value for name, value in given.items() if value is not None}
         check_required(algorithm, options)
         return TableRequest(
             models_of_options(self.k, self.models), algorithm.name, self.max_suppressed, options,
@@ -111,6 +114,7 @@ class CommandRequest:
 
         tables: list[tuple[str, object]] = [
             ("--reduce", self.reduced), ("--publish", self.publish), ("--round-ranges", self.round_ranges),
+            ("--max-group-loss", self.max_group_loss is not None),
             *((one.flag, getattr(self, one.name)) for one in SETTINGS if one.name != "weights"),
         ]  # fmt: skip
         for flag, value in tables:
@@ -251,6 +255,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
     setting_option("--weight", "weights", "Relative weight of a class (default 1)."),
     setting_option("--level", "levels", "Tables: least and highest level of a class.", "CLASS=A..B"),
     setting_option("--style", "styles", "Tables: ranges, sets or hierarchy of a class.", "CLASS=STYLE"),
+    setting_option("--max-span", "spans", "Tables: greatest span of published values of a class."),
+    click.option("--max-group-loss", type=float, metavar="X", help="Tables: largest loss (NCP) of any group."),
     click.option("--effort", metavar="N|Ns", help="Search effort: 1 is usual; 30s: time limit."),
     reduce_option,
     click.option(
@@ -266,8 +272,8 @@ _OPTIONS: tuple[Callable[..., Any], ...] = (
 
 _NAMES = (
     "k", "m", "n", "attacker", "negative", "taking_apart", "as_published",
-    "algorithm", "params", "weights", "levels", "styles", "effort", "max_suppressed", "max_loss", "reduced", "publish",
-    "round_ranges",
+    "algorithm", "params", "weights", "levels", "styles", "spans", "effort", "max_suppressed", "max_loss",
+    "max_group_loss", "reduced", "publish", "round_ranges",
 )  # fmt: skip
 
 
@@ -287,6 +293,8 @@ class ReleaseOptions(TypedDict):
     weights: dict[str, str] | None
     levels: dict[str, str] | None
     styles: dict[str, str] | None
+    spans: dict[str, str] | None
+    max_group_loss: float | None
     effort: str | None
     max_suppressed: str
     max_loss: float | None

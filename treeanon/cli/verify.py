@@ -20,7 +20,7 @@ from treeanon.cli.reading import (
     reductions_of,
     rereadable,
 )
-from treeanon.cli.request import asks_for_table, models_of_options, refuse_tree_flags
+from treeanon.cli.request import asks_for_table, models_of_options, refuse_tree_flags, setting_option
 from treeanon.cli.summaries import general_value_notes, order_notes, reached_lines
 from treeanon.progress import run_interruptibly
 
@@ -43,8 +43,11 @@ V = TypeVar("V")
 class _Verify(Command):
     """The command, whose help has the options of daily use."""
 
-    groups: ClassVar = {**Command.groups, "Tables": ("as_table", "original", "permuted", "reduced")}
-    rare: ClassVar = Command.rare | {"emd", "c"}
+    groups: ClassVar = {
+        **Command.groups,
+        "Tables": ("as_table", "original", "permuted", "reduced", "spans", "max_group_loss"),
+    }
+    rare: ClassVar = Command.rare | {"emd", "c", "spans", "max_group_loss"}
 
 
 @click.command(cls=_Verify)
@@ -65,6 +68,10 @@ class _Verify(Command):
     help="Trees: independent [default] or joint relations.",
 )
 @model_options
+@setting_option("--max-span", "spans", "Tables: greatest span of published values of a class.")
+@click.option(
+    "--max-group-loss", type=click.FloatRange(0, 1), metavar="X", help="Tables: largest loss (NCP) of any group."
+)
 @click.option("--negative", multiple=True, metavar="CLASS", help="Trees: absent values may be known as well.")
 @click.option("--as-published", is_flag=True, help="Trees: TREE's own guarantee, of the release alone.")
 @click.option(
@@ -83,6 +90,8 @@ def command(
     original: str | None,
     permuted: bool,
     reduced: tuple[str, ...],
+    spans: dict[str, str] | None,
+    max_group_loss: float | None,
     attacker: Literal["independent", "joint"],
     negative: tuple[str, ...],
     reading: Reading,
@@ -132,16 +141,31 @@ def command(
         "--as-published": as_published or None,
     }
     with rereadable(release) as (path, called):
-        request = VerifyRequest(path, called, loaded, k, trees, models, reductions_of(reduced), reading, quiet, ignored)
+        request = VerifyRequest(
+            path,
+            called,
+            loaded,
+            k,
+            trees,
+            models,
+            reductions_of(reduced),
+            reading,
+            quiet,
+            ignored,
+            spans,
+            max_group_loss,
+        )
         verdict: Any
         report: ReadReport | None
         if permuted:
             if reduced or as_table:
                 raise click.UsageError("--permuted excludes --table and --reduce")
+            request.refuse_bounds("--permuted, which changes no value,")
             verdict, report = _of_permuted(request)
         elif original is not None:
+            request.refuse_bounds("--original")
             verdict, report = _of_freeform(request, original)
-        elif as_table or reduced or asks_for_table(models) or request.has_rows:
+        elif as_table or reduced or asks_for_table(models) or request.bounded or request.has_rows:
             verdict, report = _of_rows(request)
         else:
             verdict, report = _of_trees(request)
@@ -187,6 +211,13 @@ class VerifyRequest:
     reading: Reading
     quiet: bool
     ignored: tuple[str, ...]
+    spans: Mapping[str, str] | None = None
+    max_group_loss: float | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there are bounds of groups, which only rows have."""
+        return self.spans is not None or self.max_group_loss is not None
 
     @property
     def has_rows(self) -> bool:
@@ -206,6 +237,11 @@ class VerifyRequest:
         options = {name: self.reading[name] for name in ("format", "delimiter", "on_error")}
         found = look_beyond(self.release, self.schema, data, called=self.called, **options)  # type: ignore[arg-type]
         return found_beyond(verdict, _beyond(found, self.ignored))
+
+    def refuse_bounds(self, what: str) -> None:
+        """Raise UsageError for bounds of groups beside what excludes them."""
+        if self.bounded:
+            raise click.UsageError(f"{what} excludes --max-span and --max-group-loss")
 
     def refuse_trees(self) -> None:
         """Refuse options that only trees have."""
@@ -297,6 +333,9 @@ def _trees_lines(forest: Forest, guarantee: Guarantee, *, is_open: bool, holds: 
 
 
 def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
+    from treeanon.schema.controls import controls_of
+    from treeanon.table.controls import with_controls
+    from treeanon.verifier.spans import GroupBound
     from treeanon.verifier.table import verify_table
 
     request.refuse_trees()
@@ -310,11 +349,13 @@ def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
         published=True,
         called=request.called,
     )
+    table = with_controls(table, controls_of({"spans": request.spans}))
+    bound = None if request.max_group_loss is None else GroupBound(request.max_group_loss)
     if any(model.sensitive is not None for model in models):
         for line in (*general_value_notes(table), *order_notes(table, models)):
             say(printable(line), quiet=request.quiet)
     with progress_bar("verifying", quiet=request.quiet) as progress:
-        verdict = run_interruptibly(lambda _: verify_table(table, models, measured=True), progress)
+        verdict = run_interruptibly(lambda _: verify_table(table, models, measured=True, bound=bound), progress)
     return request.with_findings(verdict, table), table.report
 
 

@@ -56,6 +56,13 @@ class ModelParameters(TypedDict, total=False):
     models: Sequence[Model | str]
 
 
+class VerifyRowParameters(ModelParameters, total=False):
+    """All that can be asked of published rows."""
+
+    spans: Mapping[str, float] | None
+    max_group_loss: float | None
+
+
 class SearchParameters(TypedDict, total=False):
     """How a release is searched for, and what it may cost."""
 
@@ -82,6 +89,8 @@ class RowParameters(ModelParameters, SearchParameters, total=False):
 
     levels: Mapping[str, Levels] | None
     styles: Mapping[str, Literal["ranges", "sets", "hierarchy"]] | None
+    spans: Mapping[str, float] | None
+    max_group_loss: float | None
     round_ranges: bool
 
 
@@ -118,7 +127,7 @@ def flat_parameters(asked: Mapping[str, Any], kind: Literal["trees", "rows"], *f
     return flat | dict(own)
 
 
-_OF_SEARCHES = "weights", "effort", "max_loss", "taking_apart"
+_OF_SEARCHES = "weights", "effort", "max_loss", "max_group_loss", "taking_apart"
 SHARED = tuple(name for name in (*TREE_NAMES, *ROW_NAMES) if name not in _OF_SEARCHES)
 """What no search has as a parameter of its own."""
 

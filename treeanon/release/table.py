@@ -18,7 +18,7 @@ from treeanon.privacy.models.model import Model, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import TableRequest, recoded_by, table_request_of
+from treeanon.release.table_request import TableRequest, group_bound, recoded_by, table_request_of
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import check_seed, persons
 from treeanon.table import Column, Table
@@ -92,7 +92,8 @@ def _fulfilled(
             break
     if models != request.models:
         # What was reached is more than what was asked for, which the search need not be believed.
-        require(verify_table(as_known(released), request.models), request.models)
+        bound = group_bound(request.algorithm, request.options, table.columns)
+        require(verify_table(as_known(released), request.models, bound=bound), request.models)
     return release_of(table, released, found, verdict, models, told, request.max_suppressed), tries
 
 
@@ -107,7 +108,8 @@ def _recoded_and_checked(
     check_recoding(table, recoded, rows, persons(request.max_suppressed, table.persons))
     released = scattered(recoded, seed)
     if not isinstance(found, Freeform):
-        return released, verify_table(as_known(released), models)
+        bound = group_bound(request.algorithm, request.options, table.columns)
+        return released, verify_table(as_known(released), models, bound=bound)
     return released, verify_freeform(table, as_known(released), largest_k(models))
 
 

@@ -25,7 +25,7 @@ from treeanon.privacy.models.model import largest_k
 from treeanon.progress import Progress
 from treeanon.release.table import check_recoding, fulfill_table
 from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import TableRequest
+from treeanon.release.table_request import TableRequest, group_bound
 from treeanon.release.tree import counts_of, fulfill
 from treeanon.release.tree_release import Release, read_again, unprotected_classes
 from treeanon.release.tree_request import Request, persons
@@ -101,7 +101,9 @@ class DocumentsRelease:
     def _check(self, found: Written, target: str, format: str, jobs: int | None) -> tuple[TableVerdict, Verdict | None]:
         """Return the verdicts on what was written, which is to become `target`."""
         written = read_again(found, target, self.forest, format, jobs)
-        of_rows = verify_table(self._as_published(rows_of(written, self.classes)), self.rows.models)
+        bound = group_bound(self.rows.found.algorithm, self.rows.options, self.rows.table.columns)
+        published = self._as_published(rows_of(written, self.classes))
+        of_rows = verify_table(published, self.rows.models, bound=bound)
         of_trees = None if self.trees is None else verify(written, self.trees.solution.guarantee, jobs=jobs)
         if not of_rows.holds or (of_trees is not None and not of_trees.holds):
             raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
@@ -274,7 +276,7 @@ def _same_codes(one: Table, other: Table) -> bool:
 
 def _again(made: TableRelease, table: Table, rows: Table, seed: int | None) -> TableRelease:
     """The release of the rows as the search of the trees has left them; GuaranteeError if the models hold no more."""
-    verdict = verify_table(rows, made.models)
+    verdict = verify_table(rows, made.models, bound=group_bound(made.found.algorithm, made.options, made.table.columns))
     if not verdict.holds:
         raise GuaranteeError(
             "what the search of the trees made of the classes of the person does not satisfy all models: leave the"

@@ -20,7 +20,7 @@ from treeanon.io.output import Written
 from treeanon.metrics.table import FlatLosses
 from treeanon.privacy.models.model import Model, asks_for_size, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
-from treeanon.release.table_request import recoded_by
+from treeanon.release.table_request import group_bound, recoded_by
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
@@ -106,7 +106,8 @@ class TableRelease:
         # The file may not say which rows are of one person; nor is the input there, for a freeform release.
         told = self.table.person is None or self.table.person_header
         alone = told and isinstance(self.verdict, TableVerdict)
-        verdict = verify_table(again, self.models) if alone else None
+        bound = group_bound(self.found.algorithm, self.options, self.table.columns)
+        verdict = verify_table(again, self.models, bound=bound) if alone else None
         if verdict is not None and not verdict.holds:
             raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
         return verdict or self.verdict

@@ -18,6 +18,7 @@ from treeanon.algorithms.table.registry import (
 from treeanon.algorithms.table.result import Result
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
+from treeanon.hierarchy import Intervals
 from treeanon.privacy.models.model import Model, largest_k
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
 from treeanon.privacy.models.whole import refuse_whole
@@ -30,6 +31,7 @@ from treeanon.table.controls import controls_told, raised, refuse_coarse, told_c
 from treeanon.table.rounding import with_round_ranges
 from treeanon.verifier.criteria import refuse_unchecked
 from treeanon.verifier.permuted import refuse_others
+from treeanon.verifier.spans import GroupBound
 
 Publish = Literal["generalized", "permuted"]
 PUBLISH: tuple[Publish, ...] = ("generalized", "permuted")
@@ -70,6 +72,10 @@ class TableRequest:
             )
         if self.publish == "permuted" and self.round_ranges:
             raise UsageError("publishing as permutations changes no value, so there are no ranges to round")
+        if self.publish == "permuted" and "max_group_loss" in self.options:
+            raise UsageError("publishing as permutations changes no value, so there is no loss of groups to bound")
+        if self.round_ranges and "max_group_loss" in self.options:
+            raise UsageError("rounding ranges makes groups lose more: it excludes max_group_loss")
         for model in self.models:
             refuse_unchecked(model)
         if not self.search.levels:
@@ -109,6 +115,8 @@ class TableRequest:
         ]
         if self.publish == "permuted":
             refuse_controls(asked, "publishing as permutations, which changes no value,", ("weight",))
+        if self.round_ranges:
+            refuse_controls(asked, "rounding ranges", ("weight", "min_level", "style"))
         refuse_controls(asked, f"algorithm {self.algorithm!r}", self.search.honors)
 
     def controlled(self, table: Table) -> Table:
@@ -128,7 +136,10 @@ class TableRequest:
         refuse_coarse(table)
         # Somebody is published: at least one group of the smallest size, however many may be left out.
         room = max(table.persons - max(largest_k(self.models), 1), 0)
-        return Problem(raised(table), self.models, min(persons(self.max_suppressed, table.persons), room))
+        most = self.options.get("max_group_loss")
+        return Problem(
+            raised(table), self.models, min(persons(self.max_suppressed, table.persons), room), max_group_loss=most
+        )
 
     def _check_rows(self) -> None:
         """UsageError for what cannot be counted in a release whose persons have several rows."""
@@ -207,6 +218,20 @@ def table_request_of(
     name = algorithm or default_search(publish)
     bare = unprotected_by(l)
     return TableRequest(found, name, max_suppressed, options, bare, publish, bool(round_ranges), controls)
+
+
+def group_bound(algorithm: str, options: Mapping[str, Any], columns: Iterable[Column]) -> GroupBound | None:
+    """Return how much any group of a release may lose that a search made with these options; None for no bound.
+
+    >>> group_bound("mondrian", {"max_group_loss": 0.2}, ()).name
+    'max_group_loss 0.2'
+    >>> group_bound("onedim-dual", {"max_loss": 0.2, "bound": "mean"}, ())
+    """
+    most = options.get("max_group_loss")
+    builders = {one.name: one.spec.hierarchy for one in columns if isinstance(one.spec.hierarchy, Intervals)}
+    if algorithm == "onedim-dual" and options.get("bound", "group") == "group":
+        return GroupBound(float(options["max_loss"]), options.get("form", "taxonomy"), builders)
+    return None if most is None else GroupBound(float(most), builders=builders)
 
 
 def default_search(publish: Publish = "generalized") -> str:

@@ -8,7 +8,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from treeanon.algorithms.table.bounds import kept_bounds
 from treeanon.algorithms.table.cells import searched
+from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, unordered_rows
 from treeanon.algorithms.table.result import Result, RowResult
 from treeanon.errors import GuaranteeError
@@ -48,10 +50,14 @@ def searches(
 def _found(request: TableRequest, problem: Problem, seed: int | None, progress: Progress) -> Result:
     """What the search finds of the rows in an order of their own: that of the file may tell of sensitive values."""
     problem = replace(problem, progress=progress)
+    options = {name: value for name, value in request.options.items() if name != "max_group_loss"}
     if not request.search.of_rows:
-        return searched(request.search, problem, request.options)
+        return searched(request.search, problem, options)
     rows = unordered_rows(problem.table, Randomness(seed))
-    found = searched(request.search, replace(problem, table=problem.table.take(rows)), request.options)
+    problem = replace(problem, table=problem.table.take(rows))
+    found = searched(request.search, problem, options)
+    if isinstance(found, Partition):
+        found = kept_bounds(problem, found)
     assert isinstance(found, RowResult)
     return found.as_of(rows)
 

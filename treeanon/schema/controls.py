@@ -163,6 +163,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("weights", "--weight", "NUMBER", EXPECTED["weight"], "diagnosis=5", _read_number("weight")),
     Setting("levels", "--level", "LEVELS", "levels such as 1..3, ..2 or 1", "age=1..3", read_levels),
     Setting("styles", "--style", "STYLE", EXPECTED["style"], "city=sets", _read_style),
+    Setting("spans", "--max-span", "NUMBER", EXPECTED["max_span"], "age=10", _read_number("max_span")),
 )
 """Every setting; a new one is an entry here, a parameter of the functions, and an option of the commands."""
 

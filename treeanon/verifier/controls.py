@@ -11,6 +11,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.heights import full_height
 from treeanon.table import Column, Table
 from treeanon.table.covers import ranked_nodes
+from treeanon.verifier.spans import over_span
 
 
 def broken_controls(table: Table) -> Iterator[tuple[str, str, Flags]]:
@@ -36,6 +37,8 @@ def broken_controls(table: Table) -> Iterator[tuple[str, str, Flags]]:
         if asked.style is not None:
             values = np.array([_is_styled(column, code, asked.style) for code in range(column.size)] + [True])
             yield f"style {asked.style}", column.name, ~values[column.places]
+        if asked.max_span is not None:
+            yield f"max_span {asked.max_span:g}", column.name, over_span(column, asked.max_span)
 
 
 def _height(column: Column) -> int:

@@ -23,6 +23,7 @@ from treeanon.verifier.controls import broken_controls
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, count_groups, count_values, group_rows
 from treeanon.verifier.reached import Reached, c_of, reached_in
+from treeanon.verifier.spans import GroupBound, over_loss
 from treeanon.verifier.whole import failing_of_whole
 
 
@@ -118,9 +119,14 @@ def check(
     return found
 
 
-def check_controls(table: Table, alike: Longs) -> list[Checked]:
-    """Return what fails of what was asked of single columns, such as their levels; groups are rows alike."""
+def check_controls(table: Table, alike: Longs, bound: GroupBound | None = None) -> list[Checked]:
+    """Return what fails of what was asked of single columns, such as their levels, and of all groups; these are rows
+    alike.
+    """
     found = []
+    if bound is not None:
+        rows = over_loss(table, bound)
+        found.append(Checked(bound.name, None, len(np.unique(alike[rows])), _persons(table, rows)))
     for what, name, rows in broken_controls(table):
         found.append(Checked(what, name, len(np.unique(alike[rows])), _persons(table, rows)))
     return found
@@ -205,11 +211,14 @@ class TableVerdict(AllChecked):
         } | as_data(self.beyond)
 
 
-def verify_table(table: Table, models: Sequence[Model], *, measured: bool = False) -> TableVerdict:
+def verify_table(
+    table: Table, models: Sequence[Model], *, measured: bool = False, bound: GroupBound | None = None
+) -> TableVerdict:
     """Check that a table satisfies all models, in groups of rows equal in all quasi columns, and columns' controls.
 
     Shares nothing with the searches. t-closeness compares with the table itself, which is all that an attacker sees.
-    With `measured` the verdict says too what the groups reach in each sensitive column, whether asked for or not.
+    `bound` says how much any group may lose. With `measured` the verdict says too what the groups reach in each
+    sensitive column, whether asked for or not.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -221,7 +230,7 @@ def verify_table(table: Table, models: Sequence[Model], *, measured: bool = Fals
         raise UsageError("nothing is asked of the table: give k, or another model")
     begun = time.perf_counter()
     alike = group_rows(table.quasi, len(table))
-    found = (*check(table, models, alike=alike), *check_controls(table, alike))
+    found = (*check(table, models, alike=alike), *check_controls(table, alike, bound))
     sizes = count_groups(table, alike, None).persons
     least = int(sizes.min()) if len(sizes) else None
     reached = measures(table, models, alike) if measured else ()

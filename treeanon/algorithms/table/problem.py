@@ -30,7 +30,9 @@ class Problem:
     What is asked of single columns is in the `controls` of their classes: their levels, spans and styles; `weights` has
     their weights. Only what a search declares to honor (`TableAlgorithm.honors`) gets to it.
 
-    `whole` is the table that this one is a part of, with which models compare shares of values.
+    `whole` is the table that this one is a part of, with which models compare shares of values. `max_group_loss` is
+    the greatest NCP that any published group may have.
+
     `progress` is told how far a search is, if anybody wants to know; see `report_progress`.
     """
 
@@ -39,6 +41,7 @@ class Problem:
     max_suppressed: int = 0
     progress: Progress | None = field(default=None, compare=False)
     whole: Table | None = field(default=None, compare=False)
+    max_group_loss: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "models", tuple(self.models))

@@ -82,6 +82,7 @@ _TABLE = "treeanon.algorithms.table."
 _LEVELS = ("min_level", "max_level")
 _EVERY = ("weight", *_LEVELS)
 _STYLED = (*_EVERY, "style")
+_GROUPS = (*_STYLED, "max_span")
 
 _PREFERENCE = Parameter(
     "preference", "choice", "Which of the k-minimal vectors is taken.", "minimum_absolute_distance",
@@ -101,6 +102,10 @@ _COLUMNS = Parameter("columns", "classes", "Columns to sort by first (order user
 _SECONDS = Parameter("seconds", "float", "Time limit; the best result found until then is taken.", 60.0, minimum=0)
 _MAX_LOSS = Parameter(
     "max_loss", "float", "Largest loss (NCP) that is allowed.", minimum=0, maximum=1, required=True, shared=True
+)
+
+_MAX_GROUP_LOSS = Parameter(
+    "max_group_loss", "float", "Largest NCP that any group may have.", minimum=0, maximum=1, shared=True
 )
 
 
@@ -202,11 +207,12 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
         (
             Parameter("effort", "int", "Number of walks, of which the best is taken.", minimum=0, shared=True),
             replace(_STYLE, default="hierarchy"),
+            _MAX_GROUP_LOSS,
         ),
         groups=True,
         style="hierarchy",
         in_parts=True,
-        honors=_STYLED,
+        honors=_GROUPS,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -228,33 +234,35 @@ def _grouping_searches() -> Iterable[TableAlgorithm]:
             Parameter("mode", "choice", "relaxed: equal values may be divided.", "strict", ("strict", "relaxed")),
             Parameter("split", "choice", "Where groups are cut.", "median", ("median", "ncp")),
             _STYLE,
+            _MAX_GROUP_LOSS,
         ),
         paper=papers.MONDRIAN,
         groups=True,
         in_parts=True,
-        honors=_STYLED,
+        honors=_GROUPS,
         in_cells=True,
     )
     yield TableAlgorithm(
         "topdown",
         _TABLE + "topdown",
         "splits groups between two rows that are far apart",
-        (_STYLE,),
+        (_STYLE, _MAX_GROUP_LOSS),
         paper=papers.TOP_DOWN,
         groups=True,
         in_parts=True,
-        honors=_STYLED,
+        honors=_GROUPS,
         in_cells=True,
     )
     yield TableAlgorithm(
         "anatomy",
         _TABLE + "anatomy",
         "puts rows with different sensitive values together",
+        (_MAX_GROUP_LOSS,),
         paper=papers.ANATOMY,
         guarantees=("frequency l-diversity", "k-anonymity beside it"),
         groups=True,
         in_parts=True,
-        honors=_LEVELS,
+        honors=(*_LEVELS, "max_span"),
         in_cells=True,
     )
 
@@ -265,13 +273,13 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         "onedim",
         _TABLE + "onedim.k_anonymity",
         "puts rows in an order and cuts it at the least loss into groups of k and more",
-        (_ORDER, _COLUMNS, _FORM, _STYLE),
+        (_ORDER, _COLUMNS, _FORM, _STYLE, _MAX_GROUP_LOSS),
         paper=papers.ONEDIM,
         section="Sections 3 and 4",
         guarantees=("k-anonymity",),
         by_row=True,
         in_parts=True,
-        honors=_STYLED,
+        honors=_GROUPS,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -286,13 +294,14 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
             _STYLE,
             Parameter("look_back", "int", "Number of preceding groups searched for swaps.", 1, minimum=0),
             Parameter("window", "int", "Number of next rows that a group is formed from (near).", 512, minimum=1),
+            _MAX_GROUP_LOSS,
         ),
         paper=papers.ONEDIM,
         section="Section 5",
         guarantees=("frequency l-diversity", "k-anonymity beside it"),
         groups=True,
         in_parts=True,
-        honors=_STYLED,
+        honors=_GROUPS,
         in_cells=True,
     )
     yield TableAlgorithm(
@@ -320,7 +329,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         guarantees=("k-anonymity or frequency l-diversity",),
         groups=True,
         reaches=True,
-        honors=("weight", "min_level", "style"),
+        honors=("weight", "min_level", "style", "max_span"),
     )
     yield k_anonymity
     bits = Parameter("bits", "int", "The curve has 2^N cells a side.", minimum=1, maximum=31)
@@ -331,7 +340,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
                 k_anonymity,
                 name=f"{order}-fast" if fast else order,
                 summary=f"onedim {words}" + (", cut where groups are short" if fast else ""),
-                parameters=(own, _STYLE) if fast else (own, _FORM, _STYLE),
+                parameters=(own, *(() if fast else (_FORM,)), _STYLE, _MAX_GROUP_LOSS),
                 preset={"order": order, "fast": fast},
             )
 

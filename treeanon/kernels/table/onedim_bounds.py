@@ -342,9 +342,10 @@ def _span_price(cells: Ints, members: Longs, start: int, stop: int, c: int, seen
 
 
 @njit
-def split_groups(cells: Ints, members: Longs, p: Prices, limits: Floats, limit: float) -> Longs:
+def split_groups(cells: Ints, members: Longs, p: Prices, limits: Floats, counted: int, limit: float) -> Longs:
     """Sort the members into groups, each cut in two near the middle of the column that loses most (of those whose own
-    limit is passed, if there are any) until none is above a limit; return where they begin, and their end.
+    limit is passed, if there are any) until each column keeps its own limit, and all `counted` together, the first
+    ones, one; return where the groups begin, and their end.
 
     Where a single cell is above a limit already, its rows stay a group.
     """
@@ -365,10 +366,10 @@ def split_groups(cells: Ints, members: Longs, p: Prices, limits: Floats, limit: 
         for c in range(columns):
             price = _span_price(cells, members, start, stop, c, seen, mark, p)
             own = max(price, -1.0 - price, 0.0)
-            total += own
+            total += own if c < counted else 0.0
             over = own > limits[c]
             is_over |= over
-            weight = price + (columns + 1.0 if over else 0.0)
+            weight = columns + 1.0 + price / limits[c] if over else price if c < counted else 0.0
             if price >= 0 and weight > best:
                 best, widest = weight, c
         if (not is_over and total <= limit) or widest < 0:
@@ -412,6 +413,129 @@ def whole_price(box: Longs, p: Prices) -> float:
         if box[1, c] >= 0:
             total += p.mixed[c] if box[3, c] > 0 else column_price(c, box[0, c], box[1, c], box[2, c], p)
     return total
+
+
+@njit
+def fitting_groups(
+    cells: Ints, offsets: Longs, members: Longs, p: Prices, limits: Floats, counted: int, limit: float
+) -> Flags:
+    """Return which groups keep the limit of every column, and all counted columns together theirs."""
+    pair = pair_of(1, 1, cells.shape[1], len(p.shares))
+    out = np.ones(len(offsets) - 1, np.bool_)
+    for g in range(len(out)):
+        clear_box(pair, 0)
+        for i in range(offsets[g], offsets[g + 1]):
+            grow(cells, members[i], pair, 0, p)
+        out[g] = _fits(pair.box[0], p, limits, counted, limit)
+        for i in range(offsets[g], offsets[g + 1]):
+            for c in range(cells.shape[1]):
+                if p.kinds[c] == SETS and cells[members[i], c] >= 0:
+                    pair.held[0, p.starts[c] + cells[members[i], c]] = 0
+    return out
+
+
+@njit
+def _fits(box: Longs, p: Prices, limits: Floats, counted: int, limit: float) -> bool:
+    total = 0.0
+    for c in range(box.shape[1]):
+        if box[1, c] < 0:
+            continue
+        price = p.mixed[c] if box[3, c] > 0 else column_price(c, box[0, c], box[1, c], box[2, c], p)
+        total += price if c < counted else 0.0
+        if price > limits[c] or total > limit:
+            return False
+    return True
+
+
+@njit
+def join_groups(
+    cells: Ints, offsets: Longs, members: Longs, p: Prices, limits: Floats, counted: int, limit: float, lost: Longs
+) -> Longs:
+    """Return for each row of `lost` the group that it can join within the limits at the least loss; -1 for none."""
+    groups, columns = len(offsets) - 1, cells.shape[1]
+    boxes = np.empty((groups, 4, columns), np.int64)
+    for g in range(groups):
+        boxes[g, 0], boxes[g, 1], boxes[g, 2], boxes[g, 3] = 2147483647, -1, 0, 0
+        for i in range(offsets[g], offsets[g + 1]):
+            _add(cells, members[i], boxes[g], members, offsets[g], i, p)
+    out = np.full(len(lost), -1, np.int64)
+    wider = np.empty((4, columns), np.int64)
+    for j in range(len(lost)):
+        best = np.inf
+        for g in range(groups):
+            if not _may_join(cells, lost[j], boxes[g], p, limits):
+                continue
+            wider[:] = boxes[g]
+            _add(cells, lost[j], wider, members, offsets[g], offsets[g + 1], p)
+            price = whole_price(wider[:, :counted], p)
+            if price < best and _fits(wider, p, limits, counted, limit):
+                best, out[j] = price, g
+        if out[j] >= 0:
+            g = out[j]
+            _add(cells, lost[j], boxes[g], members, offsets[g], offsets[g + 1], p)
+    return out
+
+
+@njit
+def grown_group(
+    cells: Ints, seed: Longs, others: Longs, p: Prices, limits: Floats, counted: int, limit: float, need: int
+) -> Longs:
+    """Return the rows of `seed` and as many of `others` as make them `need` rows, each the one by which a group that
+    keeps the limits loses least; fewer where no more do.
+    """
+    rows, columns = len(seed), cells.shape[1]
+    members = np.empty(max(need, rows), np.int64)
+    members[:rows] = seed
+    box, wider = np.empty((4, columns), np.int64), np.empty((4, columns), np.int64)
+    box[0], box[1], box[2], box[3] = 2147483647, -1, 0, 0
+    for i in range(rows):
+        _add(cells, seed[i], box, members, 0, i, p)
+    is_in = np.zeros(len(others), np.bool_)
+    while rows < need:
+        best, chosen = np.inf, -1
+        for j in range(len(others)):
+            if is_in[j] or not _may_join(cells, others[j], box, p, limits):
+                continue
+            wider[:] = box
+            _add(cells, others[j], wider, members, 0, rows, p)
+            price = whole_price(wider, p)
+            if price < best and _fits(wider, p, limits, counted, limit):
+                best, chosen = price, j
+        if chosen < 0:
+            break
+        is_in[chosen] = True
+        _add(cells, others[chosen], box, members, 0, rows, p)
+        members[rows] = others[chosen]
+        rows += 1
+    return members[:rows]
+
+
+@njit
+def _may_join(cells: Ints, place: int, box: Longs, p: Prices, limits: Floats) -> bool:
+    for c in range(cells.shape[1]):
+        if p.kinds[c] == RANGES and limits[c] < np.inf and cells[place, c] >= 0 and box[1, c] >= 0:
+            low, high = min(box[0, c], cells[place, c]), max(box[1, c], cells[place, c])
+            if p.shares[p.starts[c] + high] - p.shares[p.starts[c] + low] > limits[c]:
+                return False
+    return True
+
+
+@njit
+def _add(cells: Ints, place: int, box: Longs, members: Longs, start: int, stop: int, p: Prices) -> None:
+    """Make the box of members[start:stop] that of one more row."""
+    for c in range(cells.shape[1]):
+        cell = cells[place, c]
+        if cell < 0:
+            box[3, c] += 1
+            continue
+        if p.kinds[c] == SETS:
+            is_new = 1
+            for i in range(start, stop):
+                if cells[members[i], c] == cell:
+                    is_new = 0
+                    break
+            box[2, c] += is_new
+        box[0, c], box[1, c] = min(box[0, c], cell), max(box[1, c], cell)
 
 
 @njit

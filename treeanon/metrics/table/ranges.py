@@ -32,7 +32,7 @@ def node_ranges(hierarchy: Hierarchy, built: Intervals) -> npt.NDArray[np.float6
     [0.0, 0.1, 0.225, 1.0]
     """
     out = np.zeros(len(hierarchy))
-    labels, low, high = _labels(hierarchy, built.integer)
+    labels, low, high = labelled(hierarchy, built.integer)
     low = low if built.min is None else exact(built.min)
     high = high if built.max is None else exact(built.max)
     if low is None or high is None or low >= high:
@@ -95,7 +95,47 @@ def node_ends(column: Column) -> tuple[Ints, Ints]:
     return np.minimum.reduceat(padded, bounds)[::2], np.maximum.reduceat(padded, bounds)[::2]
 
 
-def _labels(hierarchy: Hierarchy, integer: bool) -> tuple[Bounds, Number | None, Number | None]:
+def rank_numbers(column: Column) -> npt.NDArray[np.float64] | None:
+    """Return the number of each rank; None for a column not of integers or numbers, or with values that are none.
+
+    >>> from treeanon.schema.model import ClassSpec
+    >>> hierarchy = Hierarchy.flat(["10", "5"])
+    >>> rank_numbers(Column(ClassSpec("x", type="integer"), hierarchy, np.zeros(0, np.int32))).tolist()
+    [5.0, 10.0]
+    """
+    if column.spec.type not in ("integer", "number"):
+        return None
+    numbers = [parse_number(text, False) for text in ranked_texts(column.hierarchy)]
+    return None if None in numbers else np.array([float(number) for number in numbers if number is not None])
+
+
+def number_ends(column: Column) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+    """Return the ends of each node by itself: of a number twice itself, of an interval its bounds.
+
+    Other leaves have no end, and other nodes those of nothing (from infinity to minus infinity). None for a column that
+    is not of integers or numbers.
+    """
+    if column.spec.type not in ("integer", "number"):
+        return None
+    tree = column.hierarchy
+    low, high = np.full(len(tree), np.inf), np.full(len(tree), -np.inf)
+    for code, (start, stop) in labelled(tree, column.spec.type == "integer")[0].items():
+        low[code], high[code] = float(start), float(stop)
+    for code in tree.leaf_nodes.tolist():
+        number = parse_number(tree.texts[code], False)
+        if number is not None:
+            low[code] = high[code] = float(number)
+        elif np.isinf(low[code]):
+            low[code], high[code] = -np.inf, np.inf
+    built = column.spec.hierarchy
+    opened = built.open_classes if isinstance(built, Intervals) else None
+    for node in [tree.find(label) for label in (() if opened is None else opened.labels) if label is not None]:
+        if node is not None:
+            low[node], high[node] = -np.inf, np.inf
+    return low, high
+
+
+def labelled(hierarchy: Hierarchy, integer: bool) -> tuple[Bounds, Number | None, Number | None]:
     """Return the bounds of the nodes that are intervals, and the least and greatest of these and of all numbers."""
     pattern = _INTEGER_LABEL if integer else _DECIMAL_LABEL
     texts = hierarchy.texts

@@ -118,7 +118,7 @@ def _split(line: Line, max_loss: float, *, by_value: bool) -> Bounded | None:
     """Return the groups of the top-down median split; rows move between each two that follow one another."""
     costs, members = line.costs, np.arange(len(line.rows))
     limit, free = _limit(line, max_loss), np.full(line.costs.cells.shape[1], np.inf)
-    offsets = split_groups(costs.cells, members, costs.prices, free, limit)
+    offsets = split_groups(costs.cells, members, costs.prices, free, len(free), limit)
     if by_value:
         group, moves = adjusted_groups(costs.cells, line.values, line.count, offsets, members, costs.prices, limit)
     else:
