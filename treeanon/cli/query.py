@@ -69,13 +69,15 @@ def command(
     treeanon query out.xml "disease = Flu under hospital = 'St. Mary'" -s schema.toml --solution out.solution.json
     treeanon query out/ "age < 30 and not illness in (HIV, Flu)" -s schema.toml --permuted --share --json
     """
-    from treeanon.queries.api import query
+    from treeanon.queries.api import query, refuse_pseudonyms
     from treeanon.queries.grammar import parse
     from treeanon.schema.derive import as_released
 
     # What is wrong with the query is said before anything is read.
-    parse(text)
-    loaded = as_released(load_schema(schema, reading))
+    formula = parse(text)
+    given = load_schema(schema, reading)
+    refuse_pseudonyms(formula, given)
+    loaded = as_released(given)
     data = _read(release, loaded, reading, permuted=permuted, quiet=quiet)
     found = query(data, text, suppressed=suppressed, solution=solution)
     if as_json:

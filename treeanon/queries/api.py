@@ -11,7 +11,7 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.given import Data, Given
 from treeanon.queries.answers import UNIFORM, Answer, answered
-from treeanon.queries.grammar import parse
+from treeanon.queries.grammar import Formula, QueryError, conditions, parse
 from treeanon.queries.rows import count_permuted, count_rows
 from treeanon.queries.trees import count_trees
 from treeanon.release.permuted import PermutedRelease
@@ -19,7 +19,8 @@ from treeanon.release.solution_file import SolutionFile
 from treeanon.release.table_reapply import TableSolution, is_of_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.tree_release import Release
-from treeanon.schema.load import SchemaLike
+from treeanon.schema import Schema
+from treeanon.schema.load import SchemaLike, schema_of
 from treeanon.table import Table
 from treeanon.table.permuted import Permuted
 
@@ -77,6 +78,9 @@ def query(
     (0, 1.0, 2)
     """
     formula = parse(text)
+    if schema is not None:
+        schema = schema_of(schema)
+        refuse_pseudonyms(formula, schema)
     data, known, gone = _published(data, schema, solution)
     gone = gone if suppressed is None else suppressed
     if gone < 0:
@@ -89,6 +93,15 @@ def query(
     if isinstance(data, Permuted):
         return answered("rows", count_permuted(data, formula), len(data.records), gone, (GROUPS,))
     return answered("rows", count_rows(data, formula), len(data), gone, (UNIFORM,))
+
+
+def refuse_pseudonyms(formula: Formula, schema: Schema) -> None:
+    """Refuse conditions on classes of which a release has pseudonyms, that a value of the original cannot be among."""
+    hidden = {spec.name for spec in schema.classes if spec.pseudonym}
+    for condition in conditions(formula):
+        if condition.name in hidden:
+            what = "is published as pseudonyms, which stand for no value that is known here"
+            raise QueryError(condition.place, f"{condition.name} {what}")
 
 
 def _published(
