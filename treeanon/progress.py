@@ -39,13 +39,17 @@ def stage(progress: Progress | None, name: str) -> Progress | None:
 
 
 def run_interruptibly(
-    work: Callable[[Progress], T], progress: Progress | None = None, end: Callable[[], None] | None = None
+    work: Callable[[Progress], T],
+    progress: Progress | None = None,
+    end: Callable[[], None] | None = None,
+    finish: threading.Event | None = None,
 ) -> T:
     """Run work in a background thread so that Ctrl-C can interrupt it even in a compiled loop; return its result.
 
     The work receives a callback for its progress, which also ends abandoned work. If `progress` has a method `tick`, it
-    is called regularly. After a signal, `end` is called until the work has ended and cleaned up. Only the main thread
-    receives signals: in other threads the work runs directly.
+    is called regularly. After a signal, `end` is called until the work has ended and cleaned up. Work that can give its
+    best so far looks at `finish`: the first Ctrl-C sets it, and the work is waited for; the next one interrupts. Only
+    the main thread receives signals: in other threads the work runs directly.
 
     >>> run_interruptibly(lambda progress: 1 + 1)
     2
@@ -72,15 +76,27 @@ def run_interruptibly(
     tick: Callable[[], None] | None = getattr(progress, "tick", None)
     try:
         thread.start()
-        while not wait([found], _POLL_SECONDS).done:
-            if tick is not None:
-                tick()
+        _wait_for(found, tick, finish)
     except BaseException:
         is_abandoned.set()
         if end is not None and thread.ident is not None:
             _wait_for_cleanup(found, end)
         raise
     return found.result()
+
+
+def _wait_for(found: Future[T], tick: Callable[[], None] | None, finish: threading.Event | None) -> None:
+    """Wait for work; the first Ctrl-C asks work that can to finish with what it has."""
+    while True:
+        try:
+            while not wait([found], _POLL_SECONDS).done:
+                if tick is not None:
+                    tick()
+            return
+        except KeyboardInterrupt:
+            if finish is None or finish.is_set():
+                raise
+            finish.set()
 
 
 def _wait_for_cleanup(found: Future[T], end: Callable[[], None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, permutations
 
@@ -161,10 +161,24 @@ def rpda(problem: Problem, records: Sequence[Tree]) -> float:
     return float(f"{float(total / len(leaves) / len(paths)):.12g}") if leaves else 0.0
 
 
+def rpd(problem: Problem, records: Sequence[Tree]) -> float:
+    total = Fraction(0)
+    for record in records:
+        paths = set(slow.paths(slow.merged(record)))
+        leaves = [path for path in paths if not any(len(p) > len(path) and p[: len(path)] == path for p in paths)]
+        for leaf in leaves:
+            product = 1
+            for i, label in enumerate(leaf):
+                product *= (i + 1) * problem.level(label)
+            total += Fraction(1, product * len(leaves))
+    return float(f"{float(total / len(records)):.12g}")
+
+
 @dataclass
 class State:
     cut: Cut
     cost: float
+    worth: float
     moves: list[Pair] = field(default_factory=list)
     node: Label = STAR
     closed: frozenset[Label] = frozenset()
@@ -173,8 +187,8 @@ class State:
 class Search:
     """One search; `best` is None if not even the cut {*} holds."""
 
-    def __init__(self, problem: Problem, closed: str, repair: bool) -> None:
-        self.problem, self.closed, self.repair = problem, closed, repair
+    def __init__(self, problem: Problem, closed: str, repair: bool, choose: str) -> None:
+        self.problem, self.closed, self.repair, self.choose = problem, closed, repair, choose
         self.seen: set[Cut] = set()
         self.best: State | None = None
 
@@ -186,8 +200,11 @@ class Search:
         moves = fix_structure(self.problem, records, self.repair)
         if moves is None:
             return None, True
-        state = State(cut, rpda(self.problem, records), moves, node, closed)
-        if self.best is None or state.cost < self.best.cost:
+        cost = rpda(self.problem, records)
+        # reports count the levels of a class, whatever scope has guided the search
+        worth = cost if self.choose == "rpda" else rpd(replace(self.problem, scope="class"), records)
+        state = State(cut, cost, worth, moves, node, closed)
+        if self.best is None or state.worth < self.best.worth:
             self.best = state
         return state, True
 
@@ -224,9 +241,11 @@ class Search:
             states = sorted(pool, key=lambda state: state.cost)[:g]
 
 
-def search(problem: Problem, algorithm: str, *, g: int = 2, closed: str = "values") -> State | None:
+def search(
+    problem: Problem, algorithm: str, *, g: int = 2, closed: str = "values", choose: str = "rpda"
+) -> State | None:
     """The best cut that the search comes to; None if not even {*} holds."""
-    found = Search(problem, closed, repair=algorithm != "ocs")
+    found = Search(problem, closed, algorithm != "ocs", choose)
     root, _ = found.evaluate(frozenset({STAR}), STAR, frozenset())
     if root is None:
         return None

@@ -50,6 +50,7 @@ def release_summary(
         applies = release.solution.cut is not None
         lines.append(_solution_line(solution, applies=applies))
     lines += notes
+    lines += cut_lines(data)
     lines += sacrifice_lines(data)
     lines += reading_notes(counts)
     lines += ["", *losses_text(release.loss, mining).splitlines()]
@@ -99,6 +100,30 @@ def _nodes_line(counts: Mapping[str, int]) -> str:
 def _solution_line(solution: str, *, applies: bool) -> str:
     use = "for `treeanon apply`" if applies else "cannot be applied again, because each record was recoded separately"
     return f"Solution written to {solution} ({use}); not for publishing"
+
+
+def cut_lines(data: Mapping[str, Any]) -> list[str]:
+    """Return lines about what a published search saw: cuts and why they failed, how it chose, and if it ended early."""
+    found = data.get("search", {})
+    if "values_failed" not in found:
+        return []
+    failed = {"values": found["values_failed"], "structure": found["structure_failed"]}
+    if found.get("extensions_failed"):
+        failed["diversity or negative knowledge"] = found["extensions_failed"]
+    told = ", ".join(f"{count:,} failed by {what}" for what, count in failed.items())
+    options = data["options"]
+    beam = f" (g = {options['g']})" if "g" in options else ""
+    lines = [
+        f"Search: {data['algorithm']}{beam} examined {counted(found['cuts'], 'cut')}, {told}",
+        f"Chosen by {options['choose'].upper().replace('A', 'a')}: RPDa {found['rpda']:.5g}, with the levels of the "
+        f"{found['scope']}; RPD {found['rpd']:.5g}",
+    ]
+    if found.get("ended_early"):
+        lines.append("The search ended early: this is the best of what it had seen")
+    if stricter := found.get("stricter"):
+        what = ", ".join(f"{name} = {value}" for name, value in stricter.items())
+        lines.append(f"Found for {what}, which is stricter than asked for and lost less")
+    return lines
 
 
 def sacrifice_lines(data: Mapping[str, Any]) -> list[str]:

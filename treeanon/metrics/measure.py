@@ -110,7 +110,7 @@ class Losses:
     """Utility losses of a release compared with its input.
 
     `value_loss` is 0 for what is published as it was and 1 for class roots, `relations_kept` the share of the input's
-    ancestor-descendant pairs that can still be seen, `rpd` the relative path distance of the release (lower is better).
+    ancestor-descendant pairs that can still be seen, `rpd` the reverse path domain of the release (lower is better).
     Where objects stay whole, `objects` says of each type how many are still whole.
     """
 

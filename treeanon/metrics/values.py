@@ -10,7 +10,7 @@ may: a middling label merged into the general one beside it takes a label away t
 
 What single labels are worth: numbers for every label of a forest's classes.
 
-RPD, the relative path distance of a collection, is lower where paths are longer and their labels more exact. RPDa, the
+RPD, the reverse path domain of a collection, is lower where paths are longer and their labels more exact. RPDa, the
 heuristic of TREE's searches, is the path distance of a synopsis instead of that of every record.
 """
 
@@ -216,4 +216,9 @@ def cost_of(parent: Ints, support: Ints, level: Ints, dead: Flags) -> float:
 
     It is rounded to 12 digits, so that equal costs are equal however they were added up: searches compare them.
     """
-    return float(f"{path_cost(parent, support, level, dead):.{_DIGITS}g}")
+    return rounded(path_cost(parent, support, level, dead))
+
+
+def rounded(cost: float) -> float:
+    """Return a cost to so many digits that sums of the same numbers are equal in whichever order they were added."""
+    return float(f"{cost:.{_DIGITS}g}")

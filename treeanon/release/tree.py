@@ -5,6 +5,7 @@ The largest k that is good enough, by doubling and halving.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -88,8 +89,11 @@ def fulfill(request: Request, forest: Forest, progress: Progress | None = None) 
     refuse_too_few(forest, request.guarantee.k)
     refuse_uniform(forest, request.guarantee)
 
+    finish = threading.Event() if "finish" in request.search.receives else None
+
     def find(guarantee: Guarantee) -> Result:
-        return run_interruptibly(partial(search, request, forest, guarantee), stage(progress, "searching"))
+        work = partial(search, request, forest, guarantee, finish=finish)
+        return run_interruptibly(work, stage(progress, "searching"), finish=finish)
 
     if request.max_loss is None:
         found = find(request.guarantee)
@@ -134,11 +138,20 @@ def _is_diverse_as_a_whole(forest: Forest, index: int, guarantee: Guarantee) -> 
     return True
 
 
-def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Progress | None = None) -> Result:
-    """What the search finds, carried on to a maximal cut where that is wanted."""
+def search(
+    request: Request,
+    forest: Forest,
+    guarantee: Guarantee,
+    progress: Progress | None = None,
+    finish: threading.Event | None = None,
+) -> Result:
+    """What the search finds, carried on to a maximal cut where that is wanted.
+
+    Searches that look at cut after cut give the best so far when `finish` is set.
+    """
     algorithm = request.search
     given = dict(request.options)
-    common = {"seed": request.seed, "jobs": request.jobs, "progress": progress}
+    common = {"seed": request.seed, "jobs": request.jobs, "progress": progress, "finish": finish}
     # Somebody is published, however many may be left out.
     if left_out := min(persons(request.max_suppressed, len(forest)), max(len(forest) - guarantee.k, 0)):
         given["max_suppressed"] = left_out
@@ -152,7 +165,8 @@ def search(request: Request, forest: Forest, guarantee: Guarantee, progress: Pro
     rest |= {name: value for name, value in given.items() if finishing.takes(name)}
     done = finishing.search(forest, guarantee, **rest, start=found.solution, **finishing.received(**common))
     options = {**found.solution.options, **rest, "complete": True}
-    return replace(done, solution=replace(done.solution, algorithm=algorithm.name, options=options))
+    solution = replace(done.solution, algorithm=algorithm.name, options=options)
+    return replace(done, solution=solution, report={**found.report, **done.report})
 
 
 def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Guarantee], Result]) -> Result:

@@ -32,9 +32,9 @@ class Request:
 
     >>> Request(k=5, algorithm="gcs", options={"g": 4}).guarantee.k
     5
-    >>> Request(k=5, algorithm="gcs", options={"effort": 4})
+    >>> Request(k=5, algorithm="miracle", options={"effort": 4})
     Traceback (most recent call last):
-    treeanon.errors.UsageError: algorithm 'gcs' has no parameter 'effort'; its parameters: g, closed, scope
+    treeanon.errors.UsageError: algorithm 'miracle' has no parameter 'effort'; its parameters: window
     """
 
     k: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.published.candidates import Candidates
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.metrics.values import rpda
+from treeanon.metrics.values import rpd, rpda
 from treeanon.privacy import Guarantee
 
 VECTORS: dict[str, Any] = json.loads((ROOT / "tests/vectors/trees.json").read_text())
@@ -33,6 +34,7 @@ def nodes_in_order(forest: ta.Forest) -> list[slow.Label]:
 def run(algorithm: str, forest: ta.Forest, guarantee: Guarantee, **options: Any) -> Result:
     if algorithm == "acs":
         options.pop("g", None)
+    options = {"scope": "class", "choose": "rpda", **options}
     return {"acs": acs, "gcs": gcs, "ocs": ocs}[algorithm].search(forest, guarantee, **options)
 
 
@@ -46,6 +48,7 @@ def check_search(rnd: Random) -> None:
         attacker=rnd.choice(["independent", "joint"]),
     )
     options: dict[str, Any] = {"closed": rnd.choice(["values", "cuts"]), "g": rnd.choice([1, 2, 3])}
+    options["choose"] = rnd.choice(["rpd", "rpda"])
     scope = rnd.choice(["class", "hierarchy"])
     records = list(forest.records())
     parents = parents_of(forest)
@@ -247,7 +250,70 @@ def test_records_without_nodes() -> None:
 def test_progress_counts_cuts() -> None:
     seen: list[int] = []
     forest = hospital_forest(VECTORS["database_figure_10"]["records"])
-    found = gcs.search(forest, Guarantee(2, 2, 1), progress=lambda done, total: seen.append(done))
+    asked = Guarantee(2, 2, 1, as_published=True)
+    found = gcs.search(forest, asked, progress=lambda done, total: seen.append(done))
     assert seen[-1] == found.report["cuts"]
     assert found.solution.algorithm == "gcs"
-    assert found.solution.options == {"g": 2, "closed": "values", "scope": "class"}
+    assert found.solution.options == {"g": 2, "closed": "values", "scope": "class", "choose": "rpda"}
+
+
+# --- what users meet: the best of the cuts seen, an end at any time, stricter guarantees ----------------------------
+
+
+@pytest.mark.parametrize(("k", "m", "n"), [(2, 2, 1), (5, 2, 1), (5, 3, 2)])
+def test_by_default_no_scope_alone_ends_with_less_rpd(k: int, m: int, n: int) -> None:
+    forest = ta.read("samples/patients.xml", ta.Schema.load("schemas/hospital-xml.toml").with_objects("merged"))[:200]
+    found, *alone = (
+        ta.anonymize(forest, k=k, m=m, n=n, algorithm="gcs", parameters=given)
+        for given in ({}, {"scope": "class"}, {"scope": "hierarchy"}, {"scope": "class", "choose": "rpda"})
+    )
+    assert found.solution.options == {"g": 2, "closed": "values", "scope": "both", "choose": "rpd"}
+    assert found.report["rpd"] == pytest.approx(found.loss.rpd, rel=1e-9)
+    assert found.report["scope"] in ("class", "hierarchy")
+    assert all(found.loss.rpd <= other.loss.rpd + 1e-12 for other in alone)
+
+
+def test_at_the_end_of_the_budget_the_best_so_far_is_released() -> None:
+    forest = hospital_forest(VECTORS["database_figure_10"]["records"])
+    found = acs.search(forest, Guarantee(2, 2, 1), budget=0)
+    assert found.solution.cut == {"*": ("*",)}
+    assert found.report["ended_early"]
+    assert found.report["cuts"] == 2  # {*} of both scopes
+    assert "ended_early" not in acs.search(forest, Guarantee(2, 2, 1), budget=600).report
+
+
+def test_whoever_asks_gets_the_best_so_far() -> None:
+    forest = hospital_forest(VECTORS["database_figure_10"]["records"])
+    finish = threading.Event()
+    seen: list[int] = []
+
+    def progress(done: int, total: int | None) -> None:
+        seen.append(done)
+        if done == 20:
+            finish.set()
+
+    found = acs.search(forest, Guarantee(2, 2, 1, as_published=True), finish=finish, progress=progress)
+    whole = acs.search(forest, Guarantee(2, 2, 1, as_published=True))
+    assert found.report["ended_early"]
+    assert 20 <= found.report["cuts"] < whole.report["cuts"]
+    assert holds(list(found.forest.records()), 2, 2, 1)
+
+
+def test_a_stricter_guarantee_that_costs_less_is_taken_and_told() -> None:
+    taken = 0
+    for seed in (*range(10), 674):
+        forest, known = random_forest(Random(seed))
+        if not known:
+            continue
+        try:
+            plain = gcs.search(forest, Guarantee(2, 2, 1), g=1)
+            found = gcs.search(forest, Guarantee(2, 2, 1), g=1, stricter=True)
+        except GuaranteeError:
+            continue
+        assert rpd(found.forest) <= rpd(plain.forest)
+        assert found.solution.guarantee == Guarantee(2, 2, 1)
+        told = found.report.get("stricter")
+        taken += told is not None
+        given = told or {"k": 2, "m": 2, "n": 1}
+        assert holds(list(found.forest.records()), **given, known=known)
+    assert taken

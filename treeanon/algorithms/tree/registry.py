@@ -18,8 +18,8 @@ from treeanon.parameters import Parameter
 if TYPE_CHECKING:
     from treeanon.algorithms.tree.solution import Result
 
-RECEIVED = ("seed", "jobs", "progress")
-"""What every caller offers, and a search receives if it has a use for it."""
+RECEIVED = ("seed", "jobs", "progress", "finish")
+"""What every caller offers, and a search receives if it has a use for it: `finish` is set to get the best so far."""
 
 GUARANTEES = ("k^(m,n)-anonymity", "l-diversity", "negative knowledge")
 
@@ -85,10 +85,19 @@ _CUT_SEARCH = (
         "values", ("values", "cuts"),
     ),
     Parameter(
-        "scope", "choice", "Where RPDa counts the nodes of a level: in the class, or in its hierarchy.", "class",
-        ("class", "hierarchy"),
+        "scope", "choice", "Where RPDa counts the nodes of a level: in the class, in all hierarchies, or try both"
+        " (the default; class for a release as published).", None, ("class", "hierarchy", "both"),
     ),
+    Parameter(
+        "choose", "choice", "Which of the cuts seen is taken: that of the least RPD (the default), or of the least RPDa"
+        " (as the paper has it; the default for a release as published).", None, ("rpd", "rpda"),
+    ),
+    Parameter(
+        "stricter", "flag", "Also search for a little more k, m and n, and take what costs less.", False,
+    ),
+    Parameter("budget", "float", "Seconds after which the best cut so far is taken.", None, minimum=0),
 )  # fmt: skip
+_ANYTIME = ("progress", "finish")
 _BEAM = Parameter("g", "int", "Number of cuts kept in each step.", 2, minimum=1)
 
 TREE_ALGORITHMS = AlgorithmRegistry(
@@ -127,7 +136,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
                     "max_suppressed", "int", "Persons that may be left out as outliers.", 0, minimum=0, shared=True
                 ),
             ),
-            receives=RECEIVED,
+            receives=("seed", "jobs", "progress"),
         ),
         TreeAlgorithm(
             "acs",
@@ -136,6 +145,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             _CUT_SEARCH,
             paper=TREE,
             section="Section III-C, Algorithm 4",
+            receives=_ANYTIME,
             completable=True,
         ),
         TreeAlgorithm(
@@ -145,6 +155,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             (_BEAM, *_CUT_SEARCH),
             paper=TREE,
             section="Section III-D",
+            receives=_ANYTIME,
             completable=True,
         ),
         TreeAlgorithm(
@@ -154,6 +165,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             (_BEAM, *_CUT_SEARCH),
             paper=TREE,
             section="Section IV",
+            receives=_ANYTIME,
             completable=True,
         ),
         TreeAlgorithm(
@@ -175,7 +187,7 @@ def tree_algorithm_named(name: str) -> TreeAlgorithm:
     """Return the search of trees of that name; UsageError lists what there is.
 
     >>> [parameter.name for parameter in tree_algorithm_named("gcs").parameters]
-    ['g', 'closed', 'scope']
+    ['g', 'closed', 'scope', 'choose', 'stricter', 'budget']
     >>> tree_algorithm_named("magic")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     treeanon.errors.UsageError: unknown algorithm 'magic'; choose from maximal, acs, gcs, ocs, miracle...

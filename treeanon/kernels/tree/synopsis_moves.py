@@ -174,6 +174,52 @@ def records_of(
 
 
 @njit
+def mean_path_loss(offsets: Longs, nodes: Ints, node_of: Ints, into: Ints, parent: Ints, level: Ints) -> float:
+    """Return the RPD of the records of a projected synopsis: the mean over them of the mean over their paths.
+
+    Record r holds what nodes[offsets[r] : offsets[r + 1]], the nodes of the synopsis it has, became. `level` is |C| of
+    every node of the projected one.
+    """
+    loss = np.zeros(len(parent), np.float64)
+    there = np.full(len(parent), -1, np.int64)
+    inner = np.full(len(parent), -1, np.int64)
+    end = node_of.copy()
+    for s in range(len(end)):
+        while into[end[s]] >= 0:
+            end[s] = into[end[s]]
+    total = 0.0
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            v = end[nodes[i]]
+            there[v] = r
+            if parent[v] >= 0:
+                inner[parent[v]] = r
+        paths = 0
+        held = 0.0
+        for i in range(offsets[r], offsets[r + 1]):
+            v = end[nodes[i]]
+            if there[v] != r or inner[v] == r:
+                continue
+            # Several nodes of the record may have become this one: it ends one path.
+            there[v] = -1
+            if loss[v] == 0.0:
+                # The product of the depths of a path does not depend on the end from which they are counted.
+                product = 1.0
+                depth = 0
+                u = v
+                while u >= 0:
+                    depth += 1
+                    product *= np.float64(level[u]) * depth
+                    u = parent[u]
+                loss[v] = 1.0 / product
+            paths += 1
+            held += loss[v]
+        if paths:
+            total += held / paths
+    return total / max(len(offsets) - 1, 1)
+
+
+@njit
 def _remove(
     kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, number: int, changed: Ints, lost: Flags, marks: Flags
 ) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -26,10 +27,12 @@ from treeanon.algorithms.tree.default.objective import Draft, Effort, Objective
 from treeanon.algorithms.tree.default.run import Run
 from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.published import gcs
+from treeanon.algorithms.tree.published.candidates import Choose
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Floats, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
+from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
 from treeanon.progress import Progress
@@ -126,9 +129,11 @@ def _or_as_published(run: Run, best: Draft) -> Draft:
     search sees many.
     """
     closings: tuple[Literal["values", "cuts"], ...] = ("values", "cuts")
-    for closed in closings:
+    scopes: tuple[Scope, ...] = ("class", "hierarchy") if run.goal.name == "rpd" else ("class",)
+    choose: Choose = "rpd" if run.goal.name == "rpd" else "rpda"
+    for closed, scope in product(closings, scopes):
         try:
-            found = gcs.search(run.forest, run.guarantee, closed=closed)
+            found = gcs.search(run.forest, run.guarantee, closed=closed, scope=scope, choose=choose)
         except GuaranteeError:  # it can withhold no class
             return best
         drafts = [best, run.taken_over(found.solution), run.carried_on(found.solution)]

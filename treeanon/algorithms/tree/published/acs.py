@@ -6,10 +6,12 @@ III-C, Algorithm 4.
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.published.candidates import Candidate, Candidates, Closed, Closing
+import threading
+
+from treeanon.algorithms.tree.published.candidates import Candidate, Candidates, Choose, Closed, Closing
+from treeanon.algorithms.tree.published.choosing import Asked, Scopes, searched
 from treeanon.algorithms.tree.solution import Result
 from treeanon.forest import Forest
-from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress
 
@@ -19,19 +21,27 @@ def search(
     guarantee: Guarantee,
     *,
     closed: Closed = "values",
-    scope: Scope = "class",
+    scope: Scopes | None = None,
+    choose: Choose | None = None,
+    stricter: bool = False,
+    budget: float | None = None,
+    finish: threading.Event | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Return the cut with the least RPDa of all that pass, with the disassociations that FixStructure makes for it.
+    """Return the best cut of all that pass (see `choosing`), with the disassociations that FixStructure makes for it.
 
-    The number of cuts grows exponentially: for small hierarchies, or much data that is rare. Both ways of closing
-    visit the same cuts, in different orders: of equally cheap cuts the first wins.
+    The number of cuts grows exponentially: for small hierarchies, or much data that is rare. At the end of `budget`
+    seconds, or when `finish` is set, it is the best of those seen so far; {*}, the first, always holds. Both ways of
+    closing visit the same cuts, in different orders: of equally cheap cuts the first wins.
     """
-    candidates = Candidates(forest, guarantee, scope, progress=progress)
-    closing = Closing(candidates, closed)
-    # Depth first: the last one in is the first one out.
-    waiting: list[Candidate] = [candidates.root]
-    while waiting:
-        [children] = closing.expand([waiting.pop()])
-        waiting.extend(reversed(children))
-    return candidates.found("acs", closed=closed)
+
+    def walk(candidates: Candidates) -> None:
+        closing = Closing(candidates, closed)
+        # Depth first: the last one in is the first one out.
+        waiting: list[Candidate] = [candidates.root]
+        while waiting and not candidates.limit.reached():
+            [children] = closing.expand([waiting.pop()])
+            waiting.extend(reversed(children))
+
+    asked = Asked(scope, choose, stricter, budget, finish, progress)
+    return searched("acs", forest, guarantee, asked, walk, closed=closed)

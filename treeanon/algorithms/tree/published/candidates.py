@@ -12,6 +12,9 @@ never gets what the best one has.
 from __future__ import annotations
 
 import os
+import threading
+import time
+from bisect import insort
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -30,10 +33,15 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.synopsis import synopsis_and_nodes
 from treeanon.kernels.tree.synopsis import Sets, union_sets
-from treeanon.metrics.values import Scope, level_sizes
+from treeanon.metrics.values import Scope, level_sizes, rounded
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 from treeanon.progress import Progress
+
+Choose = Literal["rpd", "rpda"]
+
+LEADING = 8
+"""So many of the best cuts are kept: what moved nodes leave behind can make another than the first one best."""
 
 Pair = tuple[int, int]
 """Two nodes of a cut, the upper one first."""
@@ -43,12 +51,14 @@ Pair = tuple[int, int]
 class Candidate:
     """A cut that has passed, with its disassociations, in order, and its cost.
 
-    `node` was specialized to get it; `unsure` are the relations that changed: what was counted with them says nothing
-    about finer cuts. `closed` are the nodes that the search does not specialize below this cut.
+    `worth` is what is compared in the end: the cost, RPDa, or the RPD. `node` was specialized to get it; `unsure` are
+    the relations that changed: what was counted with them says nothing about finer cuts. `closed` are the nodes that
+    the search does not specialize below this cut.
     """
 
     cut: Cut
     cost: float
+    worth: float
     moves: tuple[Pair, ...] = ()
     unsure: frozenset[Pair] = frozenset()
     node: int = -1
@@ -63,6 +73,22 @@ class _Parent:
     published: Ints
     tree: Projected | None = None
     sets: Sets | None = None
+
+
+@dataclass
+class Limit:
+    """When a search is to end with the best so far: at a time, or as soon as somebody asks for it."""
+
+    until: float | None = None
+    finish: threading.Event | None = None
+    is_over: bool = False
+
+    def reached(self) -> bool:
+        """Return whether the search is to end now; once reached, a limit stays so."""
+        if not self.is_over:
+            late = self.until is not None and time.monotonic() >= self.until
+            self.is_over = late or (self.finish is not None and self.finish.is_set())
+        return self.is_over
 
 
 @dataclass
@@ -85,8 +111,10 @@ class _Store:
 
 @dataclass
 class Candidates:
-    """Makes and checks the cuts of one forest for one guarantee; `best` is the cheapest that has passed so far.
+    """Makes and checks the cuts of one forest for one guarantee; `leading` are the best that have passed so far.
 
+    Which is better tells `choose`: the RPDa, in levels of the scope, which guides the searches, or the exact RPD, with
+    the levels of the class, as reports have it.
     With `repair` off, a cut that would need disassociations does not pass (OCS). Nor does one whose trees do not keep
     l-diversity or what negative knowledge asks for (their Sections III-F and III-G), or, where what is known of the
     original is to be hidden beside these, one that would need disassociations.
@@ -98,6 +126,8 @@ class Candidates:
     repair: bool = True
     progress: Progress | None = None
     counts: Counts = field(default_factory=Counts)
+    choose: Choose = "rpda"
+    limit: Limit = field(default_factory=Limit)
 
     def __post_init__(self) -> None:
         given = self.guarantee
@@ -108,6 +138,7 @@ class Candidates:
         synopsis, nodes = synopsis_and_nodes(self.forest)
         self.base = Base(synopsis, self.forest.offsets, nodes, self.forest.classes.class_of)
         self._level = level_sizes(self.forest.classes, self.scope)
+        self._reported = level_sizes(self.forest.classes)
         self._related = given.m > 1 and given.n > 0
         label_sets = self._item_index()
         self._first = given.m + len(label_sets[0])
@@ -117,7 +148,8 @@ class Candidates:
             space = Workspace(len(self.forest), given.m)
             space.extend(label_sets)
             self._stores.put(_Store(space, space.mark))
-        self.root = self.best = self._start()
+        self.root = self._start()
+        self.leading = [self.root]
 
     def _item_index(self) -> Sets:
         """Return the records of every node of the hierarchies that has some (the paper's item index L)."""
@@ -148,19 +180,24 @@ class Candidates:
             raise GuaranteeError(f"k is {k:,}, but there are {records:,} records, and only {held:,} {some} any value")
         self.counts.cuts += 1
         if self.space.known:
-            whole = Candidate(WHOLE, float(held))
+            whole = Candidate(WHOLE, float(held), float(held) if self.choose == "rpda" else rounded(held / records))
             if self._extended and not keeps_extensions(self._solution(whole, "").apply(self.forest), self.guarantee):
                 raise GuaranteeError("the persons that have any value are not diverse in a sensitive class")
             return whole
         # No attacker knows any label: nothing need be generalized.
         tree = Projected(self.base, self.space.publishes(()), np.zeros(0, np.int32))
         tree.count(np.zeros(0, np.bool_), None)
-        return Candidate((), tree.cost(self._level))
+        return Candidate((), *self._priced(tree))
+
+    def _priced(self, tree: Projected) -> tuple[float, float]:
+        """Return the RPDa of a projected synopsis, and what is compared in the end."""
+        cost = tree.cost(self._level)
+        return cost, cost if self.choose == "rpda" else tree.record_cost(self._reported)
 
     def expand(self, wanted: Sequence[tuple[Candidate, Sequence[int]]]) -> list[list[Candidate | None]]:
         """Return for every parent and every one of its nodes the cut with that node specialized, None where it fails.
 
-        The cuts are looked at in parallel, but `best` is what it would be one after another.
+        The cuts are looked at in parallel, but `leading` is what it would be one after another.
         """
         run: Callable[..., Any] = map
         with ThreadPoolExecutor(self._threads) as pool:
@@ -177,13 +214,17 @@ class Candidates:
             )
             return [[self._counted(next(found)) for _ in nodes] for _, nodes in wanted]
 
-    def _counted(self, found: Candidate | str) -> Candidate | None:
+    def _counted(self, found: Candidate | str | None) -> Candidate | None:
+        if found is None:
+            return None
         self.counts.cuts += 1
         if self.progress is not None:
             self.progress(self.counts.cuts, None)
         if isinstance(found, Candidate):
-            if found.cost < self.best.cost:
-                self.best = found
+            if len(self.leading) < LEADING or found.worth < self.leading[-1].worth:
+                # Of equally good ones the first stays in front.
+                insort(self.leading, found, key=lambda one: one.worth)
+                del self.leading[LEADING:]
             return found
         setattr(self.counts, found, getattr(self.counts, found) + 1)
         return None
@@ -202,12 +243,17 @@ class Candidates:
         sets = tree.relations(np.ones(len(labels), np.bool_), None, self._first) if self._related else None
         return _Parent(candidate, published, tree, sets)
 
-    def _specialize(self, parent: _Parent, node: int) -> Candidate | str:
-        """Return the cut with one more node specialized, or which count of failures it belongs to."""
+    def _specialize(self, parent: _Parent, node: int) -> Candidate | str | None:
+        """Return the cut with one more node specialized, or which count of failures it belongs to.
+
+        None if there is no time left to look at it.
+        """
+        if self.limit.reached():
+            return None
         before = parent.candidate
         cut = self.space.specialized(before.cut, node)
         if node and self.space.is_empty(node):
-            return Candidate(cut, before.cost, before.moves, before.unsure, node, before.closed)
+            return Candidate(cut, before.cost, before.worth, before.moves, before.unsure, node, before.closed)
         store = self._stores.get()
         space = store.space
         try:
@@ -249,7 +295,7 @@ class Candidates:
             elif check.next() is not None:
                 return "structure_failed"
             unsure = tree.doubted()
-        found = Candidate(cut, tree.cost(self._level), tree.moved_items(), unsure, node, before.closed)
+        found = Candidate(cut, *self._priced(tree), tree.moved_items(), unsure, node, before.closed)
         if self._extended and not keeps_extensions(self._solution(found, "").apply(self.forest), given):
             return "extensions_failed"
         return found
@@ -264,11 +310,10 @@ class Candidates:
             options={**options, "scope": self.scope},
         )
 
-    def found(self, algorithm: str, **options: Any) -> Result:
-        """Return the best cut so far as a solution, with the trees that it publishes."""
-        solution = self._solution(self.best, algorithm, **options)
-        report = {"rpda": self.best.cost, **vars(self.counts)}
-        return Result(solution, solution.apply(self.forest), report=report)
+    def found(self, candidate: Candidate, algorithm: str) -> Result:
+        """Return a cut that passed as a solution, with the trees that it publishes."""
+        solution = self._solution(candidate, algorithm)
+        return Result(solution, solution.apply(self.forest), report={"rpda": candidate.cost})
 
 
 def _processors() -> int:
@@ -311,6 +356,8 @@ class Closing:
         A node whose specialisation fails is closed below all of them: it would fail there too.
         """
         wanted = [(parent, self._open(parent)) for parent in parents]
+        if self._candidates.limit.reached():
+            return [[] for _ in parents]
         out = []
         for (_, nodes), found in zip(wanted, self._candidates.expand(wanted), strict=True):
             dead = frozenset(node for node, child in zip(nodes, found, strict=True) if child is None)

@@ -6,11 +6,14 @@ III-D.
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.published.candidates import Candidates, Closed, Closing
+import threading
+from functools import partial
+
+from treeanon.algorithms.tree.published.candidates import Candidates, Choose, Closed, Closing
+from treeanon.algorithms.tree.published.choosing import Asked, Scopes, searched
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress
 
@@ -21,26 +24,28 @@ def search(
     *,
     g: int = 2,
     closed: Closed = "values",
-    scope: Scope = "class",
+    scope: Scopes | None = None,
+    choose: Choose | None = None,
+    stricter: bool = False,
+    budget: float | None = None,
+    finish: threading.Event | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Return the cut with the least RPDa of those that GCS(g) comes to, with the disassociations of FixStructure for
-    it.
+    """Return the best cut of those that GCS(g) comes to (see `choosing`), with the disassociations of FixStructure.
 
     All cuts that pass at a step are one pool, whichever parent they come from; of equally cheap ones the first stay.
     A step's best may cost more than its parent (disassociations can raise RPDa), so the best cut need not be a last.
     """
-    candidates = Candidates(forest, guarantee, scope, progress=progress)
-    walk(candidates, g, closed)
-    return candidates.found("gcs", g=g, closed=closed)
+    asked = Asked(scope, choose, stricter, budget, finish, progress)
+    return searched("gcs", forest, guarantee, asked, partial(walk, g=g, closed=closed), g=g, closed=closed)
 
 
 def walk(candidates: Candidates, g: int, closed: Closed) -> None:
-    """Go down with a beam of g cuts until none of them can be specialized; `candidates.best` is what was found."""
+    """Go down with a beam of g cuts until none of them can be specialized; `candidates.leading` are what was found."""
     if g < 1:
         raise UsageError("g must be at least 1")
     closing = Closing(candidates, closed)
     beam = [candidates.root]
-    while beam:
+    while beam and not candidates.limit.reached():
         pool = [child for children in closing.expand(beam) for child in children]
         beam = sorted(pool, key=lambda candidate: candidate.cost)[:g]

@@ -8,11 +8,14 @@ relations, and part).
 
 from __future__ import annotations
 
-from treeanon.algorithms.tree.published.candidates import Candidates, Closed
+import threading
+from functools import partial
+
+from treeanon.algorithms.tree.published.candidates import Choose, Closed
+from treeanon.algorithms.tree.published.choosing import Asked, Scopes, searched
 from treeanon.algorithms.tree.published.gcs import walk
 from treeanon.algorithms.tree.solution import Result
 from treeanon.forest import Forest
-from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress
 
@@ -23,10 +26,14 @@ def search(
     *,
     g: int = 2,
     closed: Closed = "values",
-    scope: Scope = "class",
+    scope: Scopes | None = None,
+    choose: Choose | None = None,
+    stricter: bool = False,
+    budget: float | None = None,
+    finish: threading.Event | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Return the cut with the least RPDa that a beam of g comes to and that needs no disassociation."""
-    candidates = Candidates(forest, guarantee, scope, repair=False, progress=progress)
-    walk(candidates, g, closed)
-    return candidates.found("ocs", g=g, closed=closed)
+    """Return the best cut (see `choosing`) that a beam of g comes to and that needs no disassociation."""
+    asked = Asked(scope, choose, stricter, budget, finish, progress)
+    steps = partial(walk, g=g, closed=closed)
+    return searched("ocs", forest, guarantee, asked, steps, repair=False, g=g, closed=closed)

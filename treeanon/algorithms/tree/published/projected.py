@@ -31,12 +31,13 @@ from treeanon.kernels.tree.synopsis import (
 from treeanon.kernels.tree.synopsis_moves import (
     below,
     ended_relations,
+    mean_path_loss,
     merged_support,
     move_nodes,
     records_of,
     update_relations,
 )
-from treeanon.metrics.values import cost_of
+from treeanon.metrics.values import cost_of, rounded
 
 _DENSE_FROM = 64
 
@@ -227,6 +228,15 @@ class Projected:
                 synopsis.count,
             )
         return cost_of(self.parent, support, level[self.item >> 1], self.into >= 0)
+
+    def record_cost(self, level: Ints) -> float:
+        """Return the RPD of the records that the tree stands for, published as it is; `level` is |C(u)| of every label.
+
+        It is rounded as RPDa is, so that equal releases are equally good however they were added up.
+        """
+        base = self.base
+        places = (base.offsets, base.nodes, self.node_of, self.into, self.parent)
+        return rounded(mean_path_loss(*places, level[self.item >> 1]))
 
     def _link(self) -> None:
         """What moving needs: the children of every node, and room for chains of merged nodes."""
