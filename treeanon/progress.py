@@ -75,8 +75,7 @@ def run_interruptibly(
     thread = threading.Thread(target=run, name=_THREAD_NAME, daemon=True)
     tick: Callable[[], None] | None = getattr(progress, "tick", None)
     try:
-        thread.start()
-        _wait_for(found, tick, finish)
+        _wait_for(thread, found, tick, finish)
     except BaseException:
         is_abandoned.set()
         if end is not None and thread.ident is not None:
@@ -85,10 +84,15 @@ def run_interruptibly(
     return found.result()
 
 
-def _wait_for(found: Future[T], tick: Callable[[], None] | None, finish: threading.Event | None) -> None:
-    """Wait for work; the first Ctrl-C asks work that can to finish with what it has."""
+def _wait_for(
+    thread: threading.Thread, found: Future[T], tick: Callable[[], None] | None, finish: threading.Event | None
+) -> None:
+    """Start work and wait for it; the first Ctrl-C asks work that can to finish with what it has."""
     while True:
         try:
+            # A signal may come while it starts: then it is running, and is waited for.
+            if thread.ident is None:
+                thread.start()
             while not wait([found], _POLL_SECONDS).done:
                 if tick is not None:
                     tick()

@@ -186,11 +186,11 @@ def test_figures_share_their_searches(searched):
 
 
 def test_figures_by_number():
-    names = [figure.name for figure in bench.chosen("36,22 , 29-30")]
+    names = [figure.name for figure in bench.chosen("36,22 , 29-30", FIGURES)]
     assert names == ["22a", "22b", "29a", "29b", "30a", "30b", "36a", "36b", "36c", "36d"]
     for text in ("", "1-2", "22-", "x", "22,,23", "30-29", "-22", "22-37"):
         with pytest.raises(UsageError):
-            bench.chosen(text)
+            bench.chosen(text, FIGURES)
 
 
 def test_panels_are_those_of_the_paper():

@@ -20,6 +20,8 @@ import pytest
 
 import treeanon as ta
 from tests.support.paths import ROOT
+from treeanon.bench import tpch as chosen
+from treeanon.errors import DataError
 
 SCRIPT = ROOT / "samples" / "make_tpch.py"
 MONEY = pa.decimal128(15, 2)
@@ -105,7 +107,7 @@ def rows(folder: Path, name: str) -> Rows:
 
 @pytest.fixture(scope="module")
 def reduced(tpch: ModuleType, parquet: Path) -> dict[str, Rows]:
-    return {name: table.to_pylist() for name, table in tpch.reduced_tables(parquet).named()}
+    return {name: table.to_pylist() for name, table in chosen.reduced_tables(parquet).named()}
 
 
 def test_customers_without_orders_are_left_out(reduced: dict[str, Rows]) -> None:
@@ -114,7 +116,7 @@ def test_customers_without_orders_are_left_out(reduced: dict[str, Rows]) -> None
 
 def test_nobody_has_too_many_orders_or_lines_and_nobody_none(tpch: ModuleType, parquet: Path) -> None:
     for most_orders, most_lines in ((2, 3), (1, 1), (4, 7)):
-        tables = tpch.reduced_tables(parquet, None, most_orders, most_lines)
+        tables = chosen.reduced_tables(parquet, None, most_orders, most_lines)
         orders, lines = tables.orders.to_pylist(), tables.lineitem.to_pylist()
         per_person = Counter(row["o_custkey"] for row in orders)
         per_order = Counter(row["l_orderkey"] for row in lines)
@@ -140,20 +142,20 @@ def test_every_key_has_its_row_and_every_looked_up_row_is_wanted(reduced: dict[s
 
 
 def test_a_person_is_the_same_however_many_are_asked_for(tpch: ModuleType, parquet: Path) -> None:
-    every, few = tpch.reduced_tables(parquet), tpch.reduced_tables(parquet, 7)
+    every, few = chosen.reduced_tables(parquet), chosen.reduced_tables(parquet, 7)
     assert few.customer.equals(every.customer.slice(0, 7))
     assert few.orders.equals(every.orders.slice(0, few.orders.num_rows))
     assert few.lineitem.equals(every.lineitem.slice(0, few.lineitem.num_rows))
 
 
-def test_the_size_of_batches_does_not_matter(tpch: ModuleType, parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = tpch.reduced_tables(parquet)
-    monkeypatch.setattr(tpch, "ROWS_AT_ONCE", 7)
-    assert tpch.reduced_tables(parquet) == whole
+def test_the_size_of_batches_does_not_matter(parquet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = chosen.reduced_tables(parquet)
+    monkeypatch.setattr(chosen, "ROWS_AT_ONCE", 7)
+    assert chosen.reduced_tables(parquet) == whole
 
 
 def test_another_seed_chooses_others(tpch: ModuleType, parquet: Path) -> None:
-    first, second = (tpch.reduced_tables(parquet, 10, seed=seed).customer["c_custkey"] for seed in (1, 2))
+    first, second = (chosen.reduced_tables(parquet, 10, seed=seed).customer["c_custkey"] for seed in (1, 2))
     assert first != second
 
 
@@ -161,14 +163,14 @@ def test_rows_that_are_missing_are_told(tpch: ModuleType, parquet: Path, tmp_pat
     for path in parquet.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     write(tmp_path, "customer", {"c_custkey": ([1], pa.int64()), "c_nationkey": ([0], pa.int64())})
-    with pytest.raises(SystemExit, match=r"customer\.parquet lacks 29 rows"):
-        tpch.reduced_tables(tmp_path)
+    with pytest.raises(DataError, match=r"customer\.parquet lacks 29 rows"):
+        chosen.reduced_tables(tmp_path)
 
 
 def test_rows_are_found_by_key(tpch: ModuleType) -> None:
-    found = tpch.Rows(np.array([30, 10, 20])).with_keys(np.array([10, 30, 40, 5]))
+    found = chosen.Rows(np.array([30, 10, 20])).with_keys(np.array([10, 30, 40, 5]))
     assert found.tolist() == [1, 0, -1, -1]
-    assert tpch.Rows(np.array([], dtype=np.int64)).with_keys(np.array([1])).tolist() == [-1]
+    assert chosen.Rows(np.array([], dtype=np.int64)).with_keys(np.array([1])).tolist() == [-1]
 
 
 def test_the_schema_comes_with_its_hierarchies(tpch: ModuleType, tmp_path: Path) -> None:

@@ -11,19 +11,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from treeanon.bench.figures import LABELS, Figure
-from treeanon.bench.run import FigureResult
+from treeanon.bench.figures import LABELS as TABLE_LABELS
+from treeanon.bench.run import Drawn, FigureResult
+from treeanon.bench.tree_figures import CLAIMS, LINEAR
+from treeanon.bench.tree_figures import LABELS as TREE_LABELS
+
+LABELS = {**TREE_LABELS, **TABLE_LABELS}
+"""Labels of the axes of both papers."""
 
 _EQUAL = 5e-7
 
 
 @dataclass(frozen=True)
 class Claim:
-    """In a panel the line `better` is nowhere worse than the line `other`; with `more`, more is better."""
+    """In a panel the line `better` is nowhere worse than the line `other`; with `more`, more is better.
 
-    figure: Figure
+    In place of a line `other` can be a number, or LINEAR: seconds that grow in step with the records.
+    """
+
+    figure: Drawn
     better: str
-    other: str
+    other: str | float
     more: bool = False
 
     @property
@@ -35,6 +43,8 @@ class Claim:
         'GCP of Hilbert is not above that of Mondrian'
         """
         where = "below" if self.more else "above"
+        if self.other == LINEAR or not isinstance(self.other, str):
+            return f"{LABELS[self.figure.measure]} of {self.better} is not {where} {self.other}"
         return f"{LABELS[self.figure.measure]} of {self.better} is not {where} that of {self.other}"
 
 
@@ -79,13 +89,15 @@ class Told:
         }
 
 
-def claims_of(figure: Figure) -> list[Claim]:
-    """Return the claims about a panel; there are none about seconds.
+def claims_of(figure: Drawn) -> list[Claim]:
+    """Return the claims about a panel; those of 1D have none about seconds.
 
     >>> from treeanon.bench.figures import FIGURES
     >>> [(claim.better, claim.other) for claim in claims_of(FIGURES[32][0])]
     [('AC', 'IPCSD over 1-D'), ('AC', 'IPCSD over Mondrian')]
     """
+    if figure.number in CLAIMS:
+        return [Claim(figure, better, other) for better, other in CLAIMS[figure.number]]
     if figure.measure == "seconds":
         return []
     if figure.number in (32, 33, 34):
@@ -100,7 +112,15 @@ def told(figures: Iterable[FigureResult]) -> list[Told]:
 
 
 def _told(claim: Claim, drawn: FigureResult) -> Told:
-    ours, theirs = (drawn.lines.get(name, [None] * len(drawn.values)) for name in (claim.better, claim.other))
+    nothing: Sequence[float | None] = [None] * len(drawn.values)
+    ours = drawn.lines.get(claim.better, nothing)
+    theirs: Sequence[float | None]
+    if claim.other == LINEAR:
+        theirs = [None if ours[0] is None else ours[0] * value / drawn.values[0] for value in drawn.values]
+    elif isinstance(claim.other, str):
+        theirs = drawn.lines.get(claim.other, nothing)
+    else:
+        theirs = [claim.other] * len(drawn.values)
     measured, against, worst = 0, list[float](), 0.0
     for value, own, other in zip(drawn.values, ours, theirs, strict=True):
         if own is None or other is None:

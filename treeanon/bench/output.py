@@ -17,8 +17,7 @@ from html import escape
 from itertools import zip_longest
 from pathlib import Path
 
-from treeanon.bench.claims import claims_text, told
-from treeanon.bench.figures import LABELS
+from treeanon.bench.claims import LABELS, claims_text, told
 from treeanon.bench.run import FigureResult
 from treeanon.errors import UsageError
 from treeanon.hierarchy import dump_hierarchy
@@ -239,9 +238,9 @@ def _text(x: float, y: float, text: str, more: str = "", anchor: str = "start") 
 _OURS = re.compile(r"figure-[0-9]+[a-d]?\.(csv|svg)|figures\.txt")
 
 
-def write_figures(figures: Iterable[FigureResult], target: str, *, force: bool = False) -> None:
+def write_figures(figures: Iterable[FigureResult], target: str, data: str = "", *, force: bool = False) -> None:
     """Write the figures to a folder: figure-22a.csv and figure-22a.svg for each panel, and figures.txt for all,
-    with the claims.
+    with the claims, below what there is to say of the data.
 
     An existing folder is replaced only with `force`, and only if it holds nothing but figures.
     """
@@ -250,7 +249,8 @@ def write_figures(figures: Iterable[FigureResult], target: str, *, force: bool =
         for drawn in figures:
             for form, text in (("csv", as_csv(drawn)), ("svg", as_svg(drawn))):
                 folder.add(f"figure-{drawn.figure.name}.{form}", text.encode())
-        folder.add("figures.txt", (all_as_text(figures) + "\n").encode())
+        text = "\n\n".join([*([data] if data else []), all_as_text(figures)])
+        folder.add("figures.txt", (text + "\n").encode())
 
 
 def _holds_figures(folder: Path) -> bool:

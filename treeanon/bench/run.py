@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from statistics import fmean
 from types import TracebackType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
-from treeanon.bench.figures import ALL_QUASI, FIGURES, Figure, Line, Measure, Setting
+from treeanon.bench.figures import ALL_QUASI, Figure, Line, Measure, Setting
 from treeanon.bench.measuring import MeasureKey, Measuring, Numbers
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.progress import Progress
@@ -121,11 +121,39 @@ def _serve(connection: Connection, rows: int, seed: int) -> None:
 _SPAN = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
+class Drawn(Protocol):
+    """A panel of a figure of any paper: what its axes show."""
+
+    @property
+    def number(self) -> int:
+        """The number in the paper."""
+
+    @property
+    def panel(self) -> str:
+        """The letter of the panel; empty if there is but one."""
+
+    @property
+    def name(self) -> str:
+        """Number and panel."""
+
+    @property
+    def title(self) -> str:
+        """What it shows, in words."""
+
+    @property
+    def vary(self) -> str:
+        """What varies."""
+
+    @property
+    def measure(self) -> str:
+        """What is measured."""
+
+
 @dataclass(frozen=True)
 class FigureResult:
     """The result of a figure: a number (None: missing) for every line and value, and notes."""
 
-    figure: Figure
+    figure: Drawn
     values: Sequence[float]
     lines: Mapping[str, Sequence[float | None]]
     notes: Sequence[str] = ()
@@ -145,10 +173,13 @@ class FigureResult:
         }
 
 
-def chosen(text: str) -> list[Figure]:
+F = TypeVar("F", bound=Drawn)
+
+
+def chosen(text: str, figures: Mapping[int, Sequence[F]]) -> list[F]:
     """Return the panels of the figures that a text such as `22-24,30` selects.
 
-    >>> [figure.name for figure in chosen("22-23,30")]
+    >>> [figure.name for figure in chosen("22-23,30", FIGURES)]
     ['22a', '22b', '23a', '23b', '30a', '30b']
     """
     numbers: set[int] = set()
@@ -157,10 +188,10 @@ def chosen(text: str) -> list[Figure]:
         if span is None:
             raise UsageError("select figures by number, such as 22-24,30")
         first, last = int(span[1]), int(span[2] or span[1])
-        if first > last or not {first, last} <= set(FIGURES):
-            raise UsageError(f"choose figures from {min(FIGURES)} to {max(FIGURES)}")
+        if first > last or not {first, last} <= set(figures):
+            raise UsageError(f"choose figures from {min(figures)} to {max(figures)}")
         numbers |= set(range(first, last + 1))
-    return [figure for number in sorted(numbers) for figure in FIGURES[number]]
+    return [figure for number in sorted(numbers) for figure in figures[number]]
 
 
 Projections = Literal["all", "first"]
