@@ -26,7 +26,7 @@ hierarchy = { prefix = [2, 1] }
 PEOPLE = [
     {"age": age, "zip": code} for age, code in zip(["31", "32", "41", "42"], ["111", "121", "112", "122"], strict=True)
 ]
-ONE = {"weight": 2, "min_level": 1, "max_level": 1, "max_span": 10, "style": "sets"}
+ONE = {"weight": 2, "min_level": 1, "max_level": 1, "max_span": 10, "style": "sets", "microaggregate": "mean"}
 
 
 @pytest.mark.parametrize("name", list(TABLE_ALGORITHMS))
@@ -36,7 +36,9 @@ def test_what_a_search_does_not_honor_it_refuses_by_name(name: str) -> None:
         if key in TABLE_ALGORITHMS[name].honors:
             continue
         value = repr(ONE[key]).replace("'", '"')
-        schema = SCHEMA.replace("prefix = [1] }", f"prefix = [1] }}\n{key} = {value}")
+        # Means are of numbers alone.
+        kind = 'type = "integer"\n' if key == "microaggregate" else ""
+        schema = SCHEMA.replace("prefix = [1] }", f"prefix = [1] }}\n{kind}{key} = {value}")
         with pytest.raises(UsageError, match=f"algorithm '{name}' does not honor {key} \\(class 'age'\\)"):
             ta.anonymize(PEOPLE, schema=schema, k=2, algorithm=name, **more)
 

@@ -14,6 +14,7 @@ from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table.groups import groups_of
 from treeanon.metrics.table.ncp import value_ncp
+from treeanon.metrics.table.statistics import numbers_of
 from treeanon.previews.model import RowChange
 from treeanon.previews.scores import Scores
 from treeanon.release import PermutedRelease, TableRelease
@@ -105,6 +106,8 @@ def _places(size: int, rows: Longs) -> Longs:
 
 def _losses(before: Column, after: Column) -> Floats:
     """Return the loss of every value of a column: its NCP, or 0 if it is unchanged."""
+    if before.spec.controls.microaggregate:
+        return _moves(before, after)
     if after.covers is None:
         same = before.codes == after.codes
     else:
@@ -113,6 +116,15 @@ def _losses(before: Column, after: Column) -> Floats:
     ncp = value_ncp(after, "set")
     # A missing value that may now be any value has lost the information that it was missing.
     return np.asarray(np.where(same, 0.0, np.where(before.codes < 0, 1.0, ncp[after.codes])))
+
+
+def _moves(before: Column, after: Column) -> Floats:
+    """Return how far every number is from its group's, as a share of the range; 1 where one of them is missing."""
+    own, made = numbers_of(before), numbers_of(after)
+    known = own[np.isfinite(own)]
+    width = float(np.ptp(known)) if len(known) else 0.0
+    far = np.minimum(np.abs(own - made) / (width or 1.0), 1.0)
+    return np.where(np.isnan(own) & np.isnan(made), 0.0, np.where(np.isnan(far), 1.0, far))
 
 
 def _of_permuted(before: Table, release: PermutedRelease) -> RowTrace:

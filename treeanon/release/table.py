@@ -25,6 +25,7 @@ from treeanon.table import Column, Table
 from treeanon.table.controls import as_known, weights_by_name
 from treeanon.table.covers import reads_back, value_ranks
 from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
+from treeanon.verifier.microaggregation import holds_aggregates
 from treeanon.verifier.table import TableVerdict, verify_table
 
 
@@ -142,6 +143,10 @@ def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) 
     if [c.name for c in recoded.columns] != [c.name for c in table.columns]:
         raise wrong
     for before, after in zip(table.take(rows).columns, recoded.columns, strict=True):
+        if before.spec.controls.microaggregate:
+            if before.role != "quasi" or not holds_aggregates(table.take(rows), recoded, before.name):
+                raise wrong
+            continue
         same = after.covers is None and np.array_equal(before.codes, after.codes)
         if before.hierarchy != after.hierarchy or not (same or (before.role == "quasi" and _stands_for(before, after))):
             raise wrong

@@ -183,6 +183,8 @@ def _with_release(
 ) -> tuple[Forest, Longs]:
     """Return the trees with the rows of a release in place, and which records they come from."""
     recoded, kept = made.recoded(table)
+    if means := [column.name for column in table.quasi if column.spec.controls.microaggregate]:
+        raise UsageError(f"a release of documents has nodes of hierarchies: class {means[0]!r} is microaggregated")
     if any(column.covers is not None for column in recoded.columns):
         raise _no_nodes(request)
     check_recoding(table, recoded, kept, persons(request.max_suppressed, table.persons))

@@ -24,6 +24,7 @@ from treeanon.release.tree_request import persons
 from treeanon.schema.persons import refuse_shift
 from treeanon.table import Table
 from treeanon.table.controls import as_known, told_controls, with_controls
+from treeanon.table.microaggregation import microaggregated
 from treeanon.verifier.table import verify_table
 
 KIND = "table"
@@ -185,7 +186,8 @@ def apply_table(solution: TableSolution | str | Path, table: Table) -> TableRele
     vector = _fitted(solution.levels, lattice)
     found = FullDomainResult.of(lattice, solution.algorithm, vector)
     found = replace(found, keeps_others=solution.options.get("suppressed") == OTHER_COLUMNS)
-    recoded, rows = found.recoded(table)
+    made, rows = found.recoded(table)
+    recoded = microaggregated(made, table.take(rows))
     verdict = verify_table(as_known(recoded), solution.models)
     if found.suppressed > allowed or not verdict.holds:
         raise GuaranteeError(f"the guarantee of the solution does not hold for these data: {SEARCH_ANEW}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from treeanon.algorithms.table.freeform.result import refuse_sensitive
+from treeanon.algorithms.table.lattice import OTHER_COLUMNS
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import (
     PERMUTED_DEFAULT,
@@ -21,13 +22,14 @@ from treeanon.errors import UsageError
 from treeanon.hierarchy import Intervals
 from treeanon.privacy.models.model import Model, largest_k
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
-from treeanon.privacy.models.whole import refuse_whole
+from treeanon.privacy.models.whole import PopulationModel, refuse_whole
 from treeanon.release.tree_request import persons
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.controls import SETTINGS, controls_of, refuse_controls
 from treeanon.schema.persons import refuse_shift
 from treeanon.table import Column, Table
 from treeanon.table.controls import controls_told, raised, refuse_coarse, told_controls, with_controls
+from treeanon.table.microaggregation import microaggregated
 from treeanon.table.rounding import with_round_ranges
 from treeanon.verifier.criteria import refuse_unchecked
 from treeanon.verifier.permuted import refuse_others
@@ -118,6 +120,16 @@ class TableRequest:
         if self.round_ranges:
             refuse_controls(asked, "rounding ranges", ("weight", "min_level", "style"))
         refuse_controls(asked, f"algorithm {self.algorithm!r}", self.search.honors)
+        if names := [spec.name for spec in asked if spec.controls.microaggregate]:
+            self._check_microaggregated(names)
+
+    def _check_microaggregated(self, names: Sequence[str]) -> None:
+        """UsageError for what does not go with columns of means: a population has values that they do not stand for."""
+        of_population = [model.name for model in self.models if isinstance(model, PopulationModel)]
+        if of_population:
+            raise UsageError(f"microaggregate (class {names[0]!r}) does not go with {', '.join(of_population)}")
+        if self.options.get("suppressed") == OTHER_COLUMNS:
+            raise UsageError(f"microaggregate (class {names[0]!r}) does not go with suppressed={OTHER_COLUMNS}")
 
     def controlled(self, table: Table) -> Table:
         """Return the table whose columns have the controls that are asked for; UsageError for those not honored."""
@@ -192,8 +204,10 @@ def recoded_by(found: Result, table: Table, told: Mapping[str, Any]) -> tuple[Ta
 
     `told` is what the release tells of how it was made.
     """
-    made, rows = found.recoded(raised(with_controls(table, told_controls(told))))
-    return (with_round_ranges(made) if told.get("round_ranges") else made), rows
+    controlled = with_controls(table, told_controls(told))
+    made, rows = found.recoded(raised(controlled))
+    made = with_round_ranges(made) if told.get("round_ranges") else made
+    return microaggregated(made, controlled.take(rows)), rows
 
 
 def table_request_of(

@@ -17,6 +17,7 @@ from treeanon.errors import UsageError
 from treeanon.hierarchy.heights import height_of
 
 VALUE_STYLES = ("ranges", "sets", "hierarchy")
+AGGREGATES = ("mean", "median")
 
 _LEVELS = re.compile(r"(?P<low>\d*)(?P<dots>\.\.)?(?P<high>\d*)")
 
@@ -28,7 +29,7 @@ class Controls:
     `weight` says how much more than in others (1) a loss counts; it is w_i of the NCP formula. Every value is published
     on `min_level` of its hierarchy or above, and no higher than `max_level` (0: values as they are). No published value
     stands for more than `max_span`: of numbers the distance of its ends, of others a count of leaves. `style` is how
-    groups are published.
+    groups are published. With `microaggregate` a group is published as the mean or median of its numbers.
 
     >>> Controls(weight=2, max_level=3).given
     ('weight', 'max_level')
@@ -39,6 +40,7 @@ class Controls:
     max_level: int | None = None
     max_span: float | None = None
     style: str | None = None
+    microaggregate: str | None = None
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -48,6 +50,11 @@ class Controls:
     def as_dict(self) -> dict[str, Any]:
         """Return what is asked as plain data."""
         return {name: getattr(self, name) for name in self.given}
+
+    @property
+    def of_means(self) -> Controls:
+        """What is left to ask of a column once it has means or medians, which no level bounds."""
+        return Controls(weight=self.weight, microaggregate=self.microaggregate)
 
     def wrong_levels(self, height: int | None = None) -> str:
         """Return what is wrong with the levels, for a hierarchy of this height if it is known; else an empty text.
@@ -81,6 +88,7 @@ EXPECTED = {
     "max_level": "a whole number from 0",
     "max_span": "a number above 0",
     "style": f"one of {', '.join(VALUE_STYLES)}",
+    "microaggregate": f"one of {', '.join(AGGREGATES)}",
 }
 
 
@@ -92,6 +100,8 @@ def is_control(key: str, value: object) -> bool:
     """
     if key == "style":
         return value in VALUE_STYLES
+    if key == "microaggregate":
+        return value in AGGREGATES
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     if key in ("min_level", "max_level"):

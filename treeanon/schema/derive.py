@@ -265,19 +265,22 @@ def _with_paths(schema: Schema, *, slashed: bool) -> Schema:
 def as_released(schema: Schema) -> Schema:
     """Return the schema by which a release is read again: pseudonyms are plain values, which need no key.
 
-    Values that are never published (`leaves = false`) are unknown.
+    Values that are never published (`leaves = false`) are unknown. Means and medians are numbers as they stand.
 
     >>> from treeanon.schema import Schema
     >>> text = 'version = 1\\n[input]\\nformat = "csv"\\n[[class]]\\nname = "id"\\npath = "id"\\nrole = "identifier"\\n'
     >>> [(spec.role, spec.pseudonym) for spec in as_released(Schema.loads(text + "pseudonym = true")).classes]
     [('keep', False)]
     """
-    classes = tuple(
-        replace(spec, role="keep", pseudonym=False, type="text", hierarchy=Flat(), hierarchy_source={"flat": True})
-        if spec.pseudonym
-        else replace(spec, hierarchy=replace(spec.hierarchy, knows_values=False))
-        if isinstance(spec.hierarchy, Levels)
-        else spec
-        for spec in schema.classes
-    )
-    return replace(schema, classes=classes)
+    return replace(schema, classes=tuple(map(_read_again, schema.classes)))
+
+
+def _read_again(spec: ClassSpec) -> ClassSpec:
+    plain = replace(spec, hierarchy=Flat(), hierarchy_source={"flat": True})
+    if spec.pseudonym:
+        return replace(plain, role="keep", pseudonym=False, type="text")
+    if spec.controls.microaggregate:
+        return replace(plain, type="number", controls=spec.controls.of_means)
+    if isinstance(spec.hierarchy, Levels):
+        return replace(spec, hierarchy=replace(spec.hierarchy, knows_values=False))
+    return spec

@@ -202,6 +202,9 @@ class _Loader(InputReader):
         for key in [key for key, value in given.items() if not is_control(key, value)]:
             self.problems.add(f"must be {EXPECTED[key]}", *where, key)
             del given[key]
+        if "microaggregate" in given and table.get("type") not in ("integer", "number"):
+            self.problems.add('needs a class of type = "integer" or "number"', *where, "microaggregate")
+            del given["microaggregate"]
         found = Controls(**given)
         if wrong := found.wrong_levels(height_of(hierarchy)) or unfixed_levels(found, hierarchy):
             self.problems.add(wrong.split(" ", 1)[1], *where, wrong.split(" ", 1)[0])

@@ -11,8 +11,10 @@ import orjson
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Flat, Hierarchy
+from treeanon.hierarchy.numbers import parse_number
 from treeanon.schema import Schema
 from treeanon.table.covers import Cover, cover_of, covers_of, parsed, value_ranks
+from treeanon.table.microaggregation import published_spec
 from treeanon.table.table import Column, Table
 
 
@@ -54,6 +56,8 @@ def in_terms_of(original: Table, published: Table) -> tuple[Table, Mapping[str, 
 
 def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:
     """Return the column with the hierarchy of its original, and the number of its strange rows."""
+    if before.spec.controls.microaggregate:
+        return _numbers_of(before, after)
     used = np.unique(after.codes[after.codes >= 0])
     texts = [after.values[code] for code in used.tolist()]
     nodes = {text: _node(before.hierarchy, text) for text in texts}
@@ -70,6 +74,16 @@ def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:
     known[used] = [node is not None or text in said for text, node in nodes.items()]
     fine = known[after.codes] & _possible(before, column)[column.codes]
     return column, int(np.count_nonzero(~fine))
+
+
+def _numbers_of(before: Column, after: Column) -> tuple[Column, int]:
+    """Return a column of means or medians, and how many rows have none that can be one of the original's."""
+    known = [number for text in before.texts() if text and (number := parse_number(text, False)) is not None]
+    low, high = min(known, default=0), max(known, default=0)
+    fine = [number is not None and low <= number <= high for number in (parse_number(t, False) for t in after.values)]
+    spec = published_spec(before.spec, after.hierarchy)
+    strange = ~np.append(np.array(fine, np.bool_), True)[after.codes]
+    return Column(spec, after.hierarchy, after.codes), int(strange.sum())
 
 
 def _covers_by_text(

@@ -80,7 +80,8 @@ class TableAlgorithm(Algorithm):
 _TABLE = "treeanon.algorithms.table."
 
 _LEVELS = ("min_level", "max_level")
-_EVERY = ("weight", *_LEVELS)
+_GROUPED = (*_LEVELS, "microaggregate")
+_EVERY = ("weight", *_GROUPED)
 _STYLED = (*_EVERY, "style")
 _GROUPS = (*_STYLED, "max_span")
 
@@ -156,7 +157,7 @@ def _lattice_searches() -> Iterable[TableAlgorithm]:
         paper=papers.DATAFLY,
         levels=True,
         guarantees=OF_LEVELS,
-        honors=_LEVELS,
+        honors=_GROUPED,
     )
 
 
@@ -354,7 +355,7 @@ def _freeform_searches() -> Iterable[TableAlgorithm]:
         (_FORM, _STYLE, _ORDER, replace(_SECONDS, default=30.0)),
         guarantees=("k-anonymity",),
         freeform=True,
-        honors=_STYLED,
+        honors=("weight", *_LEVELS, "style"),
         in_cells=True,
     )
     yield base

@@ -15,8 +15,18 @@ from treeanon.metrics.table.groups import (
     height,
     precision,
 )
-from treeanon.metrics.table.ncp import Weights, mean_of, ncp
-from treeanon.table import Table
+from treeanon.metrics.table.ncp import Form, Weights, mean_of, ncp
+from treeanon.metrics.table.statistics import lost_variance
+from treeanon.table import Column, Table
+
+
+def _ncp(original: Table, column: Column, form: Form, gone: int) -> float:
+    """Return the NCP of a column; of one of means, the share of the squares of its deviations that is gone."""
+    if not column.spec.controls.microaggregate:
+        return ncp(column, form, gone)
+    rows = len(column.codes) + gone
+    kept = lost_variance(original.column(column.name), column)
+    return (kept * len(column.codes) + gone) / rows if rows else 0.0
 
 
 @dataclass(frozen=True)
@@ -75,8 +85,8 @@ def measure(
     gone = len(original) - len(released)
     if gone < 0 or suppressed not in (None, gone):
         raise UsageError(f"a release of {len(released):,} rows cannot lack {suppressed or 0:,} of {len(original):,}")
-    taxonomy = {column.name: ncp(column, "taxonomy", gone) for column in released.quasi}
-    as_sets = {column.name: ncp(column, "set", gone) for column in released.quasi}
+    taxonomy = {column.name: _ncp(original, column, "taxonomy", gone) for column in released.quasi}
+    as_sets = {column.name: _ncp(original, column, "set", gone) for column in released.quasi}
     return FlatLosses(
         mean_of(taxonomy, weights),
         mean_of(as_sets, weights),
