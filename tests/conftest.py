@@ -6,12 +6,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support import profiles as profiles
 from tests.support.paths import ROOT
+
+# Some hundred tests start the command in a process of its own. What its modules compile to is kept for the next one,
+# even on machines that are set to write no bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 LONGEST = ("tests/spark", "tests/explore", "tests/report", "tests/io", "tests/algorithms")
 """What takes longest begins first, so that no worker is left alone with it at the end."""
