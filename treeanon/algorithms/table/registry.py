@@ -99,6 +99,8 @@ _FORM = Parameter("form", "choice", "Form of NCP whose mean is minimized.", "tax
 _ORDERS = ("best", "adaptive", "hilbert", "idistance", "lexicographic", "user")
 _ORDER = Parameter("order", "choice", "Order of the rows that is cut into groups.", "best", _ORDERS)
 _BY = Parameter("by", "choice", "Who takes whom; original: as published.", "tuple", ("tuple", "original"))
+_BITS = Parameter("bits", "int", "The curve has 2^N cells a side (order hilbert).", minimum=1, maximum=31)
+_CENTERS = Parameter("centers", "int", "Number of centers (order idistance).", minimum=1, aliases=("centres",))
 _COLUMNS = Parameter("columns", "classes", "Columns to sort by first (order user).")
 _SECONDS = Parameter("seconds", "float", "Time limit; the best result found until then is taken.", 60.0, minimum=0)
 _MAX_LOSS = Parameter(
@@ -274,7 +276,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         "onedim",
         _TABLE + "onedim.k_anonymity",
         "puts rows in an order and cuts it at the least loss into groups of k and more",
-        (_ORDER, _COLUMNS, _FORM, _STYLE, _MAX_GROUP_LOSS),
+        (_ORDER, _COLUMNS, _BITS, _CENTERS, _FORM, _STYLE, _MAX_GROUP_LOSS),
         paper=papers.ONEDIM,
         section="Sections 3 and 4",
         guarantees=("k-anonymity",),
@@ -290,6 +292,8 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         (
             _ORDER,
             _COLUMNS,
+            _BITS,
+            _CENTERS,
             _method("heuristic", "heuristic", "near", "optimal", "dual"),
             _FORM,
             _STYLE,
@@ -333,9 +337,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         honors=("weight", "min_level", "style", "max_span"),
     )
     yield k_anonymity
-    bits = Parameter("bits", "int", "The curve has 2^N cells a side.", minimum=1, maximum=31)
-    centers = Parameter("centers", "int", "Number of centers.", minimum=1, aliases=("centres",))
-    for order, words, own in (("hilbert", "along a Hilbert curve", bits), ("idistance", "by iDistance", centers)):
+    for order, words, own in (("hilbert", "along a Hilbert curve", _BITS), ("idistance", "by iDistance", _CENTERS)):
         for fast in (False, True):
             yield replace(
                 k_anonymity,

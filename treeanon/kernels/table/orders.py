@@ -1,6 +1,4 @@
-"""Points and centers: which is the nearest, and how far it is.
-
-An order of rows that is made by splitting: every block of them by the column for which that pays most.
+"""An order of rows that is made by splitting: every block of them by the column for which that pays most.
 
 A column of nodes or of sets has codes of a hierarchy's nodes in preorder with their `parent` and `end`, a column of
 ranges has ranks. Missing values are negative.
@@ -325,23 +323,3 @@ def hilbert_words(points: Ints, sizes: Longs, bits: int, out: Words) -> None:
                     word, filled, at = np.uint64(0), 0, at + 1
         if filled:
             out[r, at] = word
-
-
-@njit
-def nearest_centers(points: Ints, scale: Floats, centers: Floats, nearest: Longs, distance: Floats) -> None:
-    """Write for every point its nearest center, the first of several, and the squared distance to it.
-
-    Coordinate c of a point counts scale[c] a step.
-    """
-    rows, columns = points.shape
-    for r in range(rows):
-        least, found = np.inf, 0
-        for center in range(len(centers)):
-            apart = 0.0
-            for c in range(columns):
-                step = points[r, c] * scale[c] - centers[center, c]
-                apart += step * step
-            if apart < least:
-                least, found = apart, center
-        nearest[r] = found
-        distance[r] = least

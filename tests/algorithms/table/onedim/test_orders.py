@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from tests.reference.onedim import entropy, expected_loss, lowest, random_table
+from tests.support.diversity_worlds import table_of
 from tests.support.strategies import properties
 from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, scales_of, table_costs
+from treeanon.algorithms.table.onedim.l_diversity import search
 from treeanon.algorithms.table.onedim.orders import (
     ORDERS,
     Points,
@@ -20,9 +22,12 @@ from treeanon.algorithms.table.onedim.orders import (
     tuple_keys,
 )
 from treeanon.algorithms.table.partition import STYLES
+from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.table.centers import center_tree, nearest_centers
 from treeanon.kernels.table.orders import RANGES, Work, column_gain
+from treeanon.privacy.models import FrequencyDiversity
 from treeanon.table import Table
 
 
@@ -185,3 +190,24 @@ def test_wrong_options() -> None:
         ordered(table, "user", bits=3)
     with pytest.raises(UsageError, match="unknown quasi column 'other'"):
         ordered(table, "user", columns="c0,other")
+
+
+def test_the_tree_of_centers_finds_the_nearest_of_all() -> None:
+    rng = np.random.default_rng(0)
+    for _case in range(60):
+        columns, count, rows = (int(rng.integers(1, most)) for most in (5, 60, 50))
+        points = rng.integers(0, 9, (rows, columns)).astype(np.int32)
+        scale, centers = np.full(columns, 1 / 8), rng.integers(0, 9, (count, columns)) / 8
+        nearest, distance = np.empty(rows, np.int64), np.empty(rows)
+        nearest_centers(points, scale, centers, *center_tree(centers), nearest, distance)
+        apart = ((points[:, None, :] * scale - centers[None]) ** 2).sum(axis=2)
+        assert nearest.tolist() == apart.argmin(axis=1).tolist()
+        assert np.allclose(distance, apart.min(axis=1))
+
+
+def test_options_are_of_their_own_order() -> None:
+    problem = Problem(table_of("1234", "abcd"), (FrequencyDiversity(2),))
+    assert search(problem, order="idistance", centers=2).counts["groups"] == 2
+    for own in ({"centers": 2}, {"bits": 2}, {"order": "hilbert", "centers": 2}):
+        with pytest.raises(UsageError, match="is for the order"):
+            search(problem, **own)

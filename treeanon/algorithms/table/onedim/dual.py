@@ -85,6 +85,7 @@ def ipcsd(
 
     >>> from treeanon.algorithms.table.mondrian import search
     >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
     >>> table = Table.of_texts({"x": (["1", "1", "2", "2"], Hierarchy.flat(["1", "2"]))})
     >>> from treeanon.privacy.models import KAnonymity
     >>> print(ipcsd(Problem(table, (KAnonymity(1),)), search, 0.5).privacy)
@@ -204,6 +205,7 @@ def search(
     over its optimum. `ipcsd` goes by halves over `primal`, for either model.
 
     >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
     >>> columns = {"age": (["1", "2", "3", "4"], Hierarchy.flat("1234")), "ill": (list("fafb"), Hierarchy.flat("fab"))}
     >>> table = Table.of_texts(columns, roles={"ill": "sensitive"})
     >>> from treeanon.privacy.models import FrequencyDiversity

@@ -25,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
-from treeanon.algorithms.table.onedim.orders import Order, ordered
+from treeanon.algorithms.table.onedim.orders import Order, check_order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, one_row_each
 from treeanon.algorithms.table.registry import Style
@@ -167,6 +167,8 @@ def search(
     style: Style = "auto",
     look_back: int = LOOK_BACK,
     window: int = NEAR,
+    bits: int | None = None,
+    centers: int | None = None,
 ) -> Partition:
     """Return groups of ℓ to 2ℓ - 1 rows with different sensitive values; no row is left out.
 
@@ -185,9 +187,10 @@ def search(
     ell, column = wanted(problem)
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r} of 1-D ℓ-diversity; choose from {', '.join(METHODS)}")
+    check_order(order, columns, bits, centers)
     if order == "best":
         order = best_order(problem.table, column, ell, form, style)
-    line = Line.of(problem.table, column, order, columns, ell, form, style)
+    line = Line.of(problem.table, column, order, columns, ell, form, style, bits, centers)
     line.require(ell)
     if method in ("optimal", "dual"):
         group, counts = best_of(line, ell, method)
@@ -237,9 +240,12 @@ class Line:
         ell: int,
         form: Form,
         style: Style,
+        bits: int | None = None,
+        centers: int | None = None,
     ) -> Line:
         """Return the rows of a table in an order, one for groups of ℓ rows if it is of that kind."""
-        rows = ordered(table, order, k=ell, form=form, style=style, columns=columns).rows
+        how = {"bits": bits, "centers": centers}
+        rows = ordered(table, order, k=ell, form=form, style=style, columns=columns, **how).rows
         known, values = np.unique(column.codes[rows], return_inverse=True)
         return cls(rows, values.astype(np.int32), len(known), Costs.of(table, rows, form, style))
 

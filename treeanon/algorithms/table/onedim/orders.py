@@ -31,8 +31,9 @@ from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, sc
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs, Words
 from treeanon.errors import UsageError
+from treeanon.kernels.table.centers import center_tree, nearest_centers
 from treeanon.kernels.table.onedim import turn_back, walked
-from treeanon.kernels.table.orders import WORD, adaptive_rows, hilbert_words, nearest_centers
+from treeanon.kernels.table.orders import WORD, adaptive_rows, hilbert_words
 from treeanon.metrics.table.ncp import Form
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks
@@ -210,21 +211,24 @@ def _shares(words: Words, length: int) -> Floats:
     return out
 
 
-CENTERS = 64
+CENTERS = 512
+"""So many at least, where there are as many different rows."""
 
-_SAMPLE, _ROUNDS, _SIDE = 20_000, 10, 1 << 10
+_ROWS_OF_A_CENTER, _SAMPLE, _ROUNDS, _SIDE = 50, 5_000, 10, 1 << 10
 
 
-def idistance_order(points: Points, centers: int = CENTERS, seed: int = 0) -> tuple[Longs, Floats]:
+def idistance_order(points: Points, centers: int | None = None, seed: int = 0) -> tuple[Longs, Floats]:
     """Return the rows in the order of iDistance, and where each of them is, from 0 to 1.
 
-    The centers are those of k-means on a sample of the rows, in the order of a Hilbert curve; every center has as much
-    of the way as any other. `seed` draws the sample and the first centers.
+    The centers are those of k-means on a sample of a tenth of the rows (some thousands at least), in the order of a
+    Hilbert curve; every center has as much of the way as any other. There is one for 50 rows, and 512 at least, unless
+    told otherwise. `seed` draws the sample and the first centers.
 
     >>> line = Points(np.array([[0], [9], [1], [8]], np.int32), np.array([10]))
     >>> idistance_order(line, centers=2)[0].tolist() in ([0, 2, 1, 3], [0, 2, 3, 1], [2, 0, 1, 3], [2, 0, 3, 1])
     True
     """
+    centers = max(CENTERS, len(points) // _ROWS_OF_A_CENTER) if centers is None else centers
     if centers < 1:
         raise UsageError("iDistance needs at least one center")
     if not len(points):
@@ -240,8 +244,10 @@ def idistance_order(points: Points, centers: int = CENTERS, seed: int = 0) -> tu
 def _nearest(points: Points, centers: Floats) -> tuple[Longs, Floats]:
     nearest, distance = np.empty(len(points), np.int64), np.empty(len(points))
 
+    tree = center_tree(centers)
+
     def task(block: slice) -> None:
-        nearest_centers(points.points[block], points.scale, centers, nearest[block], distance[block])
+        nearest_centers(points.points[block], points.scale, centers, *tree, nearest[block], distance[block])
 
     in_blocks(task, len(points))
     return nearest, distance
@@ -250,7 +256,8 @@ def _nearest(points: Points, centers: Floats) -> tuple[Longs, Floats]:
 def _means(points: Points, wanted: int, seed: int) -> Floats:
     """Return the centers of k-means on a sample; those that lose all their rows are dropped."""
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(len(points), min(_SAMPLE, len(points)), replace=False)
+    size = min(max(len(points) // 10, _SAMPLE), len(points))
+    chosen = rng.choice(len(points), size, replace=False)
     sample = Points(points.points[chosen], points.sizes)
     distinct = _distinct(sample)
     centers = distinct[rng.permutation(len(distinct))[:wanted]] * points.scale
@@ -301,6 +308,19 @@ class Ordering:
         return f"<Ordering {self.name} of {len(self.rows):,} rows>"
 
 
+def check_order(order: str, columns: object = None, bits: object = None, centers: object = None) -> None:
+    """Raise UsageError for an order that there is not, and for options of another order."""
+    if order not in ORDERS:
+        raise UsageError(f"unknown order {order!r} of rows; choose from {', '.join(ORDERS)}")
+    for name, given, own in (
+        ("columns", columns, "user"),
+        ("bits", bits, "hilbert"),
+        ("centers", centers, "idistance"),
+    ):
+        if given is not None and order != own:
+            raise UsageError(f"the option {name} is for the order {own} only")
+
+
 def ordered(
     table: Table,
     order: Order = "best",
@@ -327,15 +347,7 @@ def ordered(
     >>> ordered(table, "hilbert").rows.tolist()
     [1, 2, 0]
     """
-    if order not in ORDERS:
-        raise UsageError(f"unknown order {order!r} of rows; choose from {', '.join(ORDERS)}")
-    for name, given, own in (
-        ("columns", columns, "user"),
-        ("bits", bits, "hilbert"),
-        ("centers", centers, "idistance"),
-    ):
-        if given is not None and order != own:
-            raise UsageError(f"the option {name} is for the order {own} only")
+    check_order(order, columns, bits, centers)
     points = Points.of(table)
     # Most orders do not look at what groups cost.
     costs = table_costs(table, form, style) if order in ("best", "adaptive") else []
@@ -343,7 +355,7 @@ def ordered(
         "adaptive": lambda: _adaptive(points, costs, k),
         "lexicographic": lambda: lexicographic_order(points, few_values_first(points)),
         "hilbert": lambda: hilbert_order(points, bits),
-        "idistance": lambda: idistance_order(points, CENTERS if centers is None else centers),
+        "idistance": lambda: idistance_order(points, centers),
         "user": lambda: lexicographic_order(points, _named(table, columns or ())),
     }
     name, (rows, places) = _best(makers, costs, k) if order == "best" else (order, makers[order]())
