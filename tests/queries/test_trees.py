@@ -105,6 +105,7 @@ def test_the_truth_lies_in_the_bounds(number: int, records: list[dict[str, Any]]
         blind = ta.query(release.to_records(), query, schema=schema, suppressed=gone) if gone < len(records) else exact
         for found in (exact, blind):
             assert found.least <= true <= found.most, query
+            assert found.least - 1e-9 <= found.estimate <= found.most + 1e-9, query
         assert blind.least <= exact.least and exact.most <= blind.most, query
         whole = replace(release.solution, cut={}, left_out=(), disassociated=(), withheld=(), suppressed=0)
         known = ta.query(original, query, solution=whole)

@@ -78,7 +78,9 @@ def count_trees(forest: Forest, formula: Formula, solution: Solution | None = No
         return trees.relation(part) if isinstance(part, Under) else trees.condition(part)
 
     found = fold(formula, leaf, Known.negated, lambda how, a, b: a.joined(how, b))
-    return float(found.share.sum()), int(found.must.sum()), int(found.can.sum())
+    # Conditions need not be independent of each other: what is sure is not estimated.
+    share = np.where(found.must, 1.0, np.where(found.can, found.share, 0.0))
+    return float(share.sum()), int(found.must.sum()), int(found.can.sum())
 
 
 class _Trees:
