@@ -15,7 +15,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.freeform_prices import Prices, fill_steps, rows_cost
+from treeanon.kernels.table.freeform_prices import Prices, fill_column_steps, fill_steps, rows_cost
 from treeanon.kernels.table.orders import SETS
 
 _SWEEPS = 4
@@ -114,21 +114,18 @@ NEVER = 1e9
 
 
 @njit
-def _soften(prices: Prices, others: Ints, count: int, soft: Floats, held: Ints, steps: Floats) -> None:
+def _soften(prices: Prices, c: int, others: Ints, count: int, soft: Floats, times: Ints, steps: Floats) -> None:
     """Have a value that is in a set already cost soft[n] of what a new one does, where n of the rows have it.
 
-    `held` is empty room for a number of every value, and so it is left.
+    `times` is empty room for a number of every value, and so it is left.
     """
     for i in range(count):
-        for c in range(len(prices.kinds)):
-            if prices.kinds[c] == SETS:
-                held[prices.cells[others[i], c]] += 1
+        times[prices.cells[others[i], c]] += 1
     for i in range(count):
-        for c in range(len(prices.kinds)):
-            v = prices.cells[others[i], c]
-            if held[v] > 0:
-                steps[v] = prices.shares[prices.starts[c]] * soft[held[v]]
-                held[v] = 0
+        v = prices.cells[others[i], c]
+        if times[v] > 0:
+            steps[v] = prices.shares[prices.starts[c]] * soft[times[v]]
+            times[v] = 0
 
 
 @njit
@@ -138,12 +135,18 @@ def fill_offers(prices: Prices, members: Ints, given: Longs, most: Ints, soft: F
 
     soft[n] says what share of a new value's cost is asked for one that n of the others have, in sets; without any of
     it that is nothing, as it is. What is rare in a tuple then costs more than what is frequent, so that values leave
-    tuples in which they are rare, though that saves nothing before the last one has left.
+    tuples in which they are rare, though that saves nothing before the last one has left. Columns of one value alone
+    are left out: they would cost all the same.
     """
     count, k = members.shape
     steps, held = np.zeros(len(prices.held), np.float64), np.zeros(len(most), np.int32)
-    times, is_soft = np.zeros(len(prices.held), np.int32), len(soft) > 0
-    others = np.empty(k, np.int32)
+    times, others = np.zeros(len(prices.held), np.int32), np.empty(k, np.int32)
+    columns = np.flatnonzero(prices.bounds[1:] - prices.bounds[:-1] > 1)
+    offered, cells = np.empty(count, np.int32), np.empty((count, len(columns)), np.int32)
+    for u in range(count):
+        offered[u] = members[u, given[u]]
+        for i in range(len(columns)):
+            cells[u, i] = prices.cells[offered[u], columns[i]]
     for t in range(count):
         kept = 0
         for j in range(k):
@@ -151,15 +154,15 @@ def fill_offers(prices: Prices, members: Ints, given: Longs, most: Ints, soft: F
                 others[kept] = members[t, j]
                 held[others[kept]] += 1
                 kept += 1
-        fill_steps(prices, others, kept, steps)
-        if is_soft:
-            _soften(prices, others, kept, soft, times, steps)
+        for i in range(len(columns)):
+            fill_column_steps(prices, columns[i], others, kept, steps)
+            if len(soft) > 0 and prices.kinds[columns[i]] == SETS:
+                _soften(prices, columns[i], others, kept, soft, times, steps)
         for u in range(count):
-            offered = members[u, given[u]]
             cost = 0.0
-            for c in range(prices.cells.shape[1]):
-                cost += steps[prices.cells[offered, c]]
-            costs[t, u] = cost if held[offered] < most[offered] else NEVER
+            for i in range(len(columns)):
+                cost += steps[cells[u, i]]
+            costs[t, u] = cost if held[offered[u]] < most[offered[u]] else NEVER
         for j in range(kept):
             held[others[j]] = 0
 

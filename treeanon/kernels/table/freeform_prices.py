@@ -138,7 +138,8 @@ def _add_node_steps(prices: Prices, c: int, rows: Ints, count: int, steps: Float
 
 @njit
 def _add_set_steps(prices: Prices, c: int, rows: Ints, count: int, steps: Floats) -> None:
-    now = _column_cost(prices, c, rows, count)
+    # What it costs now matters only beside missing values, which come first.
+    now = _column_cost(prices, c, rows, count) if prices.held[prices.bounds[c]] < 0 else 0.0
     known, missing = 0, False
     for i in range(count):
         if prices.values[rows[i], c] < 0:
@@ -159,15 +160,21 @@ def _add_set_steps(prices: Prices, c: int, rows: Ints, count: int, steps: Floats
 
 
 @njit
+def fill_column_steps(prices: Prices, c: int, rows: Ints, count: int, steps: Floats) -> None:
+    """What `fill_steps` says, of the values of one column."""
+    if prices.kinds[c] == RANGES:
+        _add_range_steps(prices, c, rows, count, steps)
+    elif prices.kinds[c] == NODES:
+        _add_node_steps(prices, c, rows, count, steps)
+    else:
+        _add_set_steps(prices, c, rows, count, steps)
+
+
+@njit
 def fill_steps(prices: Prices, rows: Ints, count: int, steps: Floats) -> None:
     """What it costs a tuple that covers the first `count` of the rows, at least one, to cover a value more.
 
     steps[v] is that of value number v; a row costs what its values do together.
     """
     for c in range(len(prices.kinds)):
-        if prices.kinds[c] == RANGES:
-            _add_range_steps(prices, c, rows, count, steps)
-        elif prices.kinds[c] == NODES:
-            _add_node_steps(prices, c, rows, count, steps)
-        else:
-            _add_set_steps(prices, c, rows, count, steps)
+        fill_column_steps(prices, c, rows, count, steps)
