@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+import treeanon as ta
 from tests.cli.test_compare import run, told
 from tests.support.paths import ROOT
+from treeanon.metrics.values import rpd
 
 XML = (ROOT / "samples/patients.xml", ROOT / "schemas/hospital-xml.toml")
 CLINIC = (ROOT / "samples/clinic", ROOT / "schemas/clinic.toml")
@@ -54,6 +56,26 @@ def test_the_text_is_that_of_releases(trees: tuple[Path, dict[str, Any]]) -> Non
     assert lines["persons"] == ["1,000", "1,000"] and "dML2" not in lines and "ML2" in lines
     assert "50^(2,1)-anonymity does not hold" in done.stdout
     assert run("compare", XML[0], out, "-s", XML[1], "-q").output == ""
+
+
+def test_stronger_guarantees_and_the_scope_of_levels(trees: tuple[Path, dict[str, Any]]) -> None:
+    out, _ = trees
+    merged = ("--objects", "merged")
+    asked = ("-k", 2, "-m", 2, "-n", 2, "--attacker", "joint", "--negative", "sex")
+    found = told(XML[0], out, "-s", XML[1], *merged, *asked, "--scope", "hierarchy")
+    schema = ta.Schema.load(XML[1]).with_objects("merged")
+    forest = ta.read(out, schema, published=True)
+    asked_for = ta.Guarantee(2, 2, 2, "joint", negative=("sex",))
+    assert found["verification"]["holds"] is ta.verify(forest, asked_for).holds
+    assert found["scope"] == "hierarchy" and found["losses"]["rpd"] == pytest.approx(rpd(forest, "hierarchy"))
+    assert found["rpda"] > 0
+    lines = run("compare", XML[0], out, "-s", XML[1]).stdout.splitlines()
+    assert any(line.startswith("RPDa") and line.endswith("by levels of the class") for line in lines)
+    for option, value in (("--attacker", "joint"), ("--l", 2), ("--negative", "sex")):
+        done = run("compare", XML[0], out, "-s", XML[1], option, value)
+        assert done.exit_code == 2 and f"{option} requires -k" in done.output
+        rows = run("compare", CENSUS[0], CENSUS[0], "-s", CENSUS[1], option, value)
+        assert rows.exit_code == 2 and f"{option} does not apply to rows" in rows.output
 
 
 def test_itself_has_lost_nothing_in_order_or_not() -> None:
@@ -135,7 +157,7 @@ def test_a_permuted_release_of_others(tmp_path: Path) -> None:
     [
         (["--queries", "2"], "--table"),
         (["--label", "age"], "--table"),
-        (["-m", "2"], "-m and -n require -k"),
+        (["-m", "2"], "-m requires -k"),
         (["--permuted", "-k", "3"], "-k does not apply to a permuted release"),
         (["--table", "--mining"], "--mining does not apply to rows"),
         (["--weight", "nope=2"], "unknown class 'nope'"),

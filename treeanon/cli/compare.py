@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import click
 import numpy as np
@@ -28,6 +28,8 @@ from treeanon.cli.reading import (
 if TYPE_CHECKING:
     from treeanon.metrics import MiningLoss
     from treeanon.metrics.table import FlatLosses, QueryLoss
+    from treeanon.metrics.values import Scope
+    from treeanon.privacy import Guarantee
     from treeanon.schema import Schema
     from treeanon.table import Table
     from treeanon.table.permuted import Permuted
@@ -211,19 +213,21 @@ def compare_trees(
     before: str,
     after: str,
     schema: Schema,
-    guarantee: tuple[int | None, int, int],
+    guarantee: Guarantee | None,
     weights: Mapping[str, float] | None,
     reading: Reading,
     *,
     mining: bool,
     in_order: bool,
+    scope: Scope,
     quiet: bool,
 ) -> Compared:
-    """Measure the losses of the trees of AFTER; `guarantee` is k (None: do not verify), m and n."""
+    """Measure the losses of the trees of AFTER, and verify the guarantee (None: do not)."""
     from treeanon.forest.compared import in_terms_of
     from treeanon.forest.merged import comparable
     from treeanon.metrics import measure, measure_unmatched, ml2
-    from treeanon.report import losses_text
+    from treeanon.metrics.values import rpda
+    from treeanon.report import losses_text, rpda_line
     from treeanon.table.compared import schema_as_published
     from treeanon.verifier.tree import verify
 
@@ -232,21 +236,24 @@ def compare_trees(
     refuse_more(before, len(original), after, len(raw), "records")
     original = comparable(original, raw)
     published, strange = in_terms_of(original, raw)
-    losses = (measure if in_order else measure_unmatched)(original, published, weights=weights)
+    losses = (measure if in_order else measure_unmatched)(original, published, weights=weights, scope=scope)
+    by_synopsis = rpda(published, scope)
     mined = ml2(original, published, np.arange(len(published))) if mining else None
     data: dict[str, Any] = {
         "records": len(original),
         "published_records": len(published),
         "matched": in_order,
         "strange_nodes": dict(strange),
+        "scope": scope,
+        "rpda": by_synopsis,
         "losses": losses.as_dict() | ({} if mined is None else {"mining": _mining(mined, matched=in_order)}),
     }
     lines = losses_text(losses, mined, matched=in_order).splitlines()
-    k, m, n = guarantee
-    if k is not None:
+    lines.insert(lines.index("") + 4, rpda_line(by_synopsis, scope))
+    if guarantee is not None:
         with progress_bar("verifying", quiet=quiet) as progress:
             # Verify what was read, not its interpretation in terms of the original.
-            verdict = verify(raw, k=k, m=m, n=n, jobs=reading["jobs"], progress=progress)
+            verdict = verify(raw, guarantee, jobs=reading["jobs"], progress=progress)
         data["verification"] = verdict.as_dict()
         lines += ["", *textwrap.wrap(verdict.sentence, _WIDTH)]
     return Compared(data, lines, "nodes", strange, ((before, original.report), (after, raw.report)))
@@ -279,6 +286,18 @@ class _Compare(Command):
 @click.option("-k", type=click.IntRange(1), metavar="N", help="Also verify this minimum group size.")
 @click.option("-m", type=click.IntRange(1, 8), metavar="N", help="Trees: known values, with -k [default: 2].")
 @click.option("-n", type=click.IntRange(0, 64), metavar="N", help="Trees: relations between them [default: 1].")
+@click.option(
+    "--attacker",
+    type=click.Choice(["independent", "joint"]),
+    help="Trees: what relations are known to be of, with -k [default: independent].",
+)
+@click.option("--l", "l", type=click.IntRange(1), metavar="N", help="Trees: l-diversity of sensitive classes, with -k.")
+@click.option("--negative", multiple=True, metavar="CLASS", help="Trees: absent values may be known, with -k.")
+@click.option(
+    "--scope",
+    type=click.Choice(["class", "hierarchy"]),
+    help="Trees: whose levels RPD and RPDa count, the class's or those of all hierarchies [default: class].",
+)
 @per_column("--weight", "weights", "Relative weight of a class (default 1).", metavar="CLASS=N")
 @click.option("--mining", is_flag=True, help="Trees: also the loss of frequent subtrees (ML2).")
 @click.option("--in-order", is_flag=True, help="Trees: record i of AFTER is record i of BEFORE.")
@@ -303,6 +322,10 @@ def command(
     k: int | None,
     m: int | None,
     n: int | None,
+    attacker: Literal["independent", "joint"] | None,
+    l: int | None,  # noqa: E741 - its name in the literature
+    negative: tuple[str, ...],
+    scope: Scope | None,
     weights: int | float | dict[str, float] | None,
     mining: bool,
     in_order: bool,
@@ -345,7 +368,9 @@ def command(
         raise click.UsageError("only one of BEFORE and AFTER can be standard input")
     loaded = load_schema(schema, reading)
     rows = [rows_format(source, loaded, reading["format"]) is not None for source in (before, after)]
-    of_trees = {"-m": m is not None, "-n": n is not None, "--mining": mining, "--in-order": in_order}
+    stronger = {"-m": m is not None, "-n": n is not None, "--attacker": attacker is not None, "--l": l is not None}
+    stronger["--negative"] = bool(negative)
+    of_trees = {**stronger, "--mining": mining, "--in-order": in_order, "--scope": scope is not None}
     of_rows = {"--label": label is not None, "--queries": queries is not None, "--statistics": statistics}
     of_rows["--target"] = target is not None
     reductions = reductions_of(reduced)
@@ -372,13 +397,33 @@ def command(
         )
     else:
         _refuse("trees; compare rows with --table", of_rows)
-        if k is None and (m is not None or n is not None):
-            raise click.UsageError("-m and -n require -k")
-        guarantee = (k, 2 if m is None else m, 1 if n is None else n)
+        guarantee = _guarantee(k, m, n, attacker, l, negative, stronger)
         found = compare_trees(
-            before, after, loaded, guarantee, weights, reading, mining=mining, in_order=in_order, quiet=quiet
-        )
+            before, after, loaded, guarantee, weights, reading,
+            mining=mining, in_order=in_order, scope=scope or "class", quiet=quiet,
+        )  # fmt: skip
     found.show(quiet=quiet, as_json=as_json)
+
+
+def _guarantee(
+    k: int | None,
+    m: int | None,
+    n: int | None,
+    attacker: Literal["independent", "joint"] | None,
+    l: int | None,  # noqa: E741 - its name in the literature
+    negative: tuple[str, ...],
+    given: dict[str, bool],
+) -> Guarantee | None:
+    """Return the guarantee that is to be verified; None without k."""
+    from treeanon.privacy import Guarantee
+
+    if k is not None:
+        asked = (2 if m is None else m, 1 if n is None else n, attacker or "independent", 1 if l is None else l)
+        return Guarantee(k, *asked, negative=negative)
+    if names := [name for name, there in given.items() if there]:
+        verb = "requires" if len(names) == 1 else "require"
+        raise click.UsageError(f"{' and '.join(names)} {verb} -k")
+    return None
 
 
 def _refuse(what: str, given: dict[str, bool]) -> None:

@@ -47,6 +47,16 @@ def losses_text(losses: Losses, mining: MiningLoss | None = None, *, matched: bo
     return "\n".join((*_totals(losses), *mined, *object_lines(losses.objects), *_classes(losses), *_pairs(losses)))
 
 
+def rpda_line(value: float, scope: str) -> str:
+    """Return the line of RPDa, which goes below that of RPD.
+
+    >>> rpda_line(0.5, "class")
+    'RPDa                                 0.50000  by levels of the class'
+    """
+    whose = "the class" if scope == "class" else "all hierarchies"
+    return f"{'RPDa':{_NAME}}{value:>14.5f}  by levels of {whose}"
+
+
 def _totals(losses: Losses) -> Iterator[str]:
     before, after = losses.before, losses.after
     yield f"{'':{_NAME}}{'input':>14}{'release':>14}"
@@ -61,7 +71,9 @@ def _totals(losses: Losses) -> Iterator[str]:
 
 def _mined(mining: MiningLoss, *, matched: bool) -> Iterator[str]:
     part = "" if mining.records == mining.of_records else "a sample of "
+    most = min((level.most_nodes for level in mining.levels), default=0)
     yield f"{'ML2':{_NAME}}{mining.ml2:>14.3f}  mined in {part}{mining.records:,} persons"
+    yield f"{'':{_NAME}}{'':>14}  up to {most} nodes, {_percent(mining.min_support)} or more"
     if matched:
         yield f"{'dML2':{_NAME}}{mining.dml2:>14.3f}"
 
