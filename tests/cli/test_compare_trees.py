@@ -13,6 +13,7 @@ import treeanon as ta
 from tests.cli.test_compare import run, told
 from tests.support.paths import ROOT
 from treeanon.metrics.values import rpd
+from treeanon.table.compared import schema_as_published
 
 XML = (ROOT / "samples/patients.xml", ROOT / "schemas/hospital-xml.toml")
 CLINIC = (ROOT / "samples/clinic", ROOT / "schemas/clinic.toml")
@@ -64,7 +65,7 @@ def test_stronger_guarantees_and_the_scope_of_levels(trees: tuple[Path, dict[str
     asked = ("-k", 2, "-m", 2, "-n", 2, "--attacker", "joint", "--negative", "sex")
     found = told(XML[0], out, "-s", XML[1], *merged, *asked, "--scope", "hierarchy")
     schema = ta.Schema.load(XML[1]).with_objects("merged")
-    forest = ta.read(out, schema, published=True)
+    forest = ta.read(out, schema_as_published(schema))
     asked_for = ta.Guarantee(2, 2, 2, "joint", negative=("sex",))
     assert found["verification"]["holds"] is ta.verify(forest, asked_for).holds
     assert found["scope"] == "hierarchy" and found["losses"]["rpd"] == pytest.approx(rpd(forest, "hierarchy"))
