@@ -23,7 +23,8 @@ class Pair(NamedTuple):
     Of group g: `size[g]` rows `members[g]`, `counts[g, v]` of which have value v, `alike[g, n]` values with n rows each
     and `most[g]` rows of the most frequent; `box[g]` has the least and the greatest cell of a column, the number of
     different ones (of SETS, each counted in `held[g]`), and how many are missing; it is `stale` after rows have left.
-    `came[p]` says of a row that it was moved already. The others are work space.
+    `came[p]` says of a row that it was moved already, `barred[g, v]` that no row of value v fits into group g. The
+    others are work space.
     """
 
     members: Longs
@@ -36,6 +37,7 @@ class Pair(NamedTuple):
     stale: Flags
     came: Flags
     moved: Longs
+    barred: Flags
     head: Longs
     after: Longs
 
@@ -54,6 +56,7 @@ def pair_of(rows: int, count: int, columns: int, shares: int) -> Pair:
         np.zeros(2, np.bool_),
         np.zeros(rows, np.bool_),
         np.zeros(count, np.int64),
+        np.zeros((2, count), np.bool_),
         np.full(count, -1, np.int64),
         np.empty(rows + 1, np.int64),
     )
@@ -219,8 +222,12 @@ def _pass(cells: Ints, values: Ints, pair: Pair, source: int, p: Prices, limit: 
     count = 0
     for j in np.argsort(often):
         v = found[j]
-        if pair.moved[v] != target + 1 and _keeps_privacy(pair, source, target, v):
-            count += _move_nearest(cells, values, v, pair, source, p, limit)
+        if pair.moved[v] == target + 1 or pair.barred[target, v] or not _keeps_privacy(pair, source, target, v):
+            continue
+        moved = _move_nearest(cells, values, v, pair, source, p, limit)
+        count += moved
+        # What does not fit will not fit before a row has left the group.
+        pair.barred[target, v] = moved == 0
     for j in range(kinds):
         pair.head[found[j]] = -1
     if count:
@@ -230,6 +237,7 @@ def _pass(cells: Ints, values: Ints, pair: Pair, source: int, p: Prices, limit: 
                 pair.members[source, kept] = pair.members[source, i]
                 kept += 1
         pair.size[source] = kept
+        pair.barred[source] = False
         pair.stale[source] = True
     return count
 
@@ -262,6 +270,7 @@ def _move_nearest(cells: Ints, values: Ints, v: int, pair: Pair, source: int, p:
 def adjust(cells: Ints, values: Ints, pair: Pair, previous: int, p: Prices, limit: float) -> int:
     """Move rows between the two groups, in both directions, until a pass moves nothing; return how many were moved."""
     pair.moved[:] = 0
+    pair.barred[:] = False
     moves = 0
     while True:
         here = 0

@@ -209,8 +209,8 @@ def search(
     >>> columns = {"age": (["1", "2", "3", "4"], Hierarchy.flat("1234")), "ill": (list("fafb"), Hierarchy.flat("fab"))}
     >>> table = Table.of_texts(columns, roles={"ill": "sensitive"})
     >>> from treeanon.privacy.models import FrequencyDiversity
-    >>> search(Problem(table, (FrequencyDiversity(1),)), max_loss=0.4, form="set").models
-    (FrequencyDiversity(column=None, l=2),)
+    >>> search(Problem(table, (FrequencyDiversity(1),)), max_loss=0.4, form="set").counts["privacy"]
+    2
     """
     if method not in DUAL_METHODS or primal not in (*PRIMALS, None) or bound not in BOUNDS:
         raise UsageError(f"the dual problem has the methods {', '.join(DUAL_METHODS)}; primal: {', '.join(PRIMALS)}")
