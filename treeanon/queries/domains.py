@@ -8,6 +8,7 @@ hold for releases by whomever.
 - A hierarchy from a file is complete: a node stands for its leaves.
 - Builders make hierarchies of the values that occur, so others may lie below a node, too. Numbers and dates lie on a
   line, where labels are intervals; of other values those that the query names are told from all others.
+- A mean or median bounds no single value.
 - The root may stand for a missing value. What cannot be understood may be anything.
 """
 
@@ -56,13 +57,31 @@ def domain_of(spec: ClassSpec, asked: Sequence[Condition], hierarchy: Hierarchy,
     ({0: 0.5, 1: 0.5}, {0: 1.0}, {0: 1.0})
     """
     _check(spec, asked)
+    if spec.controls.microaggregate:
+        return _Averaged(replace(spec, type="number", hierarchy=Flat()), asked, published)
     if isinstance(spec.hierarchy, Hierarchy):
         return _Closed(spec, asked, hierarchy)
     built = spec.hierarchy.builder if isinstance(spec.hierarchy, Levels) else spec.hierarchy
     if spec.type != "text" and not isinstance(built, Ages):
-        return Line.of(spec, asked, published)
+        return Line(spec, asked, published)
     plain = replace(spec, hierarchy=built)
     return _Open(plain, asked, published)
+
+
+class _Averaged:
+    """A class of numbers published as means or medians, of which each row may have had any number.
+
+    The estimate takes them as they stand.
+    """
+
+    def __init__(self, spec: ClassSpec, asked: Sequence[Condition], published: Iterable[str]) -> None:
+        self.line = Line(spec, asked, published)
+        self.possible = dict.fromkeys([*self.line.readings(ROOT), absent(asked)], 0.0)
+
+    def readings(self, text: str | None) -> Readings:
+        """Return the readings of a published value; where it is missing, it was so in the whole group."""
+        own = self.line.readings(text)
+        return own if text is None else {**self.possible, **own}
 
 
 def _check(spec: ClassSpec, asked: Sequence[Condition]) -> None:

@@ -127,11 +127,6 @@ class Line:
         self.seen = self._seen(published)
         self.known: dict[str | None, Mapping[int, float]] = {None: {self.absent: 1.0}}
 
-    @classmethod
-    def of(cls, spec: ClassSpec, asked: Sequence[Condition], published: Iterable[str]) -> Line:
-        """Return the domain of a class."""
-        return cls(spec, asked, published)
-
     def readings(self, text: str | None) -> Mapping[int, float]:
         """Return the readings of a published value; see `domains`."""
         if text not in self.known:
