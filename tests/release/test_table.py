@@ -359,8 +359,9 @@ def test_odd_tables():
     assert list(ta.anonymize(one, k=1).table.rows()) == [("20",)]
     with pytest.raises(GuaranteeError):
         ta.anonymize(one, k=2)
-    with pytest.raises(GuaranteeError, match="left out"):
-        ta.anonymize(ta.Table.of_texts({"age": (["20", "23"], AGES)}), k=2, max_suppressed=2, algorithm="datafly")
+    # However many may be left out, somebody is published.
+    two = ta.anonymize(ta.Table.of_texts({"age": (["20", "23"], AGES)}), k=2, max_suppressed=2, algorithm="datafly")
+    assert len(two.table) == 2 and len(set(two.table.rows())) == 1
     same = ta.Table.of_texts({"age": (["20"] * 4, AGES), "town": ([None] * 4, TOWNS)})
     assert list(ta.anonymize(same, k=4).table.rows()) == [("20", None)] * 4
     many = ta.Hierarchy.from_paths([[str(i), f"{i // 100} hundred", "*"] for i in range(10_000)])
