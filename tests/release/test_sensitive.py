@@ -44,7 +44,7 @@ def values(table: Table, column: int, *, joined: bool) -> list[list[str | None]]
 
 @pytest.mark.parametrize("name", SEARCHES)
 @given(number=st.integers(0, 2**32))
-@examples(8)
+@examples(4)
 def test_each_by_itself_or_joined(name: str, number: int) -> None:
     rnd = Random(number)
     table, joined = random_table(rnd, rnd.choice([12, 40])), rnd.random() < 0.5

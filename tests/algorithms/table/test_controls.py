@@ -112,7 +112,7 @@ def is_anonymous(released: Table, k: int) -> bool:
 
 
 @pytest.mark.parametrize("name", LEVELS)
-@examples(6)
+@examples(3)
 @given(number=st.integers(0, 2**32))
 def test_levels_are_kept(name: str, number: int) -> None:
     rnd = Random(number)
@@ -147,7 +147,7 @@ def test_a_table_that_fits_its_levels_is_released(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
-@examples(4)
+@examples(2)
 @given(number=st.integers(0, 2**32))
 def test_weights_keep_the_guarantee_and_equal_ones_change_nothing(name: str, number: int) -> None:
     rnd = Random(number)

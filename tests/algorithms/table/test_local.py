@@ -212,7 +212,7 @@ def test_what_can_be_had_without_room_can_be_had_with_room(room: int) -> None:
         assert release.loss.gcp_taxonomy <= alone.loss.gcp_taxonomy + 1e-9
 
 
-@examples(40)
+@examples(20)
 @given(st.integers(0, 2**32))
 def test_more_room_is_never_worse_than_none(number: int) -> None:
     rnd = Random(number)
