@@ -101,6 +101,7 @@ _ORDER = Parameter("order", "choice", "Order of the rows that is cut into groups
 _BY = Parameter("by", "choice", "Who takes whom; original: as published.", "tuple", ("tuple", "original"))
 _BITS = Parameter("bits", "int", "The curve has 2^N cells a side (order hilbert).", minimum=1, maximum=31)
 _CENTERS = Parameter("centers", "int", "Number of centers (order idistance).", minimum=1, aliases=("centres",))
+_SWAPS = Parameter("look_back", "int", "Number of preceding groups searched for swaps.", 0, minimum=0)
 _COLUMNS = Parameter("columns", "classes", "Columns to sort by first (order user).")
 _SECONDS = Parameter("seconds", "float", "Time limit; the best result found until then is taken.", 60.0, minimum=0)
 _MAX_LOSS = Parameter(
@@ -276,7 +277,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         "onedim",
         _TABLE + "onedim.k_anonymity",
         "puts rows in an order and cuts it at the least loss into groups of k and more",
-        (_ORDER, _COLUMNS, _BITS, _CENTERS, _FORM, _STYLE, _MAX_GROUP_LOSS),
+        (_ORDER, _COLUMNS, _BITS, _CENTERS, _FORM, _STYLE, _SWAPS, _MAX_GROUP_LOSS),
         paper=papers.ONEDIM,
         section="Sections 3 and 4",
         guarantees=("k-anonymity",),
@@ -343,7 +344,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
                 k_anonymity,
                 name=f"{order}-fast" if fast else order,
                 summary=f"onedim {words}" + (", cut where groups are short" if fast else ""),
-                parameters=(own, *(() if fast else (_FORM,)), _STYLE, _MAX_GROUP_LOSS),
+                parameters=(own, *(() if fast else (_FORM,)), _STYLE, *(() if fast else (_SWAPS,)), _MAX_GROUP_LOSS),
                 preset={"order": order, "fast": fast},
             )
 

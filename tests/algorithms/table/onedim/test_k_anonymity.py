@@ -164,3 +164,19 @@ def test_what_it_is_not_for() -> None:
     assert search(Problem(single, (KAnonymity(2),))).group.tolist() == [0, 0]
     with pytest.raises(UsageError, match="form of NCP"):
         search(Problem(table, ()), form="other")
+
+
+def swaps_lose_less(rnd: Random) -> None:
+    """Groups keep their sizes, lose no more than before, and as much as is told."""
+    rnd = Random(rnd.getrandbits(32))
+    table, k = random_table(rnd, rnd.choice([6, 12, 40])), rnd.randint(1, 3)
+    form, order = rnd.choice(["taxonomy", "set"]), rnd.choice(["hilbert", "adaptive"])
+    problem = Problem(table, (KAnonymity(k),))
+    before = search(problem, order=order, form=form)
+    after = search(problem, order=order, form=form, look_back=rnd.choice([1, 3]))
+    assert after.counts["gcp"] <= before.counts["gcp"] + 1e-9
+    assert sorted(np.bincount(after.group).tolist()) == sorted(np.bincount(before.group).tolist())
+    assert gcp(after.recoded(table)[0], form=form) <= after.counts["gcp"] + 1e-9
+
+
+test_swaps, test_swaps_thoroughly = properties(swaps_lose_less, 30, 800)

@@ -14,11 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from treeanon.algorithms.table.onedim.costs import best_cuts, extent_costs, ncp_costs, table_costs
+from treeanon.algorithms.table.onedim.l_diversity import Costs, Line, swapped
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, requested_k
 from treeanon.algorithms.table.registry import Style
+from treeanon.arrays import Longs
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table.ncp import Form
 
@@ -33,9 +37,11 @@ def search(
     columns: str | Sequence[str] | None = None,
     bits: int | None = None,
     centers: int | None = None,
+    look_back: int = 0,
 ) -> Partition:
     """Return the best partition of an order of the rows; no row is left out. See `ordered` for what the options say of
-    orders.
+    orders. With `look_back` rows of each group are then swapped with rows of so many groups before it, where that
+    loses less.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -51,6 +57,20 @@ def search(
     loss, size = best_cuts(costs, len(found.rows), k)
     group, groups = cut_groups(found.rows, size)
     counts: dict[str, str | float] = {"order": found.name, "groups": groups}
+    if look_back:
+        group, loss, counts["swaps"] = _swapped(problem, found.rows, group, look_back, form, style)
     if not fast:
         counts["gcp"] = loss / max(len(found.rows) * len(problem.table.quasi), 1)
     return Partition(name, problem.models, group, 0, counts, style)
+
+
+def _swapped(
+    problem: Problem, rows: Longs, group: Longs, look_back: int, form: Form, style: Style
+) -> tuple[Longs, float, int]:
+    """Return the groups after rows were swapped between near ones, what all rows then lose, and how often that was."""
+    costs = Costs.of(problem.table, rows, form, style)
+    # No two rows have one value, so that any may change places.
+    line = Line(rows, np.arange(len(rows), dtype=np.int32), len(rows), costs)
+    numbers = np.unique(group[rows], return_inverse=True)[1].astype(np.int32)
+    swapped_groups, swaps = swapped(line, numbers, look_back, 1)
+    return line.by_row(swapped_groups), costs.gcp(swapped_groups) * max(costs.cells.size, 1), swaps
