@@ -216,13 +216,14 @@ def _fall_back(
 
 @njit
 def best_groups(
-    cells: Ints, starts: Longs, places: Longs, masks: Longs, sizes: Longs, levels: Longs, p: Prices
+    cells: Ints, starts: Longs, places: Longs, masks: Longs, sizes: Longs, levels: Longs, p: Prices, by_most: bool
 ) -> tuple[Floats, Ints]:
     """Return the least loss of the first rows of every value, for each level; and the mask of the last group taken, or
     -1.
 
     The rows of value v are places[starts[v]:starts[v + 1]]. A state says how many rows of each value are in groups
     already; its number is Σ taken[v]·step[v], where step[v] is the product of the (rows + 1) of the values before v.
+    With `by_most` the loss is that of the group that loses most, else that of all rows.
     A group takes the next row of each value whose bit its mask has. Groups of level l have `sizes` of l to 2l - 1.
     """
     count = len(starts) - 1
@@ -253,11 +254,12 @@ def best_groups(
                     size += 1
                     following += step[v]
             box_of(cells, box, members, 0, size, -1, p)
-            price = size * price_of(box, p)
+            price = price_of(box, p) * (1 if by_most else size)
             for level in range(len(levels)):
                 if not levels[level] <= sizes[i] < 2 * levels[level]:
                     continue
-                if loss[state, level] + price < loss[following, level]:
-                    loss[following, level] = loss[state, level] + price
+                whole = max(loss[state, level], price) if by_most else loss[state, level] + price
+                if whole < loss[following, level]:
+                    loss[following, level] = whole
                     last[following, level] = i
     return loss, last

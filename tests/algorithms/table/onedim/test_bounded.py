@@ -11,13 +11,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from tests.reference.diversity import largest_least, most_private, privacy
+from tests.reference.diversity import is_diverse, largest_least, most_private, partitions, privacy
 from tests.support.diversity_worlds import random_table, table_of
 from tests.support.strategies import properties
 from treeanon.algorithms.table.mondrian import search as mondrian
 from treeanon.algorithms.table.onedim.bounded import heuristic, optimal, privacy_of, sorted_line
 from treeanon.algorithms.table.onedim.dual import ipcsd, search
 from treeanon.algorithms.table.onedim.l_diversity import Line
+from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
@@ -160,3 +161,41 @@ def test_what_is_refused() -> None:
     assert asked(method="optimal").counts["privacy"] == 4
     held = search(replace(problem, models=(KAnonymity(1), FrequencyDiversity(2))), max_loss=0.5, form="set")
     assert held.models == (KAnonymity(1), FrequencyDiversity(4))
+
+
+def least_extent(rnd: Random) -> None:
+    """The optimum for the largest extent of any group, against every partition of a few rows."""
+    rnd = Random(rnd.getrandbits(32))
+    count, ell = rnd.randint(2, 7), rnd.randint(1, 3)
+    ages, ill = [rnd.randint(0, 20) for _ in range(count)], [rnd.choice("abcd") for _ in range(count)]
+    table = numbers({"age": [*ages]}, "".join(ill))
+    whole = max(max(ages) - min(ages), 1)
+    best = min(
+        (
+            max(max(ages[row] for row in group) - min(ages[row] for row in group) for group in groups) / whole
+            for groups in partitions(range(count))
+            if is_diverse(groups, ill, ell)
+        ),
+        default=None,
+    )
+    problem = Problem(table, (FrequencyDiversity(ell),))
+    if best is None:
+        with pytest.raises(GuaranteeError):
+            l_diverse(problem, method="optimal", objective="max", order="lexicographic")
+        return
+    found = l_diverse(problem, method="optimal", objective="max", order="lexicographic")
+    assert found.counts["greatest_ncp"] == pytest.approx(best)
+    extents = [max(own) - min(own) for own in by_group(ages, found.group)]
+    assert max(extents) / whole == pytest.approx(best)
+
+
+def by_group(ages: list[int], group: np.ndarray) -> list[list[int]]:
+    return [[ages[row] for row in np.flatnonzero(group == number)] for number in set(group.tolist())]
+
+
+test_least_extent, test_least_extent_thoroughly = properties(least_extent, 40, 1000)
+
+
+def test_the_largest_extent_is_for_the_optimum() -> None:
+    with pytest.raises(UsageError, match="the objective is mean"):
+        l_diverse(Problem(table_of("1234", "abcd"), (FrequencyDiversity(2),)), objective="max")

@@ -103,8 +103,10 @@ class Optimal:
     last: Ints
 
     @classmethod
-    def of(cls, costs: Costs, values: Ints, count: int, levels: list[int]) -> Optimal:
-        """Return the best for these levels; UsageError where that would take too long."""
+    def of(cls, costs: Costs, values: Ints, count: int, levels: list[int], *, by_most: bool = False) -> Optimal:
+        """Return the best for these levels, by the group that loses most if so asked; UsageError where that would take
+        too long.
+        """
         sizes = np.bincount(values, minlength=count)
         states = prod(size + 1 for size in sizes.tolist())
         if count > _VALUES or states * len(levels) > _CELLS or states * 2**count > _WORK:
@@ -117,8 +119,9 @@ class Optimal:
         used = np.any([(bits >= level) & (bits < 2 * level) for level in levels], axis=0)
         masks, bits = masks[used], bits[used]
         starts, places = queues(values, count)
-        loss, last = best_groups(costs.cells, starts, places, masks, bits, np.array(levels, np.int64), costs.prices)
-        gcp = (loss[-1] / max(1, costs.cells.size)).tolist()
+        wanted = np.array(levels, np.int64)
+        loss, last = best_groups(costs.cells, starts, places, masks, bits, wanted, costs.prices, by_most)
+        gcp = (loss[-1] / max(1, costs.cells.shape[1] if by_most else costs.cells.size)).tolist()
         return cls(tuple(levels), gcp, values, masks, last)
 
     def groups(self, level: int) -> Ints:
@@ -148,6 +151,8 @@ def largest(best: Optimal, max_loss: float) -> int:
 
 Method = Literal["heuristic", "near", "optimal", "dual"]
 METHODS: tuple[Method, ...] = ("heuristic", "near", "optimal", "dual")
+Objective = Literal["mean", "max"]
+OBJECTIVES: tuple[Objective, ...] = ("mean", "max")
 TRIED: tuple[Order, ...] = ("adaptive", "lexicographic", "hilbert", "idistance")
 NEAR = 512
 LOOK_BACK = 1
@@ -165,6 +170,7 @@ def search(
     method: Method = "heuristic",
     form: Form = "taxonomy",
     style: Style = "auto",
+    objective: Objective = "mean",
     look_back: int = LOOK_BACK,
     window: int = NEAR,
     bits: int | None = None,
@@ -174,7 +180,8 @@ def search(
 
     `heuristic` goes through the order once, with greedy and fall-back steps. `near` puts each group together from the
     next `window` rows. Both then swap rows of each group with rows of the `look_back` groups before it. `optimal` finds
-    the best for the order, for small tables; so does `dual`, by halves on the loss that is allowed.
+    the best for the order, for small tables; so does `dual`, by halves on the loss that is allowed. The `objective` of
+    `optimal` is the mean loss of all rows, or the loss of the group that loses most (`max`).
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
@@ -187,13 +194,15 @@ def search(
     ell, column = wanted(problem)
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r} of 1-D ℓ-diversity; choose from {', '.join(METHODS)}")
+    if objective not in OBJECTIVES or (objective == "max" and method != "optimal"):
+        raise UsageError("the objective is mean, or with the method optimal max: the group that loses most")
     check_order(order, columns, bits, centers)
     if order == "best":
         order = best_order(problem.table, column, ell, form, style)
     line = Line.of(problem.table, column, order, columns, ell, form, style, bits, centers)
     line.require(ell)
     if method in ("optimal", "dual"):
-        group, counts = best_of(line, ell, method)
+        group, counts = best_of(line, ell, method, by_most=objective == "max")
     else:
         group, counts = grouped(line, ell, method, look_back, window)
     return Partition("onedim-l", problem.models, line.by_row(group), 0, counts, style)
@@ -321,10 +330,10 @@ def swapped(line: Line, group: Ints, window: int, rounds: int) -> tuple[Ints, in
     return found, swaps
 
 
-def best_of(line: Line, ell: int, method: str) -> tuple[Ints, Counts]:
+def best_of(line: Line, ell: int, method: str, *, by_most: bool = False) -> tuple[Ints, Counts]:
     """Return the group of every place in the optimum for the order."""
     if method == "optimal":
-        best = Optimal.of(line.costs, line.values, line.count, [ell])
+        best = Optimal.of(line.costs, line.values, line.count, [ell], by_most=by_most)
     else:
         best = Optimal.of(line.costs, line.values, line.count, list(range(1, line.most + 1)))
         # The least loss that allows for ℓ: privacy as a function of the loss allowed is found by halves.
@@ -337,4 +346,5 @@ def best_of(line: Line, ell: int, method: str) -> tuple[Ints, Counts]:
     if not len(line.values):
         return np.zeros(0, np.int32), {"groups": 0, "gcp": 0.0}
     group = best.groups(ell)
-    return group, {"groups": int(group.max()) + 1, "gcp": best.gcp[best.levels.index(ell)]}
+    name = "greatest_ncp" if by_most else "gcp"
+    return group, {"groups": int(group.max()) + 1, name: best.gcp[best.levels.index(ell)]}
