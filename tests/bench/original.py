@@ -41,7 +41,9 @@ def main() -> None:
 
 def data(folder: Path | None, sizes: list[int]) -> Iterator[tuple[str, ta.Forest, dict[str, int]]]:
     """Yield collections, with what is asked for."""
-    sample = ta.read(ROOT / "samples/patients.xml", ta.Schema.load(ROOT / "schemas/hospital-xml.toml"))
+    sample = ta.read(
+        ROOT / "samples/patients.xml", ta.Schema.load(ROOT / "schemas/hospital-xml.toml").with_objects("merged")
+    )
     yield from (("sample", sample, {"k": k, "m": 2, "n": 1}) for k in (5, 10, 20))
     clinic = clinical()
     yield from (("invented clinic, 615", clinic, {"k": k, "m": 2, "n": 1}) for k in (5, 10))

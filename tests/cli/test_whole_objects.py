@@ -131,6 +131,61 @@ def test_what_is_left_open_is_whole_until_merged_trees_are_needed(few: tuple[Pat
     assert ta.verify(out, schema=ta.Schema.load(schema), k=4, negative="sex").holds
 
 
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (("-a", "miracle"), "algorithm 'miracle' searches merged trees"),
+        (("-a", "ocs"), "algorithm 'ocs' searches merged trees"),
+        (("--negative", "sex"), "negative knowledge"),
+        (("--param", "taking_apart=move"), "taking_apart = move"),
+    ],
+)
+def test_where_nothing_is_said_what_needs_merged_trees_takes_them(
+    asked: tuple[str, ...], why: str, few: tuple[Path, Path], tmp_path: Path
+) -> None:
+    source, schema = few
+    schema.write_text(schema.read_text().replace('objects = "whole"\n', ""))
+    out, solution = tmp_path / "out.ndjson", tmp_path / "out.json"
+    common = ("-s", schema, "-k", 4, "-m", 2, "-n", 1)
+    done = run("anonymize", source, *common, *asked, "-o", out, "--solution", solution)
+    assert done.exit_code == 0, done.output
+    (line,) = [line for line in done.output.splitlines() if line.startswith("Trees are merged")]
+    assert why in line and json.loads(solution.read_text())["objects"] == "merged"
+    forest = ta.read(out, ta.Schema.load(schema).with_objects("merged"))
+    negative = ["sex"] if "--negative" in asked else []
+    assert ta.verify(forest, k=4, m=2, n=1, negative=negative).holds
+    previewed = run("preview", source, *common, *asked)
+    assert previewed.exit_code == 0 and "Trees are merged" in previewed.output.replace("\n", " ")
+
+
+def test_where_nothing_is_said_under_makes_merged_trees(few: tuple[Path, Path], tmp_path: Path) -> None:
+    source, schema = few
+    text = schema.read_text().replace('objects = "whole"\n', "")
+    schema.write_text(re.sub(r'^(name = "treatment")$', r'\1\nunder = "hospital"', text, flags=re.MULTILINE))
+    done = run("anonymize", source, "-s", schema, "-k", 4, "-o", tmp_path / "out.ndjson")
+    assert done.exit_code == 0 and "Trees are merged: class 'treatment' has `under`" in done.output
+    checked = run("verify", tmp_path / "out.ndjson", "-s", schema, "-k", 4)
+    assert checked.exit_code == 0, checked.output
+
+
+def test_an_older_solution_is_of_merged_trees(few: tuple[Path, Path], tmp_path: Path) -> None:
+    """Before solutions said of which trees they are, schemas that said nothing were of merged ones."""
+    source, schema = few
+    schema.write_text(schema.read_text().replace('objects = "whole"\n', ""))
+    solution = tmp_path / "old.json"
+    made = run("anonymize", source, "-s", schema, "-k", 4, "--objects", "merged", "--param", "effort=0.1",
+               "-o", tmp_path / "a.ndjson", "--solution", solution)  # fmt: skip
+    assert made.exit_code == 0 and "Trees are merged" not in made.output, made.output
+    told = json.loads(solution.read_text())
+    assert told.pop("objects") == "merged"
+    solution.write_text(json.dumps(told))
+    again = run("apply", solution, source, "-s", schema, "-o", tmp_path / "b.ndjson")
+    assert again.exit_code == 0, again.output
+    assert "Trees are merged: so are those that the solution was made for" in again.output
+    merged = ta.Schema.load(schema).with_objects("merged")
+    assert ta.verify(ta.read(tmp_path / "b.ndjson", merged), k=4, m=2, n=1).holds
+
+
 def test_a_solution_says_of_which_trees_it_is(few: tuple[Path, Path], tmp_path: Path) -> None:
     source, schema = few
     forest = ta.read(source, ta.Schema.load(schema))

@@ -71,6 +71,9 @@ class Run:
         self.recoding, self.sibling = recoding, recoding == "sibling"
         self.ending = ending
         self.effort, self.seed, self.jobs, self.progress = effort, seed, jobs, progress
+        # Objects that stay whole are nodes that no walk has to decide on.
+        held = forest.classes.class_of[forest.label]
+        self.values = int(np.count_nonzero((held < 0) | (held >= forest.classes.types)))
         self.walks = 0
         self.began = time.monotonic()
         self._index(forest)
@@ -93,7 +96,7 @@ class Run:
 
     def _times(self, usual: int) -> int:
         """Return the number of walks of a kind: by the effort, and more where data are small and walks cost little."""
-        small = min(4.0, max(1.0, _USUAL_NODES / max(self.forest.nodes, 1)))
+        small = min(4.0, max(1.0, _USUAL_NODES / max(self.values, 1)))
         return max(1, round(usual * self.effort.factor * small))
 
     def _planned(self) -> int | None:
