@@ -123,3 +123,14 @@ def test_what_is_excluded() -> None:
             ta.anonymize(table, algorithm="mondrian", k=2, l=2, **asked)
     with pytest.raises(UsageError, match="spans and max_group_loss are for rows"):
         ta.verify(table, k=2, spans={"age": 5}, original=table)
+
+
+def test_spark_refuses_it_by_name() -> None:
+    pytest.importorskip("pyspark")
+    from treeanon.release.table_request import table_request_of
+    from treeanon.spark.table.searching import check_request
+
+    schema = ta.Schema.load("schemas/census.toml")
+    request = table_request_of(k=5, l=2, algorithm="mondrian", max_group_loss=0.5)
+    with pytest.raises(UsageError, match="engine spark does not honor max_group_loss"):
+        check_request(request, schema)

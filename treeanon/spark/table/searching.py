@@ -205,6 +205,8 @@ def check_request(request: TableRequest, schema: Schema) -> None:
     refuse_controls(schema.classes, "engine spark")
     for name, asked in request.controls.items():
         raise UsageError(f"engine spark does not honor {' and '.join(asked)} (class {name!r})")
+    if "max_group_loss" in request.options:
+        raise UsageError("engine spark does not honor max_group_loss")
     if request.publish != "generalized":
         raise UsageError("engine spark publishes generalized values only: leave it out for permuted releases")
     refuse_whole(request.models, "engine spark")
