@@ -225,3 +225,43 @@ def test_the_input_stays(folder: Path, run: Run) -> None:
             "anonymize", folder / "people.csv", "-s", folder / "s.toml", "-k", 5, "--l", 2, "-o", folder / target,
             "--force", code=2,
         )  # fmt: skip
+
+
+def test_bounds_of_groups_are_kept_and_verified(folder: Path, run: Run) -> None:
+    schema = ("-s", folder / "s.toml", "-k", 3)
+    out = folder / "bounded.csv"
+    bounds = ("--max-span", "age=12", "--max-group-loss", 0.4)
+    run(
+        "anonymize",
+        folder / "people.csv",
+        *schema,
+        "--l",
+        1,
+        "-a",
+        "mondrian",
+        *bounds,
+        "--max-suppressed",
+        "20%",
+        "-o",
+        out,
+    )
+    assert "max_span 12 of age holds" in run("verify", out, *schema, "--max-span", "age=12")
+    assert "max_span 0.5 of age does not hold" in run("verify", out, *schema, "--max-span", "age=0.5", code=1)
+    assert "max_group_loss 0.01 does not hold" in run("verify", out, *schema, "--max-group-loss", 0.01, code=1)
+    assert "excludes --max-span" in run("verify", out, *schema, "--max-span", "age=1", "--permuted", code=2)
+    said = run(
+        "anonymize",
+        folder / "people.csv",
+        *schema,
+        "--l",
+        1,
+        "-a",
+        "mondrian",
+        "--max-span",
+        "age=0.5",
+        "-o",
+        out,
+        "--force",
+        code=1,
+    )
+    assert "may be suppressed" in said
