@@ -19,7 +19,7 @@ COMMANDS = {
     "algorithms": "List the search algorithms, or describe one with its parameters.",
     "anonymize": "Anonymize records with a verified guarantee.",
     "apply": "Apply a solution to new data, and verify its guarantee.",
-    "bench": "Repeat published experiments on synthetic tables.",
+    "bench": "Repeat published experiments on synthetic tables and trees.",
     "compare": "Measure the information loss of a release.",
     "convert": "Convert records to another format.",
     "demo": "Write sample data, schemas and hierarchies to a folder.",
@@ -30,6 +30,7 @@ COMMANDS = {
     "preview": "Show some records before and after anonymization.",
     "query": "Count who satisfies a query in the original of a release, within bounds.",
     "risk": "Measure who can be singled out by how much knowledge.",
+    "synopsis": "Show the synopsis tree of a collection: supports, and what is rare.",
     "verify": "Verify the guarantee of a release.",
 }
 """The commands and their summaries, listed here so that `--help` loads none of them."""

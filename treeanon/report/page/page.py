@@ -179,10 +179,11 @@ def _document(
     )
     skip = el("a", "Skip to content", href="#content", class_="skip")
     body = el("body", skip, banner(audience), inner, class_=audience)
-    return "<!DOCTYPE html>\n" + text_of(el("html", _head(title, audience), body, lang="en")) + "\n"
+    return "<!DOCTYPE html>\n" + text_of(el("html", head(title, audience), body, lang="en")) + "\n"
 
 
-def _head(title: str, audience: Audience) -> Element:
+def head(title: str, audience: Audience) -> Element:
+    """Return the head of a page, which may load nothing, and whose style sheet is its own."""
     css = style()
     digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
