@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from treeanon.bench.figures import LABELS as TABLE_LABELS
-from treeanon.bench.run import Drawn, FigureResult
+from treeanon.bench.figures import Panel
+from treeanon.bench.run import FigureResult
 from treeanon.bench.tree_figures import CLAIMS, LINEAR
 from treeanon.bench.tree_figures import LABELS as TREE_LABELS
 
@@ -29,7 +30,7 @@ class Claim:
     In place of a line `other` can be a number, or LINEAR: seconds that grow in step with the records.
     """
 
-    figure: Drawn
+    figure: Panel
     better: str
     other: str | float
     more: bool = False
@@ -89,7 +90,7 @@ class Told:
         }
 
 
-def claims_of(figure: Drawn) -> list[Claim]:
+def claims_of(figure: Panel) -> list[Claim]:
     """Return the claims about a panel; those of 1D have none about seconds.
 
     >>> from treeanon.bench.figures import FIGURES

@@ -87,17 +87,15 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One panel of a figure: `vary` takes the `values` in turn, `setting` holds the fixed parameters."""
+class Panel:
+    """One panel of a figure of any paper: `vary` takes the `values` in turn."""
 
     number: int
     panel: str
     title: str
-    vary: Vary
+    vary: str
     values: tuple[float, ...]
-    measure: Measure
-    lines: tuple[Line, ...]
-    setting: Setting = field(default_factory=Setting)
+    measure: str
 
     @property
     def name(self) -> str:
@@ -107,6 +105,16 @@ class Figure:
         '22a'
         """
         return f"{self.number}{self.panel}"
+
+
+@dataclass(frozen=True)
+class Figure(Panel):
+    """A panel of 1D: its lines, and in `setting` the parameters that are fixed."""
+
+    vary: Vary
+    measure: Measure
+    lines: tuple[Line, ...]
+    setting: Setting = field(default_factory=Setting)
 
 
 _K_LINES = (

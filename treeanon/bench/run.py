@@ -18,7 +18,7 @@ from statistics import fmean
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeVar
 
-from treeanon.bench.figures import ALL_QUASI, Figure, Line, Measure, Setting
+from treeanon.bench.figures import ALL_QUASI, Figure, Line, Measure, Panel, Setting
 from treeanon.bench.measuring import MeasureKey, Measuring, Numbers
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.progress import Progress
@@ -121,39 +121,11 @@ def _serve(connection: Connection, rows: int, seed: int) -> None:
 _SPAN = re.compile("([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
-class Drawn(Protocol):
-    """A panel of a figure of any paper: what its axes show."""
-
-    @property
-    def number(self) -> int:
-        """The number in the paper."""
-
-    @property
-    def panel(self) -> str:
-        """The letter of the panel; empty if there is but one."""
-
-    @property
-    def name(self) -> str:
-        """Number and panel."""
-
-    @property
-    def title(self) -> str:
-        """What it shows, in words."""
-
-    @property
-    def vary(self) -> str:
-        """What varies."""
-
-    @property
-    def measure(self) -> str:
-        """What is measured."""
-
-
 @dataclass(frozen=True)
 class FigureResult:
     """The result of a figure: a number (None: missing) for every line and value, and notes."""
 
-    figure: Drawn
+    figure: Panel
     values: Sequence[float]
     lines: Mapping[str, Sequence[float | None]]
     notes: Sequence[str] = ()
@@ -173,12 +145,13 @@ class FigureResult:
         }
 
 
-F = TypeVar("F", bound=Drawn)
+F = TypeVar("F", bound=Panel)
 
 
 def chosen(text: str, figures: Mapping[int, Sequence[F]]) -> list[F]:
     """Return the panels of the figures that a text such as `22-24,30` selects.
 
+    >>> from treeanon.bench.figures import FIGURES
     >>> [figure.name for figure in chosen("22-23,30", FIGURES)]
     ['22a', '22b', '23a', '23b', '30a', '30b']
     """

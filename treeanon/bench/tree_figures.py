@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from treeanon.bench.figures import Panel
+
 Vary = Literal["g", "k", "m", "n", "records"]
 Measure = Literal["rpd", "ml2", "dml2", "seconds"]
 
@@ -51,26 +53,17 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One panel of a figure: `vary` takes the `values` in turn, all else is as in `Setting()`."""
+class Figure(Panel):
+    """A panel of the paper: its lines; all that does not vary is as in `setting`.
 
-    number: int
-    panel: str
-    title: str
+    >>> FIGURES[18][0].name, FIGURES[15][0].name
+    ('18a', '15')
+    """
+
     vary: Vary
-    values: tuple[float, ...]
     measure: Measure
     lines: tuple[Line, ...]
     setting: Setting = field(default_factory=Setting)
-
-    @property
-    def name(self) -> str:
-        """Number and panel.
-
-        >>> FIGURES[18][0].name, FIGURES[15][0].name
-        ('18a', '15')
-        """
-        return f"{self.number}{self.panel}"
 
 
 # The paper's own figures of RPDa come out with the levels of all hierarchies.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,8 @@ from treeanon.cli.printing import print_result, progress_bar, say
 if TYPE_CHECKING:
     from treeanon.bench.figures import Measure
     from treeanon.bench.run import FigureResult, Projections
+
+Command = Callable[..., Any]
 
 _ROWS = click.option(
     "--rows",
@@ -28,6 +31,20 @@ _SEED = click.option(
 )
 
 
+_FOLDER = click.option(
+    "--output", "-o", metavar="FOLDER", help="Write each figure as CSV and SVG, and all as text, to a folder."
+)
+
+
+def _figures(default: str) -> Callable[[Command], Command]:
+    return click.option("--figures", default=default, show_default=True, metavar="N-N,N", help="Figures to reproduce.")
+
+
+def _limit(text: str) -> Callable[[Command], Command]:
+    seconds = click.FloatRange(0, min_open=True)
+    return click.option("--limit", type=seconds, default=60.0, show_default=True, metavar="S", help=text)
+
+
 @click.group()
 def command() -> None:
     """Repeat published experiments on synthetic tables and trees, or write such a table."""
@@ -35,10 +52,8 @@ def command() -> None:
 
 @command.command()
 @_ROWS
-@click.option("--figures", default="22-36", show_default=True, metavar="N-N,N", help="Figures to reproduce.")
-@click.option(
-    "--output", "-o", metavar="FOLDER", help="Write each figure as CSV and SVG, and all as text, to a folder."
-)
+@_figures("22-36")
+@_FOLDER
 @click.option(
     "--loss",
     type=click.Choice(["gcp", "gcp_set", "il1", "ilmax", "average_ncp", "maximum_ncp", "maximum_share", "volume"]),
@@ -53,14 +68,7 @@ def command() -> None:
     show_default=True,
     help="Of fewer columns than seven: the mean over all choices of them, or the first ones.",
 )
-@click.option(
-    "--limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="S",
-    help="Time limit of a search in seconds; slower ones are skipped.",
-)
+@_limit("Time limit of a search in seconds; slower ones are skipped.")
 @force_option
 @_SEED
 @printing_options
@@ -114,24 +122,15 @@ def flat(
     metavar="N",
     help="Number of records of the collection.",
 )
-@click.option("--figures", default="15-21", show_default=True, metavar="N-N,N", help="Figures to reproduce.")
+@_figures("15-21")
 @click.option(
     "--parquet",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="TPC-H tables (tpchgen-cli parquet); without it, an invented collection of their shape.",
 )
-@click.option(
-    "--output", "-o", metavar="FOLDER", help="Write each figure as CSV and SVG, and all as text, to a folder."
-)
-@click.option(
-    "--limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="S",
-    help="Time limit of ACS, GCS and OCS in seconds; they end with the best so far.",
-)
+@_FOLDER
+@_limit("Time limit of ACS, GCS and OCS in seconds; they end with the best so far.")
 @force_option
 @_SEED
 @printing_options
