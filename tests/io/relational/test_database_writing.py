@@ -21,6 +21,7 @@ SHOP = """
 version = 1
 [input]
 format = "tables"
+objects = "merged"
 record = "'the \\"people\\"'"
 key = [
   '''order.(who, 'a b') -> 'the "people"'.(id, year)''',
