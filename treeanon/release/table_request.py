@@ -76,8 +76,9 @@ class TableRequest:
             raise UsageError("publishing as permutations changes no value, so there are no ranges to round")
         if self.publish == "permuted" and "max_group_loss" in self.options:
             raise UsageError("publishing as permutations changes no value, so there is no loss of groups to bound")
-        if self.round_ranges and "max_group_loss" in self.options:
-            raise UsageError("rounding ranges makes groups lose more: it excludes max_group_loss")
+        for name in ("max_group_loss", "max_loss"):
+            if self.round_ranges and name in self.options:
+                raise UsageError(f"rounding ranges makes groups lose more: it excludes {name}")
         for model in self.models:
             refuse_unchecked(model)
         if not self.search.levels:

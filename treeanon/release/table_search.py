@@ -18,7 +18,7 @@ from treeanon.infer.persons import refuse_repeats
 from treeanon.privacy.models.model import Model, largest_k
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.randomness import Randomness
-from treeanon.release.table_request import TableRequest
+from treeanon.release.table_request import TableRequest, group_bound
 from treeanon.table import Table
 from treeanon.verifier.freeform import FreeformVerdict
 from treeanon.verifier.permuted import PermutedVerdict
@@ -57,7 +57,9 @@ def _found(request: TableRequest, problem: Problem, seed: int | None, progress: 
     problem = replace(problem, table=problem.table.take(rows))
     found = searched(request.search, problem, options)
     if isinstance(found, Partition):
-        found = kept_bounds(problem, found)
+        bound = group_bound(request.algorithm, request.options, problem.table.columns)
+        problem = replace(problem, max_group_loss=None if bound is None else bound.most)
+        found = kept_bounds(problem, found, "taxonomy" if bound is None else bound.form)
     assert isinstance(found, RowResult)
     return found.as_of(rows)
 

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class GroupBound:
     """
 
     most: float
-    form: str = "taxonomy"
+    form: Literal["taxonomy", "set", "free"] = "taxonomy"
     builders: Mapping[str, Intervals] = field(default_factory=dict)
 
     @property
@@ -117,6 +118,12 @@ def _is_numeric(column: Column) -> bool:
     return column.spec.type in ("integer", "number")
 
 
+def _are_numbers(column: Column) -> bool:
+    """Return whether a column is of numbers, and all leaves of its hierarchy are."""
+    texts = (column.hierarchy.texts[leaf] for leaf in column.hierarchy.leaf_nodes.tolist())
+    return _is_numeric(column) and all(parse_number(text, False) is not None for text in texts)
+
+
 def _span(column: Column, code: int) -> float:
     """Return what one published value spans; infinite if it may also be missing, or has ends that are no numbers."""
     covers, tree = column.covers, column.hierarchy
@@ -134,7 +141,7 @@ def _span(column: Column, code: int) -> float:
         for node in inner[tree.end[inner] > inner + 1].tolist():
             found += _ends(tree.texts[node]) or ()
         return max(found) - min(found)
-    if any(parse_number(text, False) is None for text in map(tree.texts.__getitem__, tree.leaf_nodes.tolist())):
+    if not _are_numbers(column):
         return count
     found = _numbers(column, leaves)
     return max(found) - min(found) if found else 0.0
@@ -144,13 +151,16 @@ class _Loss:
     """The NCP of the published values of a column."""
 
     def __init__(self, column: Column, bound: GroupBound) -> None:
-        self.column, self.form = column, bound.form
+        self.column = column
         tree, own = column.hierarchy, column.spec.hierarchy
         built = own if isinstance(own, Intervals) else bound.builders.get(column.name)
         self.leaves = int((tree.end == np.arange(len(tree)) + 1).sum())
         self.intervals = built if isinstance(built, Intervals) else None
+        self.by_value = bound.form == "free" and _are_numbers(column)
+        # FREE's own form counts numbers by their values, and all else as sets.
+        self.form = "set" if bound.form == "free" and not self.by_value else bound.form
         self.whole: tuple[float, float] | None = None
-        if self.form == "taxonomy" and _is_numeric(column):
+        if self.form != "set" and _is_numeric(column):
             self.whole = self._range()
 
     def _range(self) -> tuple[float, float] | None:
@@ -184,7 +194,7 @@ class _Loss:
             return (len(held) - 1) / max(self.leaves - 1, 1)
         if covers is None and self.intervals is not None and _is_numeric(self.column):
             return self._of_interval(code)
-        if covers is not None and self.whole is not None:
+        if (covers is not None or self.by_value) and self.whole is not None:
             found = _numbers(self.column, held)
             low, high = self.whole
             return (max(found) - min(found)) / (high - low) if found and low < high else 0.0

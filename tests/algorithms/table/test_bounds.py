@@ -86,6 +86,37 @@ def kept(rnd: Random) -> None:
 test_kept, test_kept_thoroughly = properties(kept, 120, 3000)
 
 
+def dual_kept(rnd: Random) -> None:
+    """The group that loses most, in each form of the loss and by the weights, for every method."""
+    rnd = Random(rnd.getrandbits(32))
+    table, form, most = people(rnd, rnd.choice([4, 12, 40])), rnd.choice(["taxonomy", "set", "free"]), rnd.random()
+    method, primal = rnd.choice([("heuristic", None), ("ipcsd", "onedim"), ("ipcsd", "mondrian")])
+    own = {"form": form, "style": rnd.choice(["ranges", "sets"]), "method": method}
+    own |= {} if primal is None else {"primal": primal}
+    models = rnd.choice([{"k": 2, "l": 1}, {"l": 2, "diversity": "frequency"}])
+    weights = {"age": rnd.choice([0, 1, 4]), "town": rnd.choice([1, 3])}
+    spans = rnd.choice([None, {"age": 11}])
+    asked = {"max_loss": most, "weights": weights, "spans": spans, "max_suppressed": rnd.choice([0, len(table) // 2])}
+    try:
+        release = ta.anonymize(table, algorithm="onedim-dual", parameters=own, **asked, **models)
+    except GuaranteeError as problem:
+        assert "please report" not in str(problem), (own, asked)
+        return
+    for age, town, _ in release.table.rows():
+        ages, towns = ages_of(age), towns_of(town)
+        if own["style"] == "ranges" and form != "set":
+            ages = list(range(min(ages), max(ages) + 1))
+        listed = len(ages) if "…" not in age else max(ages) - min(ages) + 1
+        wide = (listed - 1) / 40 if form == "set" else (max(ages) - min(ages)) / 40
+        held = share_of(towns) if form == "taxonomy" else (len(towns) - 1) / (len(TOWNS) - 1)
+        lost = (weights["age"] * wide + weights["town"] * held) / sum(weights.values())
+        assert lost <= most + 1e-9, (own, asked, age, town)
+        assert not spans or max(ages) - min(ages) <= 11
+
+
+test_dual_kept, test_dual_kept_thoroughly = properties(dual_kept, 60, 1500)
+
+
 def test_one_far_row_is_left_out_and_not_all() -> None:
     ages = ta.Hierarchy.flat([str(n) for n in range(100)])
     column = Table.of_texts({"age": (["20", "21", "22", "90"], ages)}).columns[0]
@@ -121,6 +152,8 @@ def test_what_is_excluded() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             ta.anonymize(table, algorithm="mondrian", k=2, l=2, **asked)
+    with pytest.raises(UsageError, match="excludes max_loss"):
+        ta.anonymize(table, algorithm="onedim-dual", k=2, l=1, max_loss=0.5, round_ranges=True)
     with pytest.raises(UsageError, match="spans and max_group_loss are for rows"):
         ta.verify(table, k=2, spans={"age": 5}, original=table)
 

@@ -28,6 +28,7 @@ from treeanon.hierarchy import Intervals
 from treeanon.kernels.table.onedim_bounds import fitting_groups, grown_group, join_groups, split_groups
 from treeanon.kernels.table.onedim_diversity_loss import Prices
 from treeanon.kernels.table.orders import NODES, RANGES, SETS
+from treeanon.metrics.table.ncp import Form
 from treeanon.metrics.table.ranges import number_ends, rank_numbers
 from treeanon.table import Column
 from treeanon.table.controls import allowed_levels, is_bounded
@@ -53,13 +54,16 @@ class Bounds:
     limit: float
 
     @classmethod
-    def of(cls, problem: Problem, style: Style) -> Bounds | None:
-        """Return the bounds of a problem whose groups are published in a style; None where it has none."""
+    def of(cls, problem: Problem, style: Style, form: Form = "taxonomy") -> Bounds | None:
+        """Return the bounds of a problem whose groups are published in a style; None where it has none.
+
+        `form` is that of the NCP that no group may have more of.
+        """
         columns = problem.table.quasi
         asked = [column for column in columns if _has_span(column)]
         if not asked and problem.max_group_loss is None:
             return None
-        costs = table_costs(problem.table, "taxonomy", style)
+        costs = table_costs(problem.table, form, style)
         spans = [_span_costs(column, style) for column in asked]
         spans += [_cell_costs(column) for column in columns if is_bounded(column)]
         values, scales = scales_of([*costs, *(one for one, _ in spans)])
@@ -140,7 +144,7 @@ def node_spans(column: Column) -> Floats:
     return spans
 
 
-def kept_bounds(problem: Problem, found: Partition) -> Partition:
+def kept_bounds(problem: Problem, found: Partition, form: Form = "taxonomy") -> Partition:
     """Return the groups found, made to keep the bounds of a problem: more rows may be left out, as many as may be.
 
     GuaranteeError where more would have to be.
@@ -154,7 +158,7 @@ def kept_bounds(problem: Problem, found: Partition) -> Partition:
     >>> kept_bounds(problem, Partition("mine", problem.models, np.zeros(4, np.int64), style="sets")).group.tolist()
     [0, 0, 1, 1]
     """
-    bounds = Bounds.of(problem, found.style)
+    bounds = Bounds.of(problem, found.style, form)
     if bounds is None or not len(found.group):
         return found
     group = found.group.copy()

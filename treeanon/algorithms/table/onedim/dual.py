@@ -46,6 +46,7 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.table.ncp import Form, gcp, value_ncp
 from treeanon.privacy.models.model import Model, asks_for_share, asks_for_size
 from treeanon.table import Column
+from treeanon.table.controls import weights_by_name
 from treeanon.table.members import members_of
 
 PrimalSearch = Callable[[Problem], Result]
@@ -164,10 +165,10 @@ def release_loss(problem: Problem, found: Result, form: Form, bound: Bound = "me
     """Return the GCP of what was found, or the greatest NCP of any of its groups, as measured on its release."""
     released, rows = found.recoded(problem.table)
     if bound == "mean":
-        return gcp(released, len(problem.table) - len(rows), form=form)
+        return gcp(released, len(problem.table) - len(rows), form=form, weights=weights_by_name(problem.table))
     # A code of -1 is that of a missing value, which comes last.
     columns = [value_ncp(column, form)[column.codes] for column in released.quasi]
-    return float(np.mean(columns, axis=0).max(initial=0))
+    return float(np.average(columns, axis=0, weights=problem.weights).max(initial=0))
 
 
 def _primal_release(problem: Problem, primal: PrimalSearch) -> Result | None:
