@@ -16,6 +16,7 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.topdown import search
 from treeanon.errors import GuaranteeError
 from treeanon.hierarchy import Hierarchy
+from treeanon.kernels.table.topdown import limit_of
 from treeanon.privacy.models import DistinctDiversity, KAnonymity
 from treeanon.table import Table
 from treeanon.verifier.table import check
@@ -60,6 +61,16 @@ def test_groups_of_k_are_small():
     for k in (1, 4, 13):
         sizes = np.bincount(search(Problem(table, (KAnonymity(k),)), style="ranges").group)
         assert sizes.min() >= k and sizes.max() < 2 * k
+
+
+def test_what_the_least_numbers_go_up_to():
+    rng = np.random.default_rng(1)
+    for most in (1, 3, 2**11, 2**26):
+        numbers = rng.integers(-most, most, 50)
+        for wanted in (1, 7, 50):
+            limit, equal = limit_of(numbers, 50, wanted)
+            assert limit == np.sort(numbers)[wanted - 1]
+            assert equal == wanted - (numbers < limit).sum()
 
 
 def test_the_seed_says_what_comes_out():

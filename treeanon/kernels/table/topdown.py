@@ -1,6 +1,9 @@
 """Clustering of rows from the top down: a group is split between two rows far apart, and small groups are merged.
 
 Rows, columns and losses are those of `mondrian_columns`; before its number a row has the side that it goes to.
+
+Rows are many and values few: what a value adds to a loss is worked out once, and kept for as long as the groups that it
+would be added to have not grown in its column. In random order they soon do not grow any more.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ _DEPTH = 128
 _TRIES = 3
 _SAMPLE = 512
 _PARTS = (64, 8, 4, 2)
+_DIGITS = 11
 
 
 class Halves(NamedTuple):
@@ -32,6 +36,15 @@ class Halves(NamedTuple):
     held: Longs
     lost: Longs
     marked: Longs
+
+
+class Memo(NamedTuple):
+    """What is known of every value, at offset[c] + rank: cells[at], if known[at] is the time now[c] of its column."""
+
+    cells: Longs
+    known: Longs
+    now: Longs
+    clock: Longs
 
 
 @njit
@@ -48,6 +61,10 @@ def split_all(
     counts = np.zeros((2, columns), np.int64), np.zeros((2, columns), np.int64)
     halves = Halves(ends[0], ends[1], counts[0], counts[1], np.full((2, shape.offset[-1]), -1, np.int64))
     growth, seen = np.zeros(end - start, np.int64), np.zeros((2, rule.kinds), np.int64)
+    values = shape.offset[-1]
+    memo = Memo(
+        np.zeros(values, np.int64), np.zeros(values, np.int64), np.zeros(columns, np.int64), np.zeros(1, np.int64)
+    )
     waiting = np.zeros((_DEPTH, 2), np.int64)
     waiting[0, 0], waiting[0, 1] = start, end
     top, mark, smallest = 1, 0, max(smallest, 2 * rule.rows)
@@ -57,8 +74,8 @@ def split_all(
         while end - start >= smallest:
             mark += 1
             # Rows are given a side, the smaller side is filled up, then both come to lie side by side.
-            sizes = _choose_sides(data, start, end, shape, halves, mark)
-            if not _settle(data, start, end, sizes, shape, rule, halves, growth, seen, mark):
+            sizes = _choose_sides(data, start, end, shape, halves, memo, mark)
+            if not _settle(data, start, end, sizes, shape, rule, halves, memo, growth, seen, mark):
                 break
             middle = divide(data, spare, start, end, data.shape[1] - 2, 1, 0)
             starts[middle] = True
@@ -99,6 +116,7 @@ def _settle(
     shape: Shape,
     rule: Rule,
     halves: Halves,
+    memo: Memo,
     growth: Longs,
     seen: Longs,
     mark: int,
@@ -112,7 +130,7 @@ def _settle(
     for part in _PARTS:
         least = max(rule.rows, rows // part)
         if size < least:
-            _fill_up(data, start, end, small, least - size, shape, halves, growth, mark)
+            _fill_up(data, start, end, small, least - size, shape, halves, memo, growth, mark)
             size = least
         if rule.kinds == 0 or _holds(data, start, end, len(shape.kind), rule, seen):
             return True
@@ -120,56 +138,79 @@ def _settle(
 
 
 @njit
-def _choose_sides(data: Ints, start: int, end: int, shape: Shape, halves: Halves, mark: int) -> tuple[int, int]:
+def _forget(memo: Memo) -> None:
+    """Have all values looked at anew."""
+    memo.clock[0] += 1
+    memo.now[:] = memo.clock[0]
+
+
+@njit
+def _choose_sides(
+    data: Ints, start: int, end: int, shape: Shape, halves: Halves, memo: Memo, mark: int
+) -> tuple[int, int]:
     """Write to the rows on which side of a split they go; return how many go to each."""
     columns, side_at = len(shape.kind), data.shape[1] - 2
-    low, high, held, lost = halves.low, halves.high, halves.held, halves.lost
-    first, second = _far_apart(data, start, end, shape)
+    first, second = _far_apart(data, start, end, shape, memo)
     for side, seed in ((0, first), (1, second)):
         for c in range(columns):
-            low[side, c] = high[side, c] = data[seed, c]
-            held[side, c] = 0
-            lost[side, c] = loss_of(shape, c, data[seed, c], data[seed, c], 1)
-        _take(data, seed, side, shape, halves, mark)
+            halves.low[side, c] = halves.high[side, c] = data[seed, c]
+            halves.held[side, c] = 0
+            halves.lost[side, c] = loss_of(shape, c, data[seed, c], data[seed, c], 1)
+        _take(data, seed, side, shape, halves, memo, mark)
+    _forget(memo)
     left, right = 1, 1
     for r in range(start, end):
         if r == first or r == second:
             data[r, side_at] = r == second
             continue
-        # How much more the second loses with the row than the first does.
-        grown = 0
+        # How much more the second loses with the row than the first does; a bit for each that would grow.
+        grown, grows = 0, 0
         for c in range(columns):
-            v = data[r, c]
-            if shape.kind[c] == SETS:
-                at = shape.offset[c] + v
-                more = halves.marked[0, at] != mark, halves.marked[1, at] != mark
-            else:
-                more = v < low[0, c] or v > high[0, c], v < low[1, c] or v > high[1, c]
-            if more[0]:
-                grown -= loss_of(shape, c, min(low[0, c], v), max(high[0, c], v), held[0, c] + 1) - lost[0, c]
-            if more[1]:
-                grown += loss_of(shape, c, min(low[1, c], v), max(high[1, c], v), held[1, c] + 1) - lost[1, c]
+            at = shape.offset[c] + data[r, c]
+            if memo.known[at] != memo.now[c]:
+                _compare(data[r, c], c, shape, halves, memo, mark)
+            grown += memo.cells[at] >> 2
+            grows |= memo.cells[at] & 3
         side = 1 if grown < 0 or (grown == 0 and right < left) else 0
         left += side == 0
         right += side
         data[r, side_at] = side
-        _take(data, r, side, shape, halves, mark)
+        if grows >> side & 1:
+            _take(data, r, side, shape, halves, memo, mark)
     return left, right
 
 
 @njit
-def _far_apart(data: Ints, start: int, end: int, shape: Shape) -> tuple[int, int]:
+def _compare(v: int, c: int, shape: Shape, halves: Halves, memo: Memo, mark: int) -> None:
+    """Note how much more the second side loses with a value than the first, times 4, with a bit for each that grows."""
+    at, grown, grows = shape.offset[c] + v, 0, 0
+    for side in range(2):
+        if _is_new(v, c, side, shape, halves, mark):
+            more = _growth(v, c, side, shape, halves)
+            grown += more if side else -more
+            grows |= 1 << side
+    memo.cells[at] = 4 * grown + grows
+    memo.known[at] = memo.now[c]
+
+
+@njit
+def _far_apart(data: Ints, start: int, end: int, shape: Shape, memo: Memo) -> tuple[int, int]:
     """Return two rows that would lose much together: each found as the farthest of some rows from the other."""
     one = other = start
     # Large groups are sampled: seeds need be far apart, not the farthest.
     step = max((end - start) // _SAMPLE, 1)
     for _ in range(_TRIES):
         far = -1
+        _forget(memo)
         for r in range(start, end, step):
             lost = 0
             for c in range(len(shape.kind)):
-                low, high = min(data[one, c], data[r, c]), max(data[one, c], data[r, c])
-                lost += loss_of(shape, c, low, high, 2)
+                at = shape.offset[c] + data[r, c]
+                if memo.known[at] != memo.now[c]:
+                    low, high = min(data[one, c], data[r, c]), max(data[one, c], data[r, c])
+                    memo.cells[at] = loss_of(shape, c, low, high, 2)
+                    memo.known[at] = memo.now[c]
+                lost += memo.cells[at]
             if r != one and lost > far:
                 far, other = lost, r
         one, other = other, one
@@ -177,36 +218,35 @@ def _far_apart(data: Ints, start: int, end: int, shape: Shape) -> tuple[int, int
 
 
 @njit
-def _growth(data: Ints, r: int, side: int, shape: Shape, halves: Halves, mark: int) -> int:
-    """Return how much more a group loses with a row."""
-    grown = 0
-    for c in range(len(shape.kind)):
-        v = data[r, c]
-        low, high, held = halves.low[side, c], halves.high[side, c], halves.held[side, c]
-        if shape.kind[c] == SETS:
-            held += halves.marked[side, shape.offset[c] + v] != mark
-        elif low <= v <= high:
-            continue
-        grown += loss_of(shape, c, min(low, v), max(high, v), held) - halves.lost[side, c]
-    return grown
+def _is_new(v: int, c: int, side: int, shape: Shape, halves: Halves, mark: int) -> bool:
+    """Return whether a group grows by a value: one of a set that it has not, or one beyond its ends."""
+    if shape.kind[c] == SETS:
+        return bool(halves.marked[side, shape.offset[c] + v] != mark)
+    return bool(v < halves.low[side, c] or v > halves.high[side, c])
 
 
 @njit
-def _take(data: Ints, r: int, side: int, shape: Shape, halves: Halves, mark: int) -> None:
-    """Put a row into a group."""
+def _growth(v: int, c: int, side: int, shape: Shape, halves: Halves) -> int:
+    """Return how much more a group loses with a value that is new to it."""
+    low, high = min(halves.low[side, c], v), max(halves.high[side, c], v)
+    return loss_of(shape, c, low, high, halves.held[side, c] + 1) - int(halves.lost[side, c])
+
+
+@njit
+def _take(data: Ints, r: int, side: int, shape: Shape, halves: Halves, memo: Memo, mark: int) -> None:
+    """Put a row into a group; what is known of values is forgotten in columns in which the group grows."""
     low, high, held = halves.low, halves.high, halves.held
     for c in range(len(shape.kind)):
         v = data[r, c]
-        if shape.kind[c] == SETS:
-            at = shape.offset[c] + v
-            if halves.marked[side, at] == mark:
-                continue
-            held[side, c] += 1
-            halves.marked[side, at] = mark
-        elif low[side, c] <= v <= high[side, c]:
+        if not _is_new(v, c, side, shape, halves, mark):
             continue
+        if shape.kind[c] == SETS:
+            held[side, c] += 1
+            halves.marked[side, shape.offset[c] + v] = mark
         low[side, c], high[side, c] = min(low[side, c], v), max(high[side, c], v)
         halves.lost[side, c] = loss_of(shape, c, low[side, c], high[side, c], held[side, c])
+        memo.clock[0] += 1
+        memo.now[c] = memo.clock[0]
 
 
 @njit
@@ -218,21 +258,30 @@ def _fill_up(
     missing: int,
     shape: Shape,
     halves: Halves,
+    memo: Memo,
     growth: Longs,
     mark: int,
 ) -> None:
     """Give the small side so many rows of the other, those with which it grows least."""
     side_at, others = data.shape[1] - 2, 0
+    _forget(memo)
     for r in range(start, end):
-        if data[r, side_at] != small:
-            growth[others] = _growth(data, r, small, shape, halves, mark)
-            others += 1
+        if data[r, side_at] == small:
+            continue
+        grown = 0
+        for c in range(len(shape.kind)):
+            v = data[r, c]
+            at = shape.offset[c] + v
+            if memo.known[at] != memo.now[c]:
+                is_new = _is_new(v, c, small, shape, halves, mark)
+                memo.cells[at] = _growth(v, c, small, shape, halves) if is_new else 0
+                memo.known[at] = memo.now[c]
+            grown += memo.cells[at]
+        growth[others] = grown
+        others += 1
     # All rows below the limit go over, and as many of those equal to it as are missing.
-    limit = np.partition(growth[:others], missing - 1)[missing - 1]
-    below = 0
-    for i in range(others):
-        below += growth[i] < limit
-    equal, at = missing - below, 0
+    limit, equal = limit_of(growth, others, missing)
+    at = 0
     for r in range(start, end):
         if data[r, side_at] == small:
             continue
@@ -240,6 +289,34 @@ def _fill_up(
             equal -= growth[at] == limit
             data[r, side_at] = small
         at += 1
+
+
+@njit
+def limit_of(growth: Longs, rows: int, wanted: int) -> tuple[int, int]:
+    """Return what the least `wanted` of so many numbers go up to, and how many of them are equal to that.
+
+    The digits of that number are found one after the other, by counting: numbers are many, and often equal.
+    """
+    least = growth[:rows].min()
+    shift, most = 0, growth[:rows].max() - least
+    while most >> shift >> _DIGITS:
+        shift += _DIGITS
+    counts = np.empty(1 << _DIGITS, np.int64)
+    above = 0
+    while True:
+        counts[:] = 0
+        for i in range(rows):
+            number = growth[i] - least
+            if number >> shift >> _DIGITS == above:
+                counts[number >> shift & ((1 << _DIGITS) - 1)] += 1
+        digit = 0
+        while counts[digit] < wanted:
+            wanted -= counts[digit]
+            digit += 1
+        above = above << _DIGITS | digit
+        if shift == 0:
+            return least + above, wanted
+        shift -= _DIGITS
 
 
 @njit
