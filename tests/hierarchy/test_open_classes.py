@@ -125,6 +125,21 @@ def test_releases_with_open_classes_are_published_and_verified(tmp_path: Path) -
     assert "130" not in str(caught.value)
 
 
+@pytest.mark.parametrize("ages", [[91, 91, 99, 99, 30, 30, 32, 32], [91, 91, 99, 99]])
+def test_with_a_least_level_nothing_finer_is_published(tmp_path: Path, ages: list[int]) -> None:
+    """However many widths there are between: a number of the class lies directly below it."""
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    source.write_text("age\n" + "".join(f"{age}\n" for age in ages))
+    schema = SCHEMA.replace("[5, 10]", "[5, 10, 20]") + "min_level = 1\n"
+    for algorithm in ("local", "optimal", "mondrian", "onedim", "freeform-greedy", "suppress-tuples"):
+        for levels in (None, {"age": 1}, {"age": (1, 3)}):
+            release = ta.anonymize(source, schema=schema, k=2, algorithm=algorithm, levels=levels)
+            release.write(out, force=True)
+            assert set(out.read_text().split("\n")[1:]) <= {"", '"90 and more"', '"30-34"'}, (algorithm, levels)
+            assert ta.verify(out, schema=schema, k=2).holds
+    assert not ta.verify(source, schema=schema, k=2).holds
+
+
 def test_hierarchy_build_takes_them(tmp_path: Path) -> None:
     values = tmp_path / "ages.txt"
     values.write_text("95\n12\n40\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ from treeanon.hierarchy.heights import full_height
 from treeanon.schema.controls import CONTROL_KEYS, Controls, is_control, unfixed_levels
 from treeanon.table.covers import level_maps
 from treeanon.table.table import MISSING, Column, Table
+
+_OPEN = re.compile(r"less than -?[\d.]+|-?[\d.]+ and more")
 
 
 def with_controls(table: Table, given: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -55,10 +58,25 @@ def raised(table: Table) -> Table:
     """
     codes = {}
     for column in table.quasi:
-        if level := levels_of(column)[0]:
-            above = level_maps(column.hierarchy)[level][column.codes]
+        if column.spec.controls.min_level:
+            above = level_maps(column.hierarchy)[levels_of(column)[0]][_in_open_classes(column)[column.codes]]
             codes[column.name] = np.where(above == len(column.hierarchy), MISSING, above).astype(np.int32)
     return table.with_codes(codes) if codes else table
+
+
+def _in_open_classes(column: Column) -> Ints:
+    """Return what each node is at the least with a min_level: of a number directly below an open class the class.
+
+    There is nothing between the two, so that by its depth alone the number would be on a higher level.
+    """
+    tree = column.hierarchy
+    own = np.arange(len(tree) + 1, dtype=np.int32)
+    if column.spec.type in ("integer", "number"):
+        for code in np.flatnonzero(tree.parent == 0).tolist():
+            if _OPEN.fullmatch(tree.texts[code]):
+                inside = np.arange(code, int(tree.end[code]))
+                own[inside[(tree.parent[inside] == code) & (tree.end[inside] == inside + 1)]] = code
+    return own
 
 
 def levels_of(column: Column) -> tuple[int, int]:

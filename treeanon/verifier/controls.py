@@ -11,7 +11,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.heights import full_height
 from treeanon.table import Column, Table
 from treeanon.table.covers import ranked_nodes
-from treeanon.verifier.spans import over_span
+from treeanon.verifier.spans import is_open_end, over_span
 
 
 def broken_controls(table: Table) -> Iterator[tuple[str, str, Flags]]:
@@ -76,13 +76,29 @@ def _is_coarse(column: Column, code: int, level: int) -> bool:
     named: who reads `34 … 37` learns more than from 30-39, if nobody is 38 or 39.
     """
     named = code if column.covers is None else _leaves(column, code)
+    if any(_is_in_open_class(column, node) for node in np.atleast_1d(named).tolist()):
+        return False
     return bool(np.all(column.hierarchy.depth[named] <= _height(column) - level))
+
+
+def _is_open_class(column: Column, node: int) -> bool:
+    """Return whether a node is a class of all numbers from one on, or below it: it is on every level but 0."""
+    tree = column.hierarchy
+    return node > 0 and int(tree.parent[node]) == 0 and is_open_end(column, tree.texts[node])
+
+
+def _is_in_open_class(column: Column, node: int) -> bool:
+    """Return whether a node is a number directly below an open class, such as 97 below `90 and more`: on level 0."""
+    tree = column.hierarchy
+    return node > 0 and int(tree.end[node]) == node + 1 and _is_open_class(column, int(tree.parent[node]))
 
 
 def _is_fine(column: Column, code: int, level: int) -> bool:
     """Return whether all that a published value stands for lies below one node of a level, or is one value."""
     hierarchy, covers = column.hierarchy, column.covers
     if covers is None:
+        if _is_in_open_class(column, code) or (level and _is_open_class(column, code)):
+            return True
         # What is a leaf there need not be a value, if the hierarchy is built from a release.
         is_value = int(hierarchy.end[code]) == code + 1 and isinstance(column.spec.hierarchy, Hierarchy)
         return is_value or bool(hierarchy.depth[code] >= _height(column) - level)

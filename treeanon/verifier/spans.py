@@ -114,6 +114,11 @@ def _ends(text: str) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def is_open_end(column: Column, text: str) -> bool:
+    """Return whether a text says all numbers from one on, or all below one, of a column of numbers."""
+    return _is_numeric(column) and bool(_BELOW.fullmatch(text) or _ABOVE.fullmatch(text))
+
+
 def _is_numeric(column: Column) -> bool:
     return column.spec.type in ("integer", "number")
 
