@@ -18,7 +18,7 @@ from treeanon.parameters import Parameter
 from treeanon.release.table_reapply import TableSolution
 
 EVERY: dict[str, Algorithm] = {**TREE_ALGORITHMS, **TABLE_ALGORITHMS}
-OFFERED = {"forest", "guarantee", "start", "problem", "seed", "jobs", "progress"}
+OFFERED = {"forest", "guarantee", "start", "problem", "seed", "jobs", "progress", "finish"}
 """Arguments that callers give to searches and that nobody names."""
 OF_THE_PROBLEM = {"max_group_loss"}
 """Parameters that reach searches in their problem, or what they found."""
