@@ -25,7 +25,7 @@ from treeanon.algorithms.table.result import left_out
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.hierarchy import Intervals
-from treeanon.kernels.table.onedim_bounds import fitting_groups, grown_group, join_groups, split_groups
+from treeanon.kernels.table.group_bounds import fitting_groups, grown_group, join_groups, split_groups
 from treeanon.kernels.table.onedim_diversity_loss import Prices
 from treeanon.kernels.table.orders import NODES, RANGES, SETS
 from treeanon.metrics.table.ncp import Form

@@ -6,7 +6,8 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.onedim_bounds import Pair, clear_box, grow, pair_of, whole_price
+from treeanon.kernels.table.group_bounds import whole_price
+from treeanon.kernels.table.onedim_bounds import Pair, clear_box, grow, pair_of
 from treeanon.kernels.table.onedim_diversity_loss import Prices
 from treeanon.kernels.table.orders import SETS
 

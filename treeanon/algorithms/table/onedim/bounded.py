@@ -26,8 +26,9 @@ from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
+from treeanon.kernels.table.group_bounds import group_prices, split_groups
 from treeanon.kernels.table.onedim_accuracy import first_fitting, largest_pieces, most_private
-from treeanon.kernels.table.onedim_bounds import adjusted_groups, bounded_groups, group_prices, split_groups
+from treeanon.kernels.table.onedim_bounds import adjusted_groups, bounded_groups
 from treeanon.kernels.table.onedim_diversity import queues
 from treeanon.kernels.table.orders import SETS
 from treeanon.metrics.table.ncp import Form
