@@ -157,6 +157,7 @@ schema = ta.Schema.loads('''
 version = 1
 [input]
 format = "ndjson"
+objects = "merged"
 [[class]]
 name = "hospital"
 path = "visits[].hospital"
