@@ -280,7 +280,6 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         (_ORDER, _COLUMNS, _BITS, _CENTERS, _FORM, _STYLE, _SWAPS, _MAX_GROUP_LOSS),
         paper=papers.ONEDIM,
         section="Sections 3 and 4",
-        guarantees=("k-anonymity",),
         by_row=True,
         in_parts=True,
         honors=_GROUPS,
@@ -295,7 +294,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
             _COLUMNS,
             _BITS,
             _CENTERS,
-            _method("heuristic", "heuristic", "near", "optimal", "dual"),
+            _method("auto", "auto", "heuristic", "near", "optimal", "dual", "runs"),
             _FORM,
             _STYLE,
             Parameter(
@@ -307,7 +306,6 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
         ),
         paper=papers.ONEDIM,
         section="Section 5",
-        guarantees=("frequency l-diversity", "k-anonymity beside it"),
         groups=True,
         in_parts=True,
         honors=_GROUPS,
@@ -349,6 +347,7 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
                 summary=f"onedim {words}" + (", cut where groups are short" if fast else ""),
                 parameters=(own, *(() if fast else (_FORM,)), _STYLE, *(() if fast else (_SWAPS,)), _MAX_GROUP_LOSS),
                 preset={"order": order, "fast": fast},
+                guarantees=("k-anonymity",) if fast else EVERY_MODEL,
             )
 
 

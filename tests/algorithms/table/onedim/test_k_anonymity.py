@@ -155,11 +155,11 @@ def test_groups_of_the_largest_k_asked_for() -> None:
 def test_what_it_is_not_for() -> None:
     columns = {"x": (["a", "b"], LETTERS), "y": (["a", "b"], LETTERS)}
     table = Table.of_texts(columns, roles={"y": "sensitive"})
-    with pytest.raises(UsageError, match="onedim-l"):
-        search(Problem(table, (KAnonymity(2), DistinctDiversity(2))))
     several = Table(letters("a", "b").columns, np.array([0, 0], np.int32))
-    with pytest.raises(UsageError, match="one row a person"):
-        search(Problem(several, (KAnonymity(1),)))
+    for problem in (Problem(table, (KAnonymity(2), DistinctDiversity(2))), Problem(several, (KAnonymity(1),))):
+        for given in ({"fast": True}, {"look_back": 2}):
+            with pytest.raises(UsageError, match="one row a person"):
+                search(problem, **given)
     single = Table(letters("a", "b").columns, np.array([0, 1], np.int32))
     assert search(Problem(single, (KAnonymity(2),))).group.tolist() == [0, 0]
     with pytest.raises(UsageError, match="form of NCP"):

@@ -21,7 +21,8 @@ from math import prod
 
 import numpy as np
 
-from treeanon.algorithms.table.onedim.l_diversity import Costs, Line, listed
+from treeanon.algorithms.table.onedim.costs import Costs, listed
+from treeanon.algorithms.table.onedim.l_diversity import Line
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs

@@ -20,6 +20,7 @@ from treeanon.algorithms.table.partition import style_of
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.onedim import add_extent_costs, add_node_costs, add_range_costs, add_set_costs, extend_cuts
+from treeanon.kernels.table.onedim_diversity_loss import Prices, partition_price
 from treeanon.kernels.table.orders import NODES, RANGES, SETS, Scales
 from treeanon.metrics.table.ncp import Form, form_of, node_ncp
 from treeanon.metrics.table.ranges import rank_places
@@ -99,6 +100,41 @@ def scales_of(columns: list[ColumnCosts]) -> tuple[Ints, Scales]:
         np.concatenate([getattr(column, name) for column in columns]) for name in ("shares", "parent", "end")
     )
     return np.ascontiguousarray(values), Scales(kinds, starts, shares, parent, end)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Costs:
+    """The cells of a table's quasi columns in an order of its rows, and the price of having them in one group.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> table = Table.of_texts({"x": (["a", "b", "d"], Hierarchy.flat(["a", "b", "c", "d"]))})
+    >>> costs = Costs.of(table, np.array([0, 1, 2]), "set", "sets")
+    >>> costs.gcp(np.array([0, 0, 1]))
+    0.2222222222222222
+    """
+
+    cells: Ints
+    prices: Prices
+
+    @classmethod
+    def of(cls, table: Table, rows: Longs, form: Form = "taxonomy", style: Style = "auto") -> Costs:
+        """Return the costs of groups of these rows, for a form of GCP and the style in which groups are published."""
+        columns = table_costs(table, form, style)
+        values, scales = scales_of(columns)
+        mixed = np.array([column.mixed for column in columns])
+        return cls(values[rows], Prices(scales.kinds, scales.starts, scales.shares, scales.parent, scales.end, mixed))
+
+    def gcp(self, group: Ints) -> float:
+        """Return the GCP of the groups published; `group` has that of every place, from 0 on."""
+        offsets, members = listed(group)
+        whole = partition_price(self.cells, offsets, members, self.prices)
+        return float(whole / max(1, self.cells.size))
+
+
+def listed(group: Ints) -> tuple[Longs, Longs]:
+    """Return where each group begins, and the places group by group, each in order."""
+    members = np.argsort(group, kind="stable").astype(np.int64)
+    return np.append(0, np.cumsum(np.bincount(group))).astype(np.int64), members
 
 
 _CELLS = 1 << 21

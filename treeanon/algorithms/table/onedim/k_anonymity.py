@@ -7,6 +7,8 @@ are the NCP of what is published. It is the best of that order, not of all parti
 best can have a group within the range of another (0, 1, 1, 1, 2 with k = 2: the two ends together lose less). `fast`
 takes how far it is along the order from the first row of a group to its last instead.
 
+That is for k-anonymity alone, and one row a person. Anything else is for `any_model`, along the same orders.
+
 Where we differ: see `orders` for more orders; values may be published as ranges and sets, and then cost what these do.
 """
 
@@ -16,15 +18,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treeanon.algorithms.table.onedim.costs import best_cuts, extent_costs, ncp_costs, table_costs
-from treeanon.algorithms.table.onedim.l_diversity import Costs, Line, swapped
+from treeanon.algorithms.table.onedim.any_model import grouped
+from treeanon.algorithms.table.onedim.costs import Costs, best_cuts, extent_costs, ncp_costs, table_costs
+from treeanon.algorithms.table.onedim.l_diversity import Line, swapped
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, requested_k
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Longs
+from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table.ncp import Form
+from treeanon.privacy.models.model import asks_for_size
 
 
 def search(
@@ -41,7 +46,7 @@ def search(
 ) -> Partition:
     """Return the best partition of an order of the rows; no row is left out. See `ordered` for what the options say of
     orders. With `look_back` rows of each group are then swapped with rows of so many groups before it, where that
-    loses less.
+    loses less. That and `fast` are for k-anonymity alone, with one row a person.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.privacy.models import KAnonymity
@@ -51,6 +56,12 @@ def search(
     True
     """
     name = (order if order in ("hilbert", "idistance") else "onedim") + ("-fast" if fast else "")
+    if not (all(map(asks_for_size, problem.models)) and problem.table.persons == len(problem.table)):
+        if fast or look_back:
+            what = name if fast else "look_back"
+            raise UsageError(f"{what} is for k-anonymity alone, and one row a person; leave it out for other models")
+        how = {"bits": bits, "centers": centers}
+        return grouped(problem, name, order=order, form=form, style=style, columns=columns, **how)
     k = requested_k(problem, "1-D")
     found = ordered(problem.table, order, k=k, form=form, style=style, columns=columns, bits=bits, centers=centers)
     costs = extent_costs(found.places) if fast else ncp_costs(table_costs(problem.table, form, style), found.rows)

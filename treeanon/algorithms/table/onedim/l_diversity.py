@@ -11,6 +11,8 @@ divided, so that groups of ℓ to 2ℓ - 1 rows of different values suffice. Amo
 follow one another so that the rows of each value are taken in order, the best is found. Where rows count, as in GCP,
 that need not be the best of all, not even for one numeric column: a small group may lie within the extent of a larger
 one.
+
+All that is for one value a person, a whole ℓ, and no k above it. `runs` is for any models: see `any_model`.
 """
 
 from __future__ import annotations
@@ -24,57 +26,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
+from treeanon.algorithms.table.onedim.any_model import grouped as grouped_in_runs
+from treeanon.algorithms.table.onedim.costs import Costs, listed
 from treeanon.algorithms.table.onedim.orders import Order, check_order, ordered
 from treeanon.algorithms.table.partition import Partition
-from treeanon.algorithms.table.problem import Problem, one_row_each
+from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.onedim_diversity import best_groups, diverse_groups, queues
-from treeanon.kernels.table.onedim_diversity_loss import Prices, partition_price
 from treeanon.kernels.table.onedim_diversity_loss import look_back as swap_back
 from treeanon.kernels.table.onedim_diversity_near import near_groups
 from treeanon.metrics.table.ncp import Form
 from treeanon.privacy.models.model import asks_for_share, asks_for_size
 from treeanon.table import Column, Table
 from treeanon.table.members import members_of
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Costs:
-    """The cells of a table's quasi columns in an order of its rows, and the price of having them in one group.
-
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> table = Table.of_texts({"x": (["a", "b", "d"], Hierarchy.flat(["a", "b", "c", "d"]))})
-    >>> costs = Costs.of(table, np.array([0, 1, 2]), "set", "sets")
-    >>> costs.gcp(np.array([0, 0, 1]))
-    0.2222222222222222
-    """
-
-    cells: Ints
-    prices: Prices
-
-    @classmethod
-    def of(cls, table: Table, rows: Longs, form: Form = "taxonomy", style: Style = "auto") -> Costs:
-        """Return the costs of groups of these rows, for a form of GCP and the style in which groups are published."""
-        columns = table_costs(table, form, style)
-        values, scales = scales_of(columns)
-        mixed = np.array([column.mixed for column in columns])
-        return cls(values[rows], Prices(scales.kinds, scales.starts, scales.shares, scales.parent, scales.end, mixed))
-
-    def gcp(self, group: Ints) -> float:
-        """Return the GCP of the groups published; `group` has that of every place, from 0 on."""
-        offsets, members = listed(group)
-        whole = partition_price(self.cells, offsets, members, self.prices)
-        return float(whole / max(1, self.cells.size))
-
-
-def listed(group: Ints) -> tuple[Longs, Longs]:
-    """Return where each group begins, and the places group by group, each in order."""
-    members = np.argsort(group, kind="stable").astype(np.int64)
-    return np.append(0, np.cumsum(np.bincount(group))).astype(np.int64), members
-
 
 _VALUES = 16
 _CELLS = 20_000_000
@@ -149,8 +115,8 @@ def largest(best: Optimal, max_loss: float) -> int:
     return max((level for level, loss in zip(best.levels, best.gcp, strict=True) if loss <= max_loss), default=0)
 
 
-Method = Literal["heuristic", "near", "optimal", "dual"]
-METHODS: tuple[Method, ...] = ("heuristic", "near", "optimal", "dual")
+Method = Literal["auto", "heuristic", "near", "optimal", "dual", "runs"]
+METHODS: tuple[Method, ...] = ("auto", "heuristic", "near", "optimal", "dual", "runs")
 Objective = Literal["mean", "max"]
 OBJECTIVES: tuple[Objective, ...] = ("mean", "max")
 TRIED: tuple[Order, ...] = ("adaptive", "lexicographic", "hilbert", "idistance")
@@ -167,7 +133,7 @@ def search(
     *,
     order: Order = "best",
     columns: str | Sequence[str] | None = None,
-    method: Method = "heuristic",
+    method: Method = "auto",
     form: Form = "taxonomy",
     style: Style = "auto",
     objective: Objective = "mean",
@@ -177,6 +143,9 @@ def search(
     centers: int | None = None,
 ) -> Partition:
     """Return groups of ℓ to 2ℓ - 1 rows with different sensitive values; no row is left out.
+
+    `auto` is `heuristic` for frequency ℓ-diversity of one column with a whole ℓ, beside k-anonymity of no larger k, and
+    `runs` for any other models of sensitive columns: runs of the order, which may be of any size.
 
     `heuristic` goes through the order once, with greedy and fall-back steps. `near` puts each group together from the
     next `window` rows. Both then swap rows of each group with rows of the `look_back` groups before it. `optimal` finds
@@ -191,12 +160,19 @@ def search(
     >>> search(Problem(table, (FrequencyDiversity(2),))).group.tolist()
     [0, 1, 0, 1]
     """
-    ell, column = wanted(problem)
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r} of 1-D ℓ-diversity; choose from {', '.join(METHODS)}")
     if objective not in OBJECTIVES or (objective == "max" and method != "optimal"):
         raise UsageError("the objective is mean, or with the method optimal max: the group that loses most")
     check_order(order, columns, bits, centers)
+    if all(model.sensitive is None for model in problem.models):
+        raise UsageError("1-D ℓ-diversity is for models of sensitive columns, beside which others may be asked for")
+    if method == "runs" or (method == "auto" and why_not(problem)):
+        if (look_back, window) != (LOOK_BACK, NEAR):
+            raise UsageError("look_back and window are for the methods heuristic and near, and their models alone")
+        how = {"bits": bits, "centers": centers}
+        return grouped_in_runs(problem, "onedim-l", order=order, form=form, style=style, columns=columns, **how)
+    ell, column = wanted(problem)
     if order == "best":
         order = best_order(problem.table, column, ell, form, style)
     line = Line.of(problem.table, column, order, columns, ell, form, style, bits, centers)
@@ -209,25 +185,34 @@ def search(
 
 
 def wanted(problem: Problem) -> tuple[int, Column]:
-    """Return the ℓ that a problem asks for and the sensitive column; UsageError where that is not for these
-    searches.
+    """Return the ℓ that a problem asks for and the sensitive column; UsageError where that is not for searches that
+    count values.
     """
+    if reason := why_not(problem):
+        raise UsageError(f"this search is for {reason}; 'onedim-l' with the method auto or runs takes other problems")
+    diverse = [model for model in problem.models if asks_for_share(model)]
+    column = next(iter(problem.columns_of(diverse[0])))
+    return max(model.limits.share.denominator for model in diverse), column
+
+
+def why_not(problem: Problem) -> str:
+    """Return what searches that count values are for, where a problem is not of that kind; nothing if it is."""
     diverse = [model for model in problem.models if asks_for_share(model)]
     sizes = [model for model in problem.models if asks_for_size(model)]
     if not diverse or len(diverse) + len(sizes) < len(problem.models):
-        raise UsageError("1-D ℓ-diversity is for frequency ℓ-diversity, beside which k-anonymity may be asked for")
+        return "frequency ℓ-diversity, beside which k-anonymity may be asked for"
     if len(problem.table.sensitive) > 1:
-        raise UsageError("1-D ℓ-diversity is for one sensitive column; give the others another role")
-    column = {column.name: column for model in diverse for column in problem.columns_of(model)}
-    if any(members_of(one) is not None for one in column.values()):
-        raise UsageError("1-D ℓ-diversity is for one value a person, not for columns of sets; try 'local'")
+        return "one sensitive column"
+    if any(members_of(column) is not None for model in diverse for column in problem.columns_of(model)):
+        return "one value a person, not for columns of sets"
     if any(model.limits.share.numerator != 1 for model in diverse):
-        raise UsageError("1-D ℓ-diversity needs a whole ℓ")
+        return "a whole ℓ"
     ell = max(model.limits.share.denominator for model in diverse)
     if any(model.limits.persons > ell for model in sizes):
-        raise UsageError("groups of 1-D ℓ-diversity have ℓ rows and more: k must not be more than ℓ")
-    one_row_each(problem.table, "1-D")
-    return ell, next(iter(column.values()))
+        return "groups of ℓ rows and more: k must not be more than ℓ"
+    if problem.table.persons < len(problem.table):
+        return "one row a person"
+    return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
