@@ -26,8 +26,8 @@ from treeanon.algorithms.table.partition import Partition, recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Flags, Floats, Longs
+from treeanon.kernels.table.group_bounds import group_prices
 from treeanon.kernels.table.groups import group_numbers
-from treeanon.kernels.table.onedim_bounds import group_prices
 from treeanon.metrics.table.ncp import Form
 
 SHORT = 32
