@@ -118,7 +118,9 @@ def test_a_parameter_that_cannot_be_is_refused(run: Run, more: str, words: str) 
 def test_the_help_fits_two_screens(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     said = run("anonymize", "--help").stdout
-    assert len(said.splitlines()) <= 54 and "--look-back" not in said and "--strict" not in said
+    # A terminal of 80 columns has 78 for the text; the runner gives it 80.
+    assert len(said.splitlines()) <= 54 and max(map(len, said.splitlines())) <= 78
+    assert "--look-back" not in said and "--strict" not in said
     every = run("anonymize", "--help-all").stdout
     assert all(flag in every for flag in ("--strict", "--emd", "--rest", "--sample", "--seed")) and "--g " not in every
     assert every.count("--help-all") == every.count("-h, --help") == 1

@@ -193,6 +193,8 @@ CASES: dict[str, tuple[int, str]] = {
     "in.ndjson -s s.toml -k 3 -o o.ndjson --negative date": (2, "unknown class 'date'; choose from sex, hospital"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --negative note": (2, "the role of class 'note' is not quasi"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --weight date=2": (2, "unknown class 'date'"),
+    "in.ndjson -s s.toml -k 3 -o o.ndjson --sensitive joined": (2, "--sensitive applies to tables only"),
+    "in.ndjson -s s.toml -k 3 -o o.ndjson --emd ordered": (2, "--emd applies to tables only"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --weight date": (2, "must be CLASS=NUMBER"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --weight sex=-1": (2, "must be CLASS=NUMBER"),
     "in.ndjson -s s.toml -k 3 -o o.ndjson --max-suppressed all": (2, "must be a number of persons, or a share"),

@@ -61,7 +61,7 @@ def test_answers_with_bounds(people: list[list[str]], run: Run) -> None:
         assert found["share"]["least"] == found["least"] / found["of"]
     _, out, err = run("query", "people.csv", query, "-s", "s.toml")
     assert out == f"{true} to {true} of 60 rows, estimated {true:.1f}\n"
-    assert "equally frequent" in err and "--suppressed N adds what it lacks" in err
+    assert "equally frequent" in err and "--suppressed N or --solution FILE adds what was suppressed" in err
     _, out, _ = run("query", "people.csv", "age < 99", "-s", "s.toml", "--share", "--suppressed", "5")
     assert out == "92.3 % to 100.0 % of 65 rows, estimated 100.0 %\n"
 

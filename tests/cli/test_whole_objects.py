@@ -158,6 +158,17 @@ def test_where_nothing_is_said_what_needs_merged_trees_takes_them(
     assert previewed.exit_code == 0 and "Trees are merged" in previewed.output.replace("\n", " ")
 
 
+def test_compare_says_how_to_verify_what_was_made_of_merged_trees(few: tuple[Path, Path], tmp_path: Path) -> None:
+    source, schema = few[0], tmp_path / "open.toml"
+    schema.write_text(few[1].read_text().replace('objects = "whole"\n', ""))
+    as_it_is = tmp_path / "as-it-is.ndjson"
+    as_it_is.write_bytes(source.read_bytes())
+    said = run("compare", source, as_it_is, "-s", schema, "-k", 5).stdout
+    assert "does not hold" in said and "is verified with --objects merged" in " ".join(said.split())
+    for objects in ("merged", "whole"):
+        assert "Counted in" not in run("compare", source, as_it_is, "-s", schema, "-k", 5, "--objects", objects).stdout
+
+
 def test_where_nothing_is_said_under_makes_merged_trees(few: tuple[Path, Path], tmp_path: Path) -> None:
     source, schema = few
     text = schema.read_text().replace('objects = "whole"\n', "")

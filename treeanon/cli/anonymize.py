@@ -56,7 +56,7 @@ class _Anonymize(Command):
 @schema_option
 @click.option("--output", "-o", metavar="PATH", help="File, folder, .zip, database URL or -.  [required]")
 @release_options
-@click.option("--recommend", "recommended", is_flag=True, help="Trees: try several m and n on a sample; write nothing.")
+@click.option("--recommend", "recommended", is_flag=True, help="Trees: try several m and n; write nothing.")
 @click.option(
     "--release",
     type=click.Choice(["table", "documents"]),

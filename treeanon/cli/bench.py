@@ -50,7 +50,7 @@ def command() -> None:
     """Repeat published experiments on synthetic tables and trees, or write such a table."""
 
 
-@command.command()
+@command.command(short_help="Repeat the experiments of the TODS 2009 framework.")
 @_ROWS
 @_figures("22-36")
 @_FOLDER
@@ -112,7 +112,7 @@ def flat(
     print_result(_counts(done, rows, seed, output), as_json=as_json)
 
 
-@command.command()
+@command.command(short_help="Repeat the experiments on k^(m,n)-anonymity.")
 @click.option(
     "--records",
     "-n",
@@ -176,7 +176,7 @@ def trees(
     print_result({**counts, "data": vars(data)}, as_json=as_json)
 
 
-@command.command()
+@command.command(short_help="Write a synthetic census with its schema.")
 @_ROWS
 @output_option
 @click.option(

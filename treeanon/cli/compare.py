@@ -24,6 +24,7 @@ from treeanon.cli.reading import (
     reductions_of,
     rows_format,
 )
+from treeanon.cli.request import COUNTED_WHOLE
 
 if TYPE_CHECKING:
     from treeanon.metrics import MiningLoss
@@ -256,6 +257,8 @@ def compare_trees(
             verdict = verify(raw, guarantee, jobs=reading["jobs"], progress=progress)
         data["verification"] = verdict.as_dict()
         lines += ["", *textwrap.wrap(verdict.sentence, _WIDTH)]
+        if not verdict.holds and schema.input.objects_open and len(raw.schema.layout.containers) > 1:
+            lines += textwrap.wrap(COUNTED_WHOLE, _WIDTH)
     return Compared(data, lines, "nodes", strange, ((before, original.report), (after, raw.report)))
 
 

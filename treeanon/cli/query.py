@@ -87,7 +87,7 @@ def command(
     for note in found.notes:
         say(printable(note), quiet=quiet)
     if solution is None and suppressed is None:
-        say("Of what is in the release: --suppressed N adds what it lacks.", quiet=quiet)
+        say("Counted in the release alone: --suppressed N or --solution FILE adds what was suppressed.", quiet=quiet)
 
 
 def _read(release: str, schema: Schema, reading: Reading, *, permuted: bool, quiet: bool) -> Forest | Table | Permuted:

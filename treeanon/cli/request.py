@@ -110,6 +110,7 @@ class CommandRequest:
             raise click.UsageError("-k is required (or --max-loss)")
         if asks_for_table(self.models):
             raise click.UsageError("--c, --alpha, --t, --p, and --l by class or of another form, apply to tables only")
+        refuse_table_models(self.models)
         from treeanon.schema.controls import SETTINGS
 
         tables: list[tuple[str, object]] = [
@@ -189,9 +190,25 @@ def models_of_options(k: int | None, models: Mapping[str, Any]) -> Any:
     return models_of(k, **{name: value for name, value in models.items() if value is not None})
 
 
+COUNTED_WHOLE = (
+    "Counted in objects that stay whole; what was published of merged trees is verified with --objects merged"
+)
+"""What to say of a release that fails, where the schema leaves it open what objects are."""
+
+_ABOUT_MODELS = ("emd", "sensitive")
+"""Options that say how models of tables count, and ask for none."""
+
+
+def refuse_table_models(models: Mapping[str, Any]) -> None:
+    """Refuse options about models of tables, where trees are published or verified."""
+    for name in _ABOUT_MODELS:
+        if models.get(name) not in (None, "equal"):  # the default of --emd
+            raise click.UsageError(f"--{name} applies to tables only")
+
+
 def asks_for_table(models: Mapping[str, Any]) -> bool:
     """Return whether an option asks for a privacy model that only tables can satisfy."""
-    of_trees = ("l", "diversity", "emd")
+    of_trees = ("l", "diversity", *_ABOUT_MODELS)
     return (
         any(value is not None for name, value in models.items() if name not in of_trees)
         or models["diversity"] in ("entropy", "recursive")
@@ -214,7 +231,7 @@ def setting_option(flag: str, name: str, text: str, metavar: str = "CLASS=N") ->
             except ValueError:
                 equals = ""
             if not equals or not column:
-                wrong = f"must be CLASS={setting.form}, for example {setting.example}"
+                wrong = f"must be CLASS={setting.form} ({setting.expected}), for example {setting.example}"
                 raise click.BadParameter(wrong, ctx, option)
             if column in found:
                 raise click.BadParameter("a class is given twice", ctx, option)

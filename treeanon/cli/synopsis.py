@@ -63,7 +63,7 @@ def command(
     forest = read_records(source, loaded.with_objects("merged"), reading, quiet=quiet)
     if recipe is not None:
         if recipe.cut is None or recipe.objects == "whole":
-            raise click.UsageError("--solution: of merged trees with one cut; this one recodes records by themselves")
+            raise click.UsageError("--solution must be of merged trees, with one cut: make it with --objects merged")
         forest = recipe.apply(forest)
     view = synopsis_view(forest, k, nodes or None, ids=ids)
     if html is not None:

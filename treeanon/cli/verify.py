@@ -20,7 +20,14 @@ from treeanon.cli.reading import (
     reductions_of,
     rereadable,
 )
-from treeanon.cli.request import asks_for_table, models_of_options, refuse_tree_flags, setting_option
+from treeanon.cli.request import (
+    COUNTED_WHOLE,
+    asks_for_table,
+    models_of_options,
+    refuse_table_models,
+    refuse_tree_flags,
+    setting_option,
+)
 from treeanon.cli.summaries import general_value_notes, order_notes, reached_lines
 from treeanon.progress import run_interruptibly
 
@@ -305,6 +312,7 @@ def _of_trees(request: VerifyRequest) -> tuple[Verdict, ReadReport | None]:
 
     if request.k is None:
         raise click.UsageError("-k is required")
+    refuse_table_models(request.models)
     m, n, attacker, negative, as_published = request.trees.values()
     l = 1 if request.models["l"] is None else request.models["l"]  # noqa: E741
     guarantee = Guarantee(
@@ -329,7 +337,7 @@ def _trees_lines(forest: Forest, guarantee: Guarantee, *, is_open: bool, holds: 
         why = guarantee.of_merged_trees or "nodes have moved in the release"
         yield f"Counted in merged trees (--objects overrides the schema): {why}"
     elif not holds:
-        yield "Counted in objects that stay whole; what was published of merged trees is verified with --objects merged"
+        yield COUNTED_WHOLE
 
 
 def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:

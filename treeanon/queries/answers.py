@@ -53,7 +53,7 @@ UNIFORM = (
     "The estimate takes every value that a published one may stand for as equally frequent, and columns as independent"
     " within it."
 )
-ALIKE = "Suppressed ones are estimated as the others."
+ALIKE = "What was suppressed is estimated like the rest."
 
 
 def answered(

@@ -138,7 +138,7 @@ class Request:
     def why_merged(self) -> str:
         """Why merged trees are needed; an empty text if they are not."""
         if self.algorithm != TREE_DEFAULT or self.complete:
-            return f"algorithm {self.algorithm!r} searches merged trees, in which no object stays whole"
+            return f"algorithm {self.algorithm!r} searches merged trees, which do not keep objects apart"
         if self.options.get("taking_apart") == "move":
             return "taking_apart = move: nothing moves out of objects that stay whole"
         return self.guarantee.of_merged_trees

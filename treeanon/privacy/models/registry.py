@@ -193,7 +193,12 @@ MODELS: Registry[ModelSpec] = Registry(
                 (
                     Parameter("share", "float", "largest share", required=True),
                     Parameter("population", "int", "number of persons of the population", required=True),
-                    Parameter("estimator", "choice", "default: the rule of Dankar et al.", choices=ESTIMATORS),
+                    Parameter(
+                        "estimator",
+                        "choice",
+                        "default: dankar, which takes one of the others",
+                        choices=ESTIMATORS,
+                    ),
                 ),
             ),
         )
