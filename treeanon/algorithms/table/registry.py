@@ -298,7 +298,11 @@ def _ordering_searches() -> Iterable[TableAlgorithm]:
             _FORM,
             _STYLE,
             Parameter(
-                "objective", "choice", "Loss of all rows, or of the worst group (optimal).", "mean", ("mean", "max")
+                "objective",
+                "choice",
+                "Loss of all rows, or of the worst group (optimal, dual).",
+                "mean",
+                ("mean", "max"),
             ),
             Parameter("look_back", "int", "Number of preceding groups searched for swaps.", 1, minimum=0),
             Parameter("window", "int", "Number of next rows that a group is formed from (near).", 512, minimum=1),

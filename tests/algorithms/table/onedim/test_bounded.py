@@ -17,8 +17,8 @@ from tests.support.strategies import properties
 from treeanon.algorithms.table.mondrian import search as mondrian
 from treeanon.algorithms.table.onedim.bounded import heuristic, optimal, privacy_of, sorted_line
 from treeanon.algorithms.table.onedim.dual import ipcsd, search
-from treeanon.algorithms.table.onedim.l_diversity import Line
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
+from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
@@ -164,7 +164,7 @@ def test_what_is_refused() -> None:
 
 
 def least_extent(rnd: Random) -> None:
-    """The optimum for the largest extent of any group, against every partition of a few rows."""
+    """The optimum for the largest extent of any group, both ways, against every partition of a few rows."""
     rnd = Random(rnd.getrandbits(32))
     count, ell = rnd.randint(2, 7), rnd.randint(1, 3)
     ages, ill = [rnd.randint(0, 20) for _ in range(count)], [rnd.choice("abcd") for _ in range(count)]
@@ -179,14 +179,35 @@ def least_extent(rnd: Random) -> None:
         default=None,
     )
     problem = Problem(table, (FrequencyDiversity(ell),))
-    if best is None:
-        with pytest.raises(GuaranteeError):
-            l_diverse(problem, method="optimal", objective="max", order="lexicographic")
-        return
-    found = l_diverse(problem, method="optimal", objective="max", order="lexicographic")
-    assert found.counts["greatest_ncp"] == pytest.approx(best)
-    extents = [max(own) - min(own) for own in by_group(ages, found.group)]
-    assert max(extents) / whole == pytest.approx(best)
+    for chosen in ({"method": "optimal", "order": "lexicographic"}, {"method": "dual"}):
+        if best is None:
+            with pytest.raises(GuaranteeError):
+                l_diverse(problem, objective="max", **chosen)
+            continue
+        found = l_diverse(problem, objective="max", **chosen)
+        assert found.counts["greatest_ncp"] == pytest.approx(best)
+        extents = [max(own) - min(own) for own in by_group(ages, found.group)]
+        assert max(extents) / whole == pytest.approx(best)
+        assert is_diverse(by_group(list(range(count)), found.group), ill, ell)
+
+
+def test_halving_over_nodes() -> None:
+    """By what releases lose, against every partition of a few rows."""
+    for seed in range(12):
+        table = random_table(Random(seed), 5, columns=1)
+        ill = table.column("ill").codes.tolist()
+
+        def loss(groups: list[list[int]], table: Table = table) -> float:
+            number = np.array([next(g for g, group in enumerate(groups) if row in group) for row in range(5)])
+            (quasi,) = recoded_groups(table, number, "hierarchy").quasi
+            return float(value_ncp(quasi)[quasi.codes].max())
+
+        least = [loss(groups) for groups in partitions(range(5)) if is_diverse(groups, ill, 2)]
+        if least:
+            problem = Problem(table, (FrequencyDiversity(2),))
+            found = l_diverse(problem, method="dual", objective="max", style="hierarchy")
+            assert found.counts["greatest_ncp"] == pytest.approx(min(least))
+            assert loss(by_group(list(range(5)), found.group)) == pytest.approx(min(least))
 
 
 def by_group(ages: list[int], group: np.ndarray) -> list[list[int]]:
@@ -199,3 +220,7 @@ test_least_extent, test_least_extent_thoroughly = properties(least_extent, 40, 1
 def test_the_largest_extent_is_for_the_optimum() -> None:
     with pytest.raises(UsageError, match="the objective is mean"):
         l_diverse(Problem(table_of("1234", "abcd"), (FrequencyDiversity(2),)), objective="max")
+    with pytest.raises(UsageError, match="takes no order"):
+        l_diverse(
+            Problem(table_of("1234", "abcd"), (FrequencyDiversity(2),)), method="dual", objective="max", order="hilbert"
+        )

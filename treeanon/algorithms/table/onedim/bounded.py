@@ -22,7 +22,7 @@ from math import prod
 import numpy as np
 
 from treeanon.algorithms.table.onedim.costs import Costs, listed
-from treeanon.algorithms.table.onedim.l_diversity import Line
+from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
@@ -42,6 +42,7 @@ _TINY = 1e-9
 _TABLED = 1 << 24
 """Counts of so many pairs of a group and a value are put in a table, not sorted."""
 
+_DIFFERENT = 2000
 _STATES, _WORK = 20_000_000, 2_000_000_000
 
 
@@ -204,6 +205,36 @@ def private_groups(line: Line, max_loss: float) -> Ints | None:
     if len(line.values) and not over[-1]:
         return None
     return _traced(starts, places, before)
+
+
+def least_bound(line: Line, ell: int) -> tuple[Ints, float]:
+    """Return the ℓ-diverse groups of every place with the least greatest NCP for one column, and that NCP.
+
+    The direct problem by the dual, as published (Section 5.2): the least bound for which the most private groups are
+    ℓ-diverse, by halves over all losses that a group can have. There are such groups where all rows are ℓ-diverse.
+    """
+    places = np.flatnonzero(np.diff(line.costs.cells[:, 0], prepend=-2))
+    if len(places) > _DIFFERENT:
+        raise UsageError(
+            f"the dual search is for at most {_DIFFERENT:,} different values; ask for the method heuristic"
+        )
+    low_ends, high_ends = np.triu_indices(len(places))
+    members = np.stack([places[low_ends], places[high_ends]], axis=1).ravel().astype(np.int64)
+    offsets = np.arange(0, len(members) + 1, 2)
+    allowed = np.unique(group_prices(line.costs.cells, offsets, members, line.costs.prices))
+    # With the greatest of them, all rows may be one group.
+    low, high = 0, len(allowed) - 2
+    best, step = np.zeros(len(line.rows), np.int32), 1
+    while low <= high:
+        # From below in growing steps first: a wide bound takes much longer than a narrow one.
+        middle = min((low + high) // 2, low + step - 1)
+        step *= 2
+        group = private_groups(line, float(allowed[middle]))
+        if group is not None and privacy_of(group, line.values) >= ell:
+            best, high = group, middle - 1
+        else:
+            low = middle + 1
+    return best, float(group_prices(line.costs.cells, *listed(best), line.costs.prices).max(initial=0))
 
 
 def _most_choices(line: Line, reach: Longs) -> int:

@@ -27,7 +27,6 @@ from treeanon.algorithms.table.onedim.k_anonymity import search as k_anonymous
 from treeanon.algorithms.table.onedim.l_diversity import (
     LOOK_BACK,
     NEAR,
-    Line,
     Optimal,
     best_of,
     best_order,
@@ -36,6 +35,7 @@ from treeanon.algorithms.table.onedim.l_diversity import (
     wanted,
 )
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
+from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, one_row_each, requested_k

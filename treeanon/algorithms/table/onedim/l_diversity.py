@@ -27,13 +27,15 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.table.onedim.any_model import grouped as grouped_in_runs
+from treeanon.algorithms.table.onedim.bounded import least_bound, sorted_line
 from treeanon.algorithms.table.onedim.costs import Costs, listed
-from treeanon.algorithms.table.onedim.orders import Order, check_order, ordered
+from treeanon.algorithms.table.onedim.line import Line
+from treeanon.algorithms.table.onedim.orders import Order, check_order
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
-from treeanon.errors import GuaranteeError, UsageError
+from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim_diversity import best_groups, diverse_groups, queues
 from treeanon.kernels.table.onedim_diversity_loss import look_back as swap_back
 from treeanon.kernels.table.onedim_diversity_near import near_groups
@@ -150,7 +152,8 @@ def search(
     `heuristic` goes through the order once, with greedy and fall-back steps. `near` puts each group together from the
     next `window` rows. Both then swap rows of each group with rows of the `look_back` groups before it. `optimal` finds
     the best for the order, for small tables; so does `dual`, by halves on the loss that is allowed. The `objective` of
-    `optimal` is the mean loss of all rows, or the loss of the group that loses most (`max`).
+    both is the mean loss of all rows, or the loss of the group that loses most (`max`; `dual` then is for one quasi
+    column, by which it sorts the rows, and groups may be of any size).
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
@@ -162,8 +165,8 @@ def search(
     """
     if method not in METHODS:
         raise UsageError(f"unknown method {method!r} of 1-D ℓ-diversity; choose from {', '.join(METHODS)}")
-    if objective not in OBJECTIVES or (objective == "max" and method != "optimal"):
-        raise UsageError("the objective is mean, or with the method optimal max: the group that loses most")
+    if objective not in OBJECTIVES or (objective == "max" and method not in ("optimal", "dual")):
+        raise UsageError("the objective is mean, or with the methods optimal and dual max: the group that loses most")
     check_order(order, columns, bits, centers)
     if all(model.sensitive is None for model in problem.models):
         raise UsageError("1-D ℓ-diversity is for models of sensitive columns, beside which others may be asked for")
@@ -173,6 +176,14 @@ def search(
         how = {"bits": bits, "centers": centers}
         return grouped_in_runs(problem, "onedim-l", order=order, form=form, style=style, columns=columns, **how)
     ell, column = wanted(problem)
+    if (method, objective) == ("dual", "max"):
+        if order != "best" or columns:
+            raise UsageError("dual with the objective max sorts the rows by the one column itself: it takes no order")
+        line = sorted_line(problem.table, column, form, style)
+        line.require(ell)
+        group, loss = least_bound(line, ell)
+        told: Counts = {"groups": int(group.max(initial=-1)) + 1, "greatest_ncp": loss}
+        return Partition("onedim-l", problem.models, line.by_row(group), 0, told, style)
     if order == "best":
         order = best_order(problem.table, column, ell, form, style)
     line = Line.of(problem.table, column, order, columns, ell, form, style, bits, centers)
@@ -213,54 +224,6 @@ def why_not(problem: Problem) -> str:
     if problem.table.persons < len(problem.table):
         return "one row a person"
     return ""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Line:
-    """A table's rows in a one-dimensional order: the sensitive value of each place, from 0 to count - 1, and costs."""
-
-    rows: Longs
-    values: Ints
-    count: int
-    costs: Costs
-
-    @classmethod
-    def of(
-        cls,
-        table: Table,
-        column: Column,
-        order: Order,
-        columns: str | Sequence[str] | None,
-        ell: int,
-        form: Form,
-        style: Style,
-        bits: int | None = None,
-        centers: int | None = None,
-    ) -> Line:
-        """Return the rows of a table in an order, one for groups of ℓ rows if it is of that kind."""
-        how = {"bits": bits, "centers": centers}
-        rows = ordered(table, order, k=ell, form=form, style=style, columns=columns, **how).rows
-        known, values = np.unique(column.codes[rows], return_inverse=True)
-        return cls(rows, values.astype(np.int32), len(known), Costs.of(table, rows, form, style))
-
-    @property
-    def most(self) -> int:
-        """The largest ℓ for which the whole table is ℓ-diverse; 0 without rows."""
-        return len(self.values) // int(np.bincount(self.values).max()) if len(self.values) else 0
-
-    def require(self, ell: int) -> None:
-        """Raise GuaranteeError where not even the whole table is ℓ-diverse."""
-        if len(self.values) and ell > self.most:
-            raise GuaranteeError(
-                f"one sensitive value has more than 1/{ell} of all rows, so no grouping can be {ell}-diverse; "
-                f"the most that can be reached is {self.most}"
-            )
-
-    def by_row(self, group: Ints) -> Longs:
-        """Return the group of every row, from that of every place."""
-        found = np.empty(len(group), np.int64)
-        found[self.rows] = group
-        return found
 
 
 def best_order(table: Table, column: Column, ell: int, form: Form, style: Style) -> Order:
