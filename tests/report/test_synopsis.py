@@ -14,6 +14,7 @@ from tests.support.paths import ROOT
 from tests.support.search_strategies import random_forest
 from treeanon.cli.main import main
 from treeanon.errors import FileError
+from treeanon.forest.merged import merged
 from treeanon.report.synopsis import synopsis_lines, synopsis_page, synopsis_view
 
 XML, SCHEMA = ROOT / "samples/patients.xml", ROOT / "schemas/hospital-xml.toml"
@@ -69,9 +70,14 @@ def test_the_command(tmp_path: Path) -> None:
     asked = ["synopsis", str(XML), "-s", str(SCHEMA), "-k", "5", "--nodes", "10"]
     done = CliRunner().invoke(main, [*asked, "--html", str(page)])
     assert done.exit_code == 0 and "1,000 records" in done.stdout.splitlines()[0] and "<svg" in page.read_text()
-    forest = ta.read(XML, ta.Schema.load(SCHEMA).with_objects("merged"))
-    ta.anonymize(forest, k=5, algorithm="gcs").write_solution(solution)
-    told = json.loads(CliRunner().invoke(main, [*asked, "--solution", str(solution), "--json"]).stdout)
-    assert told["records"] == 1000 and len(told["shown"]) == 10 and told["nodes"] < 1000
+    whole = ta.read(XML, ta.Schema.load(SCHEMA))[:200]
+    assert whole.classes.types
+    for objects, data in (("merged", merged(whole)), ("whole", whole)):
+        release = ta.anonymize(
+            data, k=5, algorithm="gcs" if objects == "merged" else None, effort=0.1 if data is whole else None
+        )
+        release.write_solution(solution, force=True)
+        told = json.loads(CliRunner().invoke(main, [*asked, "--solution", str(solution), "--json"]).stdout)
+        assert told["records"] == 1000 and len(told["shown"]) == 10 and told["nodes"] < 2653
     again = CliRunner().invoke(main, [*asked, "--html", str(page)])
     assert isinstance(again.exception, FileError) and "exists already" in str(again.exception)

@@ -54,18 +54,21 @@ def command(
     """
     refuse_own_input([source, schema, *([solution] if solution else [])], [html])
     check_extra_output(html, "", force=force, option="--html")
+    from treeanon.forest.merged import merged
     from treeanon.io.output import open_output
     from treeanon.release.solution_file import SolutionFile
     from treeanon.report.synopsis import synopsis_lines, synopsis_page, synopsis_view
 
     recipe = None if solution is None else SolutionFile.load(solution).solution
     loaded = load_schema(schema, reading)
-    forest = read_records(source, loaded.with_objects("merged"), reading, quiet=quiet)
+    if recipe is not None and recipe.cut is None:
+        raise click.UsageError("--solution must have one cut; this one recodes every record by itself")
+    objects = "merged" if recipe is None else recipe.objects
+    forest = read_records(source, loaded.with_objects(objects), reading, quiet=quiet)
     if recipe is not None:
-        if recipe.cut is None or recipe.objects == "whole":
-            raise click.UsageError("--solution must be of merged trees, with one cut: make it with --objects merged")
         forest = recipe.apply(forest)
-    view = synopsis_view(forest, k, nodes or None, ids=ids)
+    # The paper's synopsis is of merged trees, whatever a release is of.
+    view = synopsis_view(merged(forest) if forest.classes.types else forest, k, nodes or None, ids=ids)
     if html is not None:
         with open_output(html, force=force) as stream:
             stream.write(synopsis_page(view, "Synopsis of a collection").encode())
