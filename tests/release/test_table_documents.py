@@ -359,9 +359,9 @@ def test_distances_by_the_hierarchies_of_the_input(tmp_path: Path, monkeypatch: 
     looked_at: list[Table] = []
     real = table_documents.verify_table
 
-    def looking(table: Table, models: Any) -> Any:
+    def looking(table: Table, models: Any, **bounds: Any) -> Any:
         looked_at.append(table)
-        return real(table, models)
+        return real(table, models, **bounds)
 
     monkeypatch.setattr(table_documents, "verify_table", looking)
     assert release.write(tmp_path / "o.ndjson")[0].holds

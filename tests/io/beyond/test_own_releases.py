@@ -45,3 +45,21 @@ def any_release(rnd: Random) -> None:
 
 
 test_any_release, test_any_release_thoroughly = properties(any_release, 150, 3000)
+
+
+def test_kinds_of_one_name_with_another_between_them(tmp_path: Path) -> None:
+    """Of elements told apart by what they hold: they stand apart, in the order in which they are written."""
+    text = 'version = 1\n[input]\nformat = "xml"\nrecord = "patients/patient"\nobjects = "merged"\n'
+    for name, path in (("a", "i[@k=A]/v"), ("b", "j[]/v"), ("c", "i[@k=C]/v")):
+        text += f'[[class]]\nname = "{name}"\npath = "{path}"\n'
+    schema = ta.Schema.loads(text)
+    forest = ta.Forest.from_records(
+        schema, [[["a", "1", []], ["b", "2", []], ["c", "3", []]], [["b", "2", []], ["c", "3", []]]]
+    )
+    ta.write(forest, tmp_path / "o.xml")
+    turned = (tmp_path / "o.xml").read_text()
+    assert look(tmp_path / "o.xml", schema, "xml") == {}
+    a, j = '<i k="A"><v>1</v></i>', "<j><v>2</v></j>"
+    assert a + j in turned
+    (tmp_path / "p.xml").write_text(turned.replace(a + j, j + a))
+    assert look(tmp_path / "p.xml", schema, "xml") == {"order": 1}

@@ -23,7 +23,7 @@ from treeanon.io.interface import writer_of
 from treeanon.io.options import ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import Schema, Shape
-from treeanon.schema.layout import MOVED_NAMESPACE
+from treeanon.schema.layout import MOVED_NAMESPACE, Container
 from treeanon.schema.paths import Predicate
 from treeanon.schema.references import as_documents
 
@@ -324,14 +324,36 @@ class _Look:
         self._attributes(element, shape, content)
         if shape.held >= 0 or shape.constant is not None:
             self._text(element, shape.held, content)
-        tags = [tag for tag, _ in groupby(inner.tag for inner in element.inner)]
-        if len(set(tags)) < len(tags):
-            self.found.add("order")
-        self.found.sequence(id(shape), tuple(dict.fromkeys(tags)))
+        self._order(element, shape)
         self._children(element, shape, content)
         if not content and shape is not self.layout.containers[0].shape:
             self.found.add("empty")
         return content or None
+
+    def _order(self, element: Element, shape: Shape) -> None:
+        """Count elements that stand in another order than elsewhere, or apart from others of their name."""
+        tags = [tag for tag, _ in groupby(inner.tag for inner in element.inner)]
+        kinds = [self.layout.containers[index] for index in shape.containers]
+        names = [tag for tag, _ in groupby(self.qualifier.element(kind.name or "") for kind in kinds)]
+        if len(set(names)) == len(names):
+            if len(set(tags)) < len(tags):
+                self.found.add("order")
+            self.found.sequence(id(shape), tuple(dict.fromkeys(tags)))
+            return
+        # Kinds of one name with others between them: their order is that in which this program writes them.
+        wrappers = [self.qualifier.element(wrapper.name or "") for wrapper in shape.wrappers]
+        places = []
+        for inner in element.inner:
+            of_kind = [len(wrappers) + at for at, kind in enumerate(kinds) if self._is_of(inner, kind)]
+            last = len(wrappers) + len(kinds)
+            places.append(wrappers.index(inner.tag) if inner.tag in wrappers else min(of_kind, default=last))
+        if places != sorted(places):
+            self.found.add("order")
+
+    def _is_of(self, element: Element, kind: Container) -> bool:
+        """Return whether an element is of a kind of repeated ones."""
+        is_named = element.tag == self.qualifier.element(kind.name or "")
+        return is_named and (kind.predicate is None or self._holds(element, kind.predicate))
 
     def _attributes(self, element: Element, shape: Shape, content: dict[str, list[Any]]) -> None:
         for attribute in shape.attributes:
