@@ -38,7 +38,8 @@ class Case:
     """Tables, what is published of them by one machine, and how Spark is to publish it."""
 
     def __init__(self, schema: Path, folder: Path) -> None:
-        self.schema = ta.Schema.load(schema)
+        # Spark takes merged trees.
+        self.schema = ta.Schema.load(schema).with_objects("merged")
         self.forest, self.tables = read_tables(folder, self.schema)
         # As published, for then nodes are moved.
         found = ta.anonymize(self.forest, k=K, m=2, n=1, seed=1, as_published=True)
