@@ -204,11 +204,12 @@ def _listed(group: Longs) -> tuple[Longs, Longs]:
 
 def _keep(bounds: Bounds, checker: RowGroupChecker, group: Longs, parts: list[Longs]) -> bool:
     """Divide rows that have no group; those pieces that keep everything become groups. Return whether any does."""
-    pieces, rows, count = [], np.concatenate(parts), 0
+    pieces, count = [], 0
     for part in parts:
         starts = bounds.divided(part)
         pieces.append(np.repeat(np.arange(count, count + len(starts) - 1), np.diff(starts)))
         count += len(starts) - 1
+    # Parts have been sorted in place.
     rows = np.concatenate(parts)
     numbers = np.concatenate(pieces)
     holds = checker.holds(numbers.astype(np.int64), count, rows)

@@ -10,8 +10,8 @@ import numpy as np
 
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.onedim_bounds import clear_box, column_price, grow, pair_of
-from treeanon.kernels.table.onedim_diversity_loss import Prices
+from treeanon.kernels.table.onedim_bounds import clear_box, grow, pair_of
+from treeanon.kernels.table.onedim_diversity_loss import Prices, column_price, price_of
 from treeanon.kernels.table.orders import RANGES, SETS
 
 
@@ -101,16 +101,6 @@ def _cut(column: Ints, members: Longs, start: int, stop: int) -> int:
 
 
 @njit
-def whole_price(box: Longs, p: Prices) -> float:
-    """Return what each row of a group loses, added up over the columns."""
-    total = 0.0
-    for c in range(box.shape[1]):
-        if box[1, c] >= 0:
-            total += p.mixed[c] if box[3, c] > 0 else column_price(c, box[0, c], box[1, c], box[2, c], p)
-    return total
-
-
-@njit
 def fitting_groups(
     cells: Ints, offsets: Longs, members: Longs, p: Prices, limits: Floats, counted: int, limit: float
 ) -> Flags:
@@ -162,7 +152,7 @@ def join_groups(
                 continue
             wider[:] = boxes[g]
             _add(cells, lost[j], wider, members, offsets[g], offsets[g + 1], p)
-            price = whole_price(wider[:, :counted], p)
+            price = price_of(wider[:, :counted], p)
             if price < best and _fits(wider, p, limits, counted, limit):
                 best, out[j] = price, g
         if out[j] >= 0:
@@ -193,7 +183,7 @@ def grown_group(
                 continue
             wider[:] = box
             _add(cells, others[j], wider, members, 0, rows, p)
-            price = whole_price(wider, p)
+            price = price_of(wider, p)
             if price < best and _fits(wider, p, limits, counted, limit):
                 best, chosen = price, j
         if chosen < 0:
@@ -242,7 +232,7 @@ def group_prices(cells: Ints, offsets: Longs, members: Longs, p: Prices) -> Floa
         clear_box(pair, 0)
         for i in range(offsets[g], offsets[g + 1]):
             grow(cells, members[i], pair, 0, p)
-        out[g] = whole_price(pair.box[0], p)
+        out[g] = price_of(pair.box[0], p)
         for i in range(offsets[g], offsets[g + 1]):
             for c in range(cells.shape[1]):
                 if p.kinds[c] == SETS and cells[members[i], c] >= 0:

@@ -6,9 +6,8 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.group_bounds import whole_price
 from treeanon.kernels.table.onedim_bounds import Pair, clear_box, grow, pair_of
-from treeanon.kernels.table.onedim_diversity_loss import Prices
+from treeanon.kernels.table.onedim_diversity_loss import Prices, price_of
 from treeanon.kernels.table.orders import SETS
 
 
@@ -29,12 +28,12 @@ def first_fitting(cells: Ints, p: Prices, limit: float) -> Longs:
         grow(cells, place, pair, 0, p)
         while first <= place:
             if has_sets:
-                price = whole_price(pair.box[0], p)
+                price = price_of(pair.box[0], p)
             elif first < pivot:
                 _joined(back[first], pair.box[0], whole)
-                price = whole_price(whole, p)
+                price = price_of(whole, p)
             else:
-                price = whole_price(pair.box[0], p)
+                price = price_of(pair.box[0], p)
             if price <= limit:
                 break
             first += 1

@@ -13,8 +13,8 @@ import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.table.onedim_diversity_loss import Prices
-from treeanon.kernels.table.orders import NODES, RANGES, SETS
+from treeanon.kernels.table.onedim_diversity_loss import Prices, column_price
+from treeanon.kernels.table.orders import SETS
 
 
 class Pair(NamedTuple):
@@ -98,21 +98,6 @@ def _forget_sets(cells: Ints, pair: Pair, g: int, p: Prices) -> None:
                 cell = cells[pair.members[g, i], c]
                 if cell >= 0:
                     pair.held[g, p.starts[c] + cell] = 0
-
-
-@njit
-def column_price(c: int, low: int, high: int, different: int, p: Prices) -> float:
-    """Return what one column of a group loses in which nothing is missing."""
-    base = p.starts[c]
-    if p.kinds[c] == NODES:
-        while p.end[base + low] <= high:
-            low = p.parent[base + low]
-    price: float = p.shares[base + low]
-    if p.kinds[c] == RANGES:
-        price = p.shares[base + high] - price
-    elif p.kinds[c] == SETS:
-        price = (different - 1) * p.shares[base]
-    return price
 
 
 @njit

@@ -72,7 +72,7 @@ def box_of(cells: Ints, box: Ints, members: Longs, start: int, stop: int, out: i
 
 
 @njit
-def _priced(c: int, low: int, high: int, different: int, p: Prices) -> float:
+def column_price(c: int, low: int, high: int, different: int, p: Prices) -> float:
     """Return the price of cells in one column of which none is missing."""
     base = p.starts[c]
     if p.kinds[c] == NODES:
@@ -87,13 +87,13 @@ def _priced(c: int, low: int, high: int, different: int, p: Prices) -> float:
 
 
 @njit
-def price_of(box: Ints, p: Prices) -> float:
+def price_of(box: Ints | Longs, p: Prices) -> float:
     """Return what each row of a box loses, added up over the columns."""
     total = 0.0
     for c in range(box.shape[1]):
         if box[1, c] < 0:
             continue
-        total += p.mixed[c] if box[3, c] > 0 else _priced(c, box[0, c], box[1, c], box[2, c], p)
+        total += p.mixed[c] if box[3, c] > 0 else column_price(c, box[0, c], box[1, c], box[2, c], p)
     return total
 
 
@@ -116,7 +116,7 @@ def price_with(
         different = box[2, c]
         if p.kinds[c] == SETS:
             different += is_new(cells, place, c, members, start, stop, out)
-        # As in _priced: a call for every column would take several times as long.
+        # As in column_price: a call for every column would take several times as long.
         low, high, base = min(box[0, c], cell), max(box[1, c], cell), p.starts[c]
         if p.kinds[c] == RANGES:
             total += p.shares[base + high] - p.shares[base + low]
