@@ -11,8 +11,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import treeanon as ta
-from treeanon.report.preview_cells import Line, Span, columns
-from treeanon.report.preview_text import preview_lines
+from treeanon.reports.preview_cells import Line, Span, columns
+from treeanon.reports.preview_text import preview_lines
 
 HERE = Path(__file__).resolve().parent
 COMMAND = "treeanon preview patients.xml -s hospital-xml.toml -k 10 --record 903"

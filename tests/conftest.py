@@ -20,7 +20,7 @@ from tests.support.paths import ROOT
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-LONGEST = ("tests/spark", "tests/explore", "tests/report", "tests/io", "tests/algorithms")
+LONGEST = ("tests/spark", "tests/explore", "tests/reports", "tests/io", "tests/algorithms")
 """What takes longest begins first, so that no worker is left alone with it at the end."""
 
 SPREAD = "tests/cli"

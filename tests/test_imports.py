@@ -43,7 +43,7 @@ LAYERS = [
     "api",
     "queries",
     "previews",
-    "report",
+    "reports",
     "explore",
     "bench",
     "cli",

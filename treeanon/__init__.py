@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from treeanon.queries.api import query
     from treeanon.release import PermutedRelease, Release, TableRelease
     from treeanon.release.recommend import Recommendation, recommend
-    from treeanon.report.page.page import write_page
+    from treeanon.reports.page.page import write_page
     from treeanon.risks import Risk, risk
     from treeanon.schema import Schema
     from treeanon.table import Table
@@ -90,7 +90,7 @@ _HOMES = {
     "table_of": "treeanon.io.columns.frames",
     "verify": "treeanon.api",
     "write": "treeanon.io",
-    "write_page": "treeanon.report.page.page",
+    "write_page": "treeanon.reports.page.page",
 }
 
 

@@ -19,7 +19,7 @@ from tests.support.waiting import WAIT
 from treeanon.cli.main import main
 from treeanon.cli.preview import has_colors
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.report.preview_text import preview_text
+from treeanon.reports.preview_text import preview_text
 
 SCHEMA = """version = 1
 input = { format = "ndjson" }

@@ -26,7 +26,7 @@ from treeanon.metrics import (
     value_loss_alone,
     value_loss_of_supports,
 )
-from treeanon.report import losses_data, losses_text
+from treeanon.reports import losses_data, losses_text
 
 LUNG = {"Flu": "Lung", "Asthma": "Lung", "Ulcer": "Stomach", "Lung": "Disease", "Stomach": "Disease"}
 DISEASES = ["Flu", "Asthma", "Ulcer"]

@@ -14,7 +14,7 @@ from tests.reference import tree_losses as slow
 from tests.support.strategies import parents_of, properties
 from treeanon.errors import UsageError
 from treeanon.metrics import dtree, measure, ml2
-from treeanon.report import losses_data, losses_text
+from treeanon.reports import losses_data, losses_text
 
 
 def against_brute_force(rnd: Random) -> None:
@@ -99,7 +99,7 @@ def test_one_percent_is_not_rounded_up(tmp_path: Path) -> None:
 
 def test_measuring_without_mining_stays_light() -> None:
     code = (
-        "import sys, treeanon.metrics, treeanon.report\n"
+        "import sys, treeanon.metrics, treeanon.reports\n"
         "print([name for name in ('mlxtend', 'pandas', 'matplotlib', 'sklearn') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

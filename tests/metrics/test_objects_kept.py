@@ -17,7 +17,7 @@ from tests.reference.objects import Object, Record
 from tests.support.object_worlds import SCHEMA, forest_of, random_record, record_of, types_of
 from treeanon.forest.compared import in_terms_of
 from treeanon.metrics import ObjectsKept, measure, objects_kept
-from treeanon.report.text import losses_text
+from treeanon.reports.text import losses_text
 
 EVERYTHING: Record = (
     frozenset(),

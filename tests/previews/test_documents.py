@@ -15,10 +15,10 @@ from lxml import etree
 import treeanon as ta
 from treeanon.cli.main import main
 from treeanon.previews.document import Part, document_of
-from treeanon.report.page.documents import document
-from treeanon.report.page.elements import text_of
-from treeanon.report.page.page import page
-from treeanon.report.preview_text import document_lines, preview_text
+from treeanon.reports.page.documents import document
+from treeanon.reports.page.elements import text_of
+from treeanon.reports.page.page import page
+from treeanon.reports.preview_text import document_lines, preview_text
 
 TOML = """
 version = 1

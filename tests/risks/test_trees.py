@@ -15,7 +15,7 @@ from tests.support.search_strategies import random_forest as small_forest
 from tests.support.strategies import parents_of_classes, properties
 from tests.verifier.test_tree import KNOWN, random_forest
 from treeanon.errors import UsageError
-from treeanon.report.text import risk_text
+from treeanon.reports.text import risk_text
 from treeanon.risks import Risk
 from treeanon.risks.trees import risk_of_trees
 

@@ -167,7 +167,7 @@ def anonymize_trees(request: CommandRequest) -> None:
     from treeanon.io.relational.urls import shown
     from treeanon.metrics import ml2
     from treeanon.release import fulfill
-    from treeanon.report import losses_data
+    from treeanon.reports import losses_data
 
     output, solution, quiet = request.output, request.solution, request.quiet
     wanted.check(request.schema)

@@ -135,7 +135,7 @@ def _trees(request: CommandRequest, engine: EngineRequest) -> None:
     """Anonymize trees."""
     wanted = request.tree_request()
     check_extra_output(request.solution, request.output, force=request.force)
-    from treeanon.report import losses_data
+    from treeanon.reports import losses_data
     from treeanon.spark.interface import engine_named
 
     quiet = request.quiet

@@ -144,7 +144,7 @@ def _of_groups(published: Table, weights: Mapping[str, float] | None) -> dict[st
 
 
 def _loss_lines(losses: FlatLosses, extents: Mapping[str, float], answered: QueryLoss | None) -> list[str]:
-    from treeanon.report import flat_losses_text
+    from treeanon.reports import flat_losses_text
 
     lines = [*flat_losses_text(losses).splitlines(), "", "of the published rows:"]
     lines += [f"{words:30}{extents[name]:>10.5f}" for name, words in _EXTENTS.items()]
@@ -172,7 +172,7 @@ def compare_permuted(
     from treeanon.io.columns.permuted_files import read_permuted, report_of
     from treeanon.io.columns.write_table import table_schema
     from treeanon.metrics.table.permuted import measure_permuted_tables
-    from treeanon.report import permuted_losses_text
+    from treeanon.reports import permuted_losses_text
     from treeanon.table.compared import schema_as_published
 
     original = read_as_table(before, schema, reductions, reading, quiet=quiet)
@@ -228,7 +228,7 @@ def compare_trees(
     from treeanon.forest.merged import comparable
     from treeanon.metrics import measure, measure_unmatched, ml2
     from treeanon.metrics.values import rpda
-    from treeanon.report import losses_text, rpda_line
+    from treeanon.reports import losses_text, rpda_line
     from treeanon.table.compared import schema_as_published
     from treeanon.verifier.tree import verify
 

@@ -65,7 +65,7 @@ def command(
     from treeanon.io import output_format, write
     from treeanon.io.output import refuse_existing
     from treeanon.metrics import objects_kept
-    from treeanon.report.text import object_lines
+    from treeanon.reports.text import object_lines
     from treeanon.schema.derive import for_trees
 
     refuse_own_input([source, schema], [output, schema_out])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from treeanon.cli.request import CommandRequest
     from treeanon.forest import Forest
     from treeanon.release import TableRelease
-    from treeanon.report.page.statement import AnyRelease
+    from treeanon.reports.page.statement import AnyRelease
     from treeanon.risks import Risk
     from treeanon.table import Table
 
@@ -73,7 +73,7 @@ def write_page_of(request: CommandRequest, release: AnyRelease, data: Forest | T
     page = request.page
     if page.target is None:
         return
-    from treeanon.report.page.page import write_page
+    from treeanon.reports.page.page import write_page
 
     if page.audience == "public":
         write_page(release, page.target, force=request.force, seed=request.seed)

@@ -154,8 +154,8 @@ def _notes(request: CommandRequest, found: Preview) -> list[str]:
 
 def _show(found: Preview, lines: int | None, color: bool | None, notes: Sequence[str], *, document: bool) -> None:
     """Print the preview, and notes about the release."""
-    from treeanon.report.preview_cells import folded
-    from treeanon.report.preview_text import preview_text
+    from treeanon.reports.preview_cells import folded
+    from treeanon.reports.preview_text import preview_text
 
     colored = has_colors() if color is None else color
     width = shutil.get_terminal_size((80, 24)).columns
@@ -178,8 +178,8 @@ def _write_page(request: CommandRequest, target: str, found: Preview, data: Fore
     """Write the page, for those who have access to the data."""
     from treeanon.cli.html_page import risks_of
     from treeanon.forest import Forest
-    from treeanon.report.page.page import write_page
-    from treeanon.report.preview_text import sample_sentences
+    from treeanon.reports.page.page import write_page
+    from treeanon.reports.preview_text import sample_sentences
 
     before, after = risks_of(found.release, data, request.reading["jobs"], quiet=request.quiet)
     write_page(

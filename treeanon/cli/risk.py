@@ -161,7 +161,7 @@ def _of_rows(
 
 def _print(found: Risk, report: ReadReport | None, schema: Schema, m: int, *, quiet: bool, as_json: bool) -> None:
     """Print the risk, and on standard error what it does not cover."""
-    from treeanon.report.text import risk_text
+    from treeanon.reports.text import risk_text
 
     others = [spec.name for spec in schema.classes if spec.published and spec.role != "quasi"]
     unnamed = {} if report is None else report.dropped.paths()

@@ -35,7 +35,7 @@ def release_summary(
 ) -> str:
     """Return the summary of a release of trees, if known with whom one more known value singles out."""
     from treeanon.io.relational.urls import shown
-    from treeanon.report import losses_text
+    from treeanon.reports import losses_text
 
     data = release.as_dict()
     counts = data["counts"]
@@ -154,7 +154,7 @@ def sacrifice_lines(data: Mapping[str, Any]) -> list[str]:
 
 def table_release_summary(release: TableRelease, output: str, solution: str | None = None) -> str:
     """Return the summary of a release of a table."""
-    from treeanon.report import flat_losses_text
+    from treeanon.reports import flat_losses_text
     from treeanon.verifier.freeform import FreeformVerdict
 
     data = release.as_dict()
@@ -234,7 +234,7 @@ def _minimal_lines(minimal: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def permuted_summary(release: PermutedRelease, output: str) -> str:
     """Return the summary of a release as permutations: what it hides, and what it does not."""
-    from treeanon.report import permuted_losses_text
+    from treeanon.reports import permuted_losses_text
     from treeanon.verifier.permuted import promise
 
     data = release.as_dict()
@@ -259,7 +259,7 @@ def permuted_summary(release: PermutedRelease, output: str) -> str:
 
 def documents_summary(release: DocumentsRelease, output: str) -> str:
     """Return the summary of a release of documents with the values of a table."""
-    from treeanon.report import flat_losses_text, losses_text
+    from treeanon.reports import flat_losses_text, losses_text
 
     data = release.as_dict()
     rows, trees, counts = data["rows"], data["trees"], data["counts"]

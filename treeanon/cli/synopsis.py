@@ -57,7 +57,7 @@ def command(
     from treeanon.forest.merged import merged
     from treeanon.io.output import open_output
     from treeanon.release.solution_file import SolutionFile
-    from treeanon.report.synopsis import synopsis_lines, synopsis_page, synopsis_view
+    from treeanon.reports.synopsis import synopsis_lines, synopsis_page, synopsis_view
 
     recipe = None if solution is None else SolutionFile.load(solution).solution
     loaded = load_schema(schema, reading)

@@ -17,7 +17,7 @@ from treeanon.explore.settings import (
     Settings,
     searches_of,
 )
-from treeanon.report.page.elements import Element, el, text_of
+from treeanon.reports.page.elements import Element, el, text_of
 
 SUPPRESSED = {"0": "nobody", "0.5%": "0.5 %", "1%": "1 %", "2%": "2 %", "5%": "5 %"}
 _NUMBER = "record number in the input"

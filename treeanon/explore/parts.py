@@ -14,9 +14,9 @@ from treeanon.forest import Forest
 from treeanon.metrics import Losses, share_whole
 from treeanon.metrics.table import FlatLosses
 from treeanon.release import PermutedRelease, Release, TableRelease
-from treeanon.report.page.elements import Content, Element, el, percent, scrolled, text_of
-from treeanon.report.page.page import internal_sections
-from treeanon.report.page.statement import NOT_ALIKE, as_they_are, guarantees, risks, statement
+from treeanon.reports.page.elements import Content, Element, el, percent, scrolled, text_of
+from treeanon.reports.page.page import internal_sections
+from treeanon.reports.page.statement import NOT_ALIKE, as_they_are, guarantees, risks, statement
 
 WIDE, HIGH = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40

@@ -35,7 +35,7 @@ from treeanon.explore.parts import parts_of
 from treeanon.explore.session import Choice, Event, Finished, Problem, Session
 from treeanon.explore.settings import QUICK, ExploredData, Settings, settings_of
 from treeanon.io.relational.urls import is_database, shown
-from treeanon.report.page.elements import style
+from treeanon.reports.page.elements import style
 
 _READING = {"format": "--from", "delimiter": "--delimiter", "on_error": "--on-error", "strict": "--strict"}
 

@@ -11,7 +11,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table.permuted import measure_permuted, measure_permuted_tables
 from treeanon.metrics.table.queries import permuted_query_loss, permuted_query_loss_of, tuples_sampled
 from treeanon.randomness import Randomness
-from treeanon.report.text import permuted_losses_text
+from treeanon.reports.text import permuted_losses_text
 from treeanon.table import Table
 from treeanon.table.permuted import permuted
 

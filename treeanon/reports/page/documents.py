@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from treeanon.previews.document import Part, Value, document_of
 from treeanon.previews.model import RecordChange
-from treeanon.report.page.elements import Content, Element, counted, el, more, scrolled, value
-from treeanon.report.preview_text import WORDS
+from treeanon.reports.page.elements import Content, Element, counted, el, more, scrolled, value
+from treeanon.reports.preview_text import WORDS
 from treeanon.schema import Schema
 
 

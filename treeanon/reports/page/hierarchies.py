@@ -11,8 +11,8 @@ import numpy as np
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.tree.losses import count_records_with
-from treeanon.report.page.elements import Element, el, shown
-from treeanon.report.page.trees import GAP, Box, Placed, drawn, place
+from treeanon.reports.page.elements import Element, el, shown
+from treeanon.reports.page.trees import GAP, Box, Placed, drawn, place
 from treeanon.table import Column
 
 MAX_ROWS = 40

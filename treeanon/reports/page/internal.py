@@ -20,8 +20,8 @@ from treeanon.metrics import Losses
 from treeanon.previews.model import Node, NodeChange, RecordChange
 from treeanon.privacy import Guarantee
 from treeanon.release import Release
-from treeanon.report.page.documents import document
-from treeanon.report.page.elements import (
+from treeanon.reports.page.documents import document
+from treeanon.reports.page.elements import (
     Cell,
     Content,
     Element,
@@ -37,9 +37,9 @@ from treeanon.report.page.elements import (
     table,
     value,
 )
-from treeanon.report.page.hierarchies import DrawnHierarchy, held_by_class, hierarchy_svg, standing
-from treeanon.report.page.trees import legend, record_svg
-from treeanon.report.preview_cells import cut
+from treeanon.reports.page.hierarchies import DrawnHierarchy, held_by_class, hierarchy_svg, standing
+from treeanon.reports.page.trees import legend, record_svg
+from treeanon.reports.preview_cells import cut
 from treeanon.schema import Schema
 
 

@@ -11,7 +11,7 @@ from treeanon.previews.document import Part, document_of
 from treeanon.previews.model import Change, RecordChange, RowChange
 from treeanon.previews.preview import Preview
 from treeanon.release import PermutedRelease, Release
-from treeanon.report.preview_cells import (
+from treeanon.reports.preview_cells import (
     Line,
     Pair,
     Remark,

@@ -14,10 +14,10 @@ import numpy as np
 
 from treeanon.forest import Forest
 from treeanon.forest.synopsis import Synopsis
-from treeanon.report.page.elements import Element, Section, counted, el, text_of
-from treeanon.report.page.page import head
-from treeanon.report.page.statement import banner
-from treeanon.report.page.trees import Box, drawn, place
+from treeanon.reports.page.elements import Element, Section, counted, el, text_of
+from treeanon.reports.page.page import head
+from treeanon.reports.page.statement import banner
+from treeanon.reports.page.trees import Box, drawn, place
 
 
 @dataclass(frozen=True)

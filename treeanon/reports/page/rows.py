@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.permuted import PermutedLosses
 from treeanon.previews.model import RowChange
-from treeanon.report.page.elements import (
+from treeanon.reports.page.elements import (
     Cell,
     Content,
     Element,
@@ -20,8 +20,8 @@ from treeanon.report.page.elements import (
     table,
     value,
 )
-from treeanon.report.page.hierarchies import DrawnHierarchy, held_in, hierarchy_svg
-from treeanon.report.preview_text import SIGNS
+from treeanon.reports.page.hierarchies import DrawnHierarchy, held_in, hierarchy_svg
+from treeanon.reports.preview_text import SIGNS
 from treeanon.table import Table
 
 

@@ -17,7 +17,7 @@ from treeanon.metrics import relation_counts
 from treeanon.metrics.measure import relation_name
 from treeanon.previews.changes import Record
 from treeanon.randomness import chance
-from treeanon.report.page.elements import (
+from treeanon.reports.page.elements import (
     Cell,
     Content,
     Element,
@@ -30,10 +30,10 @@ from treeanon.report.page.elements import (
     table,
     value,
 )
-from treeanon.report.page.hierarchies import held_by_class, held_in, hierarchy_svg, published_alone
-from treeanon.report.page.statement import AnyVerdict
-from treeanon.report.page.trees import tree_svg
-from treeanon.report.preview_cells import cut
+from treeanon.reports.page.hierarchies import held_by_class, held_in, hierarchy_svg, published_alone
+from treeanon.reports.page.statement import AnyVerdict
+from treeanon.reports.page.trees import tree_svg
+from treeanon.reports.preview_cells import cut
 from treeanon.table import Column, Table
 from treeanon.verifier.freeform import FreeformVerdict
 from treeanon.verifier.table import TableVerdict

@@ -16,9 +16,9 @@ from treeanon.previews.model import RecordChange, RowChange
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
 from treeanon.release.solution_file import version
 from treeanon.release.tree_release import unprotected_classes
-from treeanon.report.page import internal, public, rows
-from treeanon.report.page.elements import Element, Section, counted, el, percent, style, text_of, tiles
-from treeanon.report.page.statement import (
+from treeanon.reports.page import internal, public, rows
+from treeanon.reports.page.elements import Element, Section, counted, el, percent, style, text_of, tiles
+from treeanon.reports.page.statement import (
     NOT_ALIKE,
     AnyRelease,
     Audience,

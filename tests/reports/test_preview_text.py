@@ -17,8 +17,8 @@ from tests.previews.test_record_changes import FOREST, SCHEMA, of, solution, wor
 from tests.support.paths import ROOT
 from treeanon.previews.changes import record_change
 from treeanon.previews.model import Node, NodeChange, RecordChange, RowChange
-from treeanon.report.preview_cells import cell, columns, cut, plain
-from treeanon.report.preview_text import preview_lines, preview_text, record_lines
+from treeanon.reports.preview_cells import cell, columns, cut, plain
+from treeanon.reports.preview_text import preview_lines, preview_text, record_lines
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\u202eb\u202c", "\u2066x\u2069", "zero\u200bwidth\u200d", "tab\there",

@@ -10,7 +10,7 @@ from tests.support.page_worlds import random_forest
 from tests.support.strategies import properties
 from treeanon.forest.forest import Label, Tree
 from treeanon.privacy import Guarantee
-from treeanon.report.page.internal import Support, relation_supports
+from treeanon.reports.page.internal import Support, relation_supports
 
 Relation = tuple[Label, Label]
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from treeanon.forest.report import shift_lines
 from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
-from treeanon.report.page.elements import (
+from treeanon.reports.page.elements import (
     Cell,
     Content,
     Element,

@@ -17,7 +17,7 @@ from tests.support.strategies import properties
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics import measure
-from treeanon.report.page.page import page
+from treeanon.reports.page.page import page
 from treeanon.verifier.tree import verify
 
 

@@ -11,9 +11,9 @@ import pytest
 from tests.support.strategies import properties
 from treeanon.hierarchy import Hierarchy
 from treeanon.previews.model import Node, NodeChange, RecordChange
-from treeanon.report.page.elements import Element, text_of
-from treeanon.report.page.hierarchies import DrawnHierarchy, hierarchy_svg, published_alone
-from treeanon.report.page.trees import HIGH, MAX_NODES, Box, place, record_svg
+from treeanon.reports.page.elements import Element, text_of
+from treeanon.reports.page.hierarchies import DrawnHierarchy, hierarchy_svg, published_alone
+from treeanon.reports.page.trees import HIGH, MAX_NODES, Box, place, record_svg
 
 SVG = "svg"
 

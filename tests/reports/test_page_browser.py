@@ -15,7 +15,7 @@ import treeanon as ta
 from tests.support.chromium import chromium
 from treeanon.hierarchy import Hierarchy
 from treeanon.previews.preview import preview_of
-from treeanon.report.page.page import page
+from treeanon.reports.page.page import page
 from treeanon.schema.model import ClassSpec, InputSpec
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from treeanon.previews.model import Change, Node, RecordChange
-from treeanon.report.page.elements import Element, el, shown
-from treeanon.report.preview_cells import columns, cut
-from treeanon.report.preview_text import SIGNS
+from treeanon.reports.page.elements import Element, el, shown
+from treeanon.reports.preview_cells import columns, cut
+from treeanon.reports.preview_text import SIGNS
 
 LETTER = 7.3
 """The width of a letter of the fixed-width font at 12 pixels, with a margin."""
