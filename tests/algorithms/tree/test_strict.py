@@ -131,7 +131,7 @@ def check_walks(rnd: Random, forest: ta.Forest, g: Guarantee) -> None:
         facts = PairSupports(indexed, g, deep=rnd.random() < 0.7 and (g.m > 2 or needed(g)))
     strict = ExtendedCheck(forest, indexed, g) if needed(g) else None
     workshop = WalkState(indexed, g, facts, strict)
-    tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
+    tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of, g.k)
     # Letting one more out can mend the most frequent value's share, or what is not there; and see SPEC on n >= 2.
     monotone = min(g.n, g.m - 1) <= 1 and not g.negative and (g.l == 1 or g.diversity == "distinct")
     for _ in range(3):
@@ -203,7 +203,7 @@ def violated(seed: int) -> bool:
     forest, g = nested_forest(Random(seed)), Guarantee(2, m=3, n=2, attacker="joint")
     indexed = IndexedForest.of(forest, g)
     workshop = WalkState(indexed, g, PairSupports(indexed, g), ExtendedCheck(forest, indexed, g))
-    tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
+    tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of, g.k)
     orders = Order((1.0,) * 4), Order((1.0,) * 4, split=False)
     return not all(holds(forest, Walk(workshop, tree, order).run().mapping, g) for order in orders)
 

@@ -12,7 +12,7 @@ import numpy as np
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
-from treeanon.arrays import Floats, Ints, Longs
+from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.forest import Forest
 
 _NOISE = 0.3
@@ -74,24 +74,48 @@ class WalkResult:
 
 
 class Tree:
-    """The hierarchies as a walk goes through them: children that hold values, and what a label loses."""
+    """The hierarchies as a walk goes through them: children that hold values, and what a label loses.
 
-    def __init__(self, indexed: IndexedForest, loss: Floats, class_of: Ints) -> None:
+    Labels that fewer than k persons hold can never be published, nor what lies below them, which fewer still hold: no
+    walk is offered any of it.
+    """
+
+    def __init__(self, indexed: IndexedForest, loss: Floats, class_of: Ints, k: int) -> None:
         self.indexed, self.loss, self.class_of = indexed, loss, class_of
-        labels = len(indexed.above)
-        self.children: list[list[int]] = [[] for _ in range(labels)]
-        self.siblings: list[list[int]] = [[] for _ in range(labels)]
-        for label in range(1, labels):
-            parent = int(indexed.above[label])
-            if parent >= 0:
-                self.siblings[parent].append(label)
-                if indexed.held[label]:
-                    self.children[parent].append(label)
-        self.roots = [x for x in range(labels) if indexed.above[x] < 0 and indexed.held[x]]
+        above, held = indexed.above, indexed.held
+        self.roots: list[int] = np.flatnonzero((above < 0) & (held > 0)).tolist()
+        self._siblings = _Below(above, above >= 0)
+        self._frequent = _Below(above, (above >= 0) & (held >= k))
+        rare = above[(above >= 0) & (held > 0) & (held < k)]
+        self.splits = np.zeros(len(above), bool)
+        """Which labels have children, of which none is rare."""
+        self.splits[above[(above >= 0) & (held >= k)]] = True
+        self.splits[rare] = False
+
+    def siblings(self, parent: int) -> list[int]:
+        """Return the children of a label, held or not."""
+        return self._siblings.of(parent)
+
+    def children(self, parent: int) -> list[int]:
+        """Return the children of a label that k persons hold."""
+        return self._frequent.of(parent)
 
     def gain(self, label: int, general: int) -> float:
         """Return what is won if the values under a label are published as it and not as the more general one."""
         return float(self.indexed.held[label] * (self.loss[general] - self.loss[label]))
+
+
+class _Below:
+    """The labels below each label that are chosen, ascending."""
+
+    def __init__(self, above: Ints, chosen: Flags) -> None:
+        labels = np.flatnonzero(chosen)
+        self._labels = labels[np.argsort(above[labels], kind="stable")]
+        self._starts = np.searchsorted(above[self._labels], np.arange(len(above) + 1))
+
+    def of(self, parent: int) -> list[int]:
+        below: list[int] = self._labels[self._starts[parent] : self._starts[parent + 1]].tolist()
+        return below
 
 
 class Walk:
@@ -204,8 +228,8 @@ class Walk:
         waiting: list[tuple[float, int, float]] = []
 
         def offer(label: int) -> None:
-            if tree.children[label]:
-                gain = sum(tree.gain(child, label) for child in tree.children[label])
+            if tree.splits[label]:
+                gain = sum(tree.gain(child, label) for child in tree.children(label))
                 heapq.heappush(waiting, (-self._urgency(label, gain), label, gain))
 
         for label in sorted(self.cut):
@@ -213,11 +237,11 @@ class Walk:
                 offer(label)
         while waiting and self.steps < self.most_steps:
             _, label, gain = heapq.heappop(waiting)
-            if self.partition.split(label, tree.children[label]):
+            if self.partition.split(label, tree.children(label)):
                 self.cut.discard(label)
-                self.cut.update(tree.siblings[label])
+                self.cut.update(tree.siblings(label))
                 self._step()
-                for child in tree.children[label]:
+                for child in tree.children(label):
                     offer(child)
             else:
                 self._note(gain, label)
@@ -234,7 +258,7 @@ class Walk:
                 heapq.heappush(waiting, (-self._urgency(label, gain), label, gain))
 
         for label in partition.published():
-            for child in tree.children[label]:
+            for child in tree.children(label):
                 if partition.node[partition.slot[child]] == label:
                     offer(child)
         failed: list[int] = []
@@ -247,7 +271,7 @@ class Walk:
             else:
                 failed.append(label)
                 self._note(gain, label)
-            for child in tree.children[label]:
+            for child in tree.children(label):
                 offer(child)
         if self.order.again:
             refused = [root for root in tree.roots if partition.slot[root] < 0 and not self._is_split(root)]

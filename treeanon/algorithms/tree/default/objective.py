@@ -74,8 +74,10 @@ class Objective:
             return self.of_release(walked.release(self.before))
         lost = self._held * self._known * (walked.mapping < 0)
         supports = walked.supports
-        whole = float(self._label_weight @ (supports + lost))
-        part = float(self._label_weight @ (supports * self._label_loss + lost))
+        there = np.flatnonzero(supports + lost)  # few of many labels are published
+        supports, lost, weight = supports[there], lost[there], self._label_weight[there]
+        whole = float((weight * (supports + lost)).sum())
+        part = float((weight * (supports * self._label_loss[there] + lost)).sum())
         values = part / whole if whole else 0.0
         return (
             values + self._relations_lost(walked.relations) + self._objects_without(self._known & (walked.mapping < 0))

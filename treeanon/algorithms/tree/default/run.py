@@ -88,7 +88,7 @@ class Run:
             if PairSupports.fit(indexed, self.guarantee)
             else None
         )
-        self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of)
+        self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of, self.guarantee.k)
         self.refused_sets = RefusedSets()
         self._workshops: SimpleQueue[WalkState] = SimpleQueue()
         for thread in range(self.jobs):
