@@ -1,4 +1,4 @@
-"""`treeanon demo`: write the sample data with their schemas and hierarchies."""
+"""`treeanon demo`: write the sample data with their schemas and hierarchies, or go through a paper's example."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from treeanon.cli.checks import check_extra_output
 from treeanon.cli.options import force_option, printing_options
 from treeanon.cli.printing import print_result
 
@@ -18,6 +20,7 @@ _SAMPLES = (
     "patients.ndjson",
     "clinic.sqlite",
     "census.csv",
+    "paper.trees.jsonl",
     "clinic/datapackage.json",
     *(f"clinic/{table}.csv" for table in _TABLES),
 )
@@ -27,6 +30,8 @@ _SCHEMAS = (
     "clinic.toml",
     "clinic-sqlite.toml",
     "census.toml",
+    "paper.toml",
+    *(f"hierarchies/paper-{name}.csv" for name in ("hospital", "disease", "treatment")),
     *(f"hierarchies/{name}.csv" for name in ("hospital", "diagnosis", "treatment", "specialty", "substance")),
     *(f"hierarchies/census-{name}.csv" for name in _CENSUS),
 )
@@ -42,10 +47,37 @@ _FILES = {name: home for home, names in (("samples", _SAMPLES), ("schemas", _SCH
     metavar="N",
     help="Write health records of N invented persons instead: FHIR (bundles, bulk data) and C-CDA.",
 )
+@click.option("--paper", is_flag=True, help="Write nothing, and show the running example of the paper on trees.")
+@click.option("--html", metavar="FILE", help="With --paper: also write the example as a page, with drawings.")
 @force_option
 @printing_options
-def command(folder: str, health: int | None, force: bool, quiet: bool, as_json: bool) -> None:
-    """Write sample data (synthetic patients, a clinic of tables, a census), schemas and hierarchies to a folder."""
+@click.pass_context
+def command(
+    context: click.Context,
+    folder: str,
+    health: int | None,
+    paper: bool,
+    html: str | None,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Write sample data (synthetic patients, a clinic of tables, a census), schemas and hierarchies to a folder.
+
+    With --paper it goes through the running example of the paper on k^(m,n)-anonymity instead, step by step: synopsis
+    tree, cut, ValueCheck, StructureCheck, FixStructure, the searches and the release.
+
+    \b
+    treeanon demo hospital
+    treeanon demo --paper --html paper.html
+    """
+    if paper:
+        if health is not None or context.get_parameter_source("folder") is not ParameterSource.DEFAULT:
+            raise click.UsageError("--paper writes no samples: leave out FOLDER and --health")
+        _show_paper(html, force=force, quiet=quiet, as_json=as_json)
+        return
+    if html is not None:
+        raise click.UsageError("--html goes with --paper")
     if health is not None:
         _write_health(Path(folder), health, force=force, quiet=quiet, as_json=as_json)
         return
@@ -67,6 +99,24 @@ def command(folder: str, health: int | None, force: bool, quiet: bool, as_json: 
     if not quiet and not as_json:
         click.echo(_next_steps(base))
     print_result({"folder": str(base), "files": sorted(_FILES)}, as_json=as_json)
+
+
+def _show_paper(html: str | None, *, force: bool, quiet: bool, as_json: bool) -> None:
+    """Show the running example of the paper on trees."""
+    check_extra_output(html, "", force=force, option="--html")
+    from treeanon.io.output import open_output
+    from treeanon.reports.paper_page import paper_lines, paper_page
+    from treeanon.reports.paper_steps import steps
+
+    found = list(steps())
+    if html is not None:
+        with open_output(html, force=force) as stream:
+            stream.write(paper_page(found).encode())
+    if not quiet and not as_json:
+        click.echo("\n".join(paper_lines(found)))
+    names = ("title", "section", "words", "lines")
+    plain = [{name: getattr(one, name) for name in names} for one in found]
+    print_result({"steps": plain}, as_json=as_json)
 
 
 def _write_health(base: Path, persons: int, *, force: bool, quiet: bool, as_json: bool) -> None:

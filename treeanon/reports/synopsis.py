@@ -154,11 +154,16 @@ def _more(deep: int, hidden: int, rare: int) -> list[str]:
     return [f"{'  ' * deep}… {hidden:,} more, {rare:,} of them rare"] if hidden else []
 
 
-def synopsis_page(view: SynopsisView, title: str) -> str:
-    """Return the view as a page that loads nothing; it shows values of the data."""
+_MOST_IDS = 8
+"""The numbers of more records than these are a tooltip only."""
+
+
+def synopsis_drawing(view: SynopsisView) -> Element:
+    """Return the view as a drawing; a node has the numbers of its records where these are wanted, else how many."""
     boxes = []
     for node in view.nodes:
-        box = Box(node.value, node.name, "dropped" if node.is_rare else "", f"{node.support:,}")
+        few = f"{{{', '.join(map(str, node.ids))}}}" if 0 < len(node.ids) <= _MOST_IDS else f"{node.support:,}"
+        box = Box(node.value, node.name, "dropped" if node.is_rare else "", few)
         box.hint = f"records {', '.join(map(str, node.ids))}" if node.ids else counted(node.support, "record")
         boxes.append(box)
         if node.up >= 0:
@@ -166,11 +171,15 @@ def synopsis_page(view: SynopsisView, title: str) -> str:
     for node, box in zip(view.nodes, boxes, strict=True):
         if node.hidden:
             box.children.append(Box(f"{node.hidden:,} more", "", "more", edge="more", bare=True))
-    roots = [box for node, box in zip(view.nodes, boxes, strict=True) if node.up < 0]
+    return drawn(place([box for node, box in zip(view.nodes, boxes, strict=True) if node.up < 0]), "Synopsis tree")
+
+
+def synopsis_page(view: SynopsisView, title: str) -> str:
+    """Return the view as a page that loads nothing; it shows values of the data."""
     notes = [view.sentence, f"Crossed out: fewer than {view.k:,} records have this path of values."]
     if view.hidden:
         notes.append(f"{view.hidden:,} more at the top, {view.hidden_rare:,} of them rare, are not shown.")
-    picture = el("div", drawn(place(roots), "Synopsis tree"), class_="scroll")
+    picture = el("div", synopsis_drawing(view), class_="scroll")
     inner = el(
         "div",
         el("header", el("h1", title), [el("p", note, class_="note") for note in notes]),

@@ -7,7 +7,6 @@ import threading
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
 import treeanon as ta
@@ -18,7 +17,7 @@ from tests.support.paths import FOLDER, ROOT
 from tests.support.search_strategies import random_forest
 from tests.support.strategies import parents_of, properties
 from treeanon.algorithms.tree.published import acs, gcs, ocs
-from treeanon.algorithms.tree.published.candidates import Candidates
+from treeanon.algorithms.tree.published.one_cut import OneCut
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.values import rpd, rpda
@@ -119,46 +118,15 @@ def test_figure_13_on_the_synopsis() -> None:
     forest = hospital_forest(VECTORS["database_figure_10"]["records"])
     figure = VECTORS["figure_13"]
     cut = VECTORS["projection_to_cut_of_figure_13"]["cut"]
-    parts = Parts(forest, Guarantee(2, 2, 1), cut)
+    parts = OneCut(forest, Guarantee(2, 2, 1), cut)
     assert parts.values_pass
-    assert parts.fix() == [tuple(map(tuple, pair)) for pair in figure["disassociated"]]
-    released = forest.project(cut).disassociate(parts.made)
+    pair = (("disease", "Gastritis"), ("treatment", "Medicine"))
+    assert parts.failing() == (pair, (pair,))
+    assert (parts.fix(), parts.moves) == (2, tuple(tuple(map(tuple, pair)) for pair in figure["disassociated"]))
+    released = forest.project(cut).disassociate(parts.moves)
     assert list(released.records()) == [slow.merged(r) for r in figure["records"]]
     assert rpda(released) == pytest.approx(parts.cost, rel=1e-11)
-    assert not Parts(forest, Guarantee(3, 2, 1), cut).values_pass
-
-
-class Parts:
-    """The paper's parts for one cut: ValueCheck, then FixStructure."""
-
-    def __init__(self, forest: ta.Forest, guarantee: Guarantee, cut: dict[str, list[str]]) -> None:
-        from treeanon.algorithms.tree.published.candidate_check import StructureCheck, fix_structure, value_check
-        from treeanon.algorithms.tree.published.projected import Projected, Workspace
-
-        candidates = Candidates(forest, guarantee)
-        nodes = tuple(sorted(2 * forest.classes.label(name, text) for name, texts in cut.items() for text in texts))
-        labels = candidates._labels(nodes)
-        fresh = np.ones(len(labels), np.bool_)
-        space: Workspace = candidates._stores.get().space
-        self.values_pass = value_check(space, candidates._label_set[labels], fresh, guarantee.k, guarantee.m)
-        tree = Projected(candidates.base, candidates.space.publishes(nodes), labels)
-        tree.count(fresh, None)
-        first = space.mark[0]
-        space.extend(tree.relations(fresh, None, first))
-        self._check = StructureCheck(tree, space, candidates._label_set[labels], fresh, guarantee)
-        self._decode, self._level, self._tree = forest.classes.decode, candidates._level, tree
-        self._fix = lambda: fix_structure(self._check, first)
-
-        self._parts = (tree, candidates, space)
-
-    def tree(self) -> Any:
-        return self._parts
-
-    def fix(self) -> list[Any]:
-        self.passes = self._fix()
-        self.made = [(self._decode(a // 2), self._decode(b // 2)) for a, b in self._tree.moved_items()]
-        self.cost = self._tree.cost(self._level)
-        return self.made
+    assert not OneCut(forest, Guarantee(3, 2, 1), cut).values_pass
 
 
 def test_one_pass_is_not_enough() -> None:
@@ -178,16 +146,16 @@ def test_one_pass_is_not_enough() -> None:
     ]
     forest = chain_forest("abcd", records)
     cut = {name: [h.texts[code] for code in h.leaf_nodes] for name, h in hierarchies(forest).items()}
-    parts = Parts(forest, Guarantee(2, 3, 1), cut)
+    parts = OneCut(forest, Guarantee(2, 3, 1), cut)
     assert parts.values_pass
-    made = parts.fix()
-    assert parts.passes == 3
+    assert parts.fix() == 3
+    made = parts.moves
     problem = slow_searches.Problem(
         records, parents_of(forest), nodes_in_order(forest), frozenset(forest.classes.names), 2, 3, 1
     )
     once = slow_searches.fix_structure(problem, list(records), most_passes=1)
     assert once is not None
-    assert made[: len(once)] == once
+    assert made[: len(once)] == tuple(once)
     assert (("b", "b1"), ("c", "c1")) in made[len(once) :]
     assert not holds(list(forest.disassociate(once).records()), 2, 3, 1)
     assert holds(list(forest.disassociate(made).records()), 2, 3, 1)
@@ -202,8 +170,10 @@ def test_a_disassociation_that_ends_another_relation() -> None:
     vector = VECTORS["disassociation_can_break_another_relation"]
     forest = chain_forest("abc", vector["records"])
     cut = {name: [h.texts[code] for code in h.leaf_nodes] for name, h in hierarchies(forest).items()}
-    made = Parts(forest, Guarantee(2, 2, 1), cut).fix()
-    assert made == [tuple(map(tuple, pair)) for pair in vector["disassociated"]] + [(("a", "a1"), ("c", "c1"))]
+    parts = OneCut(forest, Guarantee(2, 2, 1), cut)
+    parts.fix()
+    first = [tuple(map(tuple, pair)) for pair in vector["disassociated"]]
+    assert parts.moves == (*first, (("a", "a1"), ("c", "c1")))
 
 
 def test_the_order_of_disassociations_matters() -> None:
@@ -214,11 +184,11 @@ def test_the_order_of_disassociations_matters() -> None:
         ((("a", "x"), ("x", "y")), "(a1,x1) then (x1,y1)"),
         ((("x", "y"), ("a", "x")), "(x1,y1) then (a1,x1)"),
     ):
-        tree, candidates, space = Parts(forest, Guarantee(1, 2, 1), cut).tree()
+        parts = OneCut(forest, Guarantee(1, 2, 1), cut)
         for upper, lower in order:
-            tree.disassociate("axyz".index(upper), "axyz".index(lower), space, 0)
+            parts.tree.disassociate("axyz".index(upper), "axyz".index(lower), parts.space, 0)
         expected = ta.Forest.from_records(forest.schema, [vector[text]])
-        assert tree.cost(candidates._level) == rpda(expected)
+        assert parts.cost == rpda(expected)
 
 
 # --- what cannot be, and options -------------------------------------------------------------------------------------

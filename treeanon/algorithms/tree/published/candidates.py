@@ -137,7 +137,7 @@ class Candidates:
         self.space = CutSpace.of(self.forest, roles_of(self.forest, given))
         synopsis, nodes = synopsis_and_nodes(self.forest)
         self.base = Base(synopsis, self.forest.offsets, nodes, self.forest.classes.class_of)
-        self._level = level_sizes(self.forest.classes, self.scope)
+        self.level = level_sizes(self.forest.classes, self.scope)
         self._reported = level_sizes(self.forest.classes)
         self._related = given.m > 1 and given.n > 0
         label_sets = self._item_index()
@@ -151,6 +151,10 @@ class Candidates:
         self.root = self._start()
         self.leading = [self.root]
 
+    def workspace(self) -> Workspace:
+        """Return a workspace with the records of all labels, which is not given to a search any more."""
+        return self._stores.get().space
+
     def _item_index(self) -> Sets:
         """Return the records of every node of the hierarchies that has some (the paper's item index L)."""
         synopsis, space = self.base.synopsis, self.space
@@ -159,8 +163,8 @@ class Candidates:
             for node in range(1, 2 * synopsis.labels)
             if space.counts[node // 2] and (node % 2 == 0 or space.kids(node - 1)) and not space.is_empty(node)
         ]
-        self._label_set = np.full(2 * synopsis.labels, -1, np.int32)
-        self._label_set[nodes] = self.guarantee.m + np.arange(len(nodes))
+        self.label_set = np.full(2 * synopsis.labels, -1, np.int32)
+        self.label_set[nodes] = self.guarantee.m + np.arange(len(nodes))
         groups = np.zeros(len(nodes) + 1, np.int64)
         parts = [np.zeros(0, np.int32)]
         for i, node in enumerate(nodes):
@@ -191,7 +195,7 @@ class Candidates:
 
     def _priced(self, tree: Projected) -> tuple[float, float]:
         """Return the RPDa of a projected synopsis, and what is compared in the end."""
-        cost = tree.cost(self._level)
+        cost = tree.cost(self.level)
         return cost, cost if self.choose == "rpda" else tree.record_cost(self._reported)
 
     def expand(self, wanted: Sequence[tuple[Candidate, Sequence[int]]]) -> list[list[Candidate | None]]:
@@ -229,15 +233,15 @@ class Candidates:
         setattr(self.counts, found, getattr(self.counts, found) + 1)
         return None
 
-    def _labels(self, cut: Cut) -> Ints:
+    def labels(self, cut: Cut) -> Ints:
         """Return the nodes of a cut that records have: the labels of the guarantee."""
-        return np.array([node for node in cut if self._label_set[node] >= 0], np.int32)
+        return np.array([node for node in cut if self.label_set[node] >= 0], np.int32)
 
     def _as_parent(self, candidate: Candidate) -> _Parent:
         published = self.space.publishes(candidate.cut)
         if candidate.cut == WHOLE:
             return _Parent(candidate, published)
-        labels = self._labels(candidate.cut)
+        labels = self.labels(candidate.cut)
         tree = Projected(self.base, published, labels)
         tree.count(np.ones(len(labels), np.bool_), None)
         sets = tree.relations(np.ones(len(labels), np.bool_), None, self._first) if self._related else None
@@ -272,9 +276,9 @@ class Candidates:
 
     def _checked(self, parent: _Parent, cut: Cut, node: int, space: Workspace) -> Candidate | str:
         given, before = self.guarantee, parent.candidate
-        labels = self._labels(cut)
+        labels = self.labels(cut)
         fresh = np.isin(labels, self.space.kids(node))
-        label_set = self._label_set[labels]
+        label_set = self.label_set[labels]
         if not value_check(space, label_set, fresh, given.k, given.m):
             return "values_failed"
         published = (
