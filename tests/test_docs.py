@@ -128,6 +128,23 @@ def test_files_that_pages_name_exist(page: str) -> None:
         assert (ROOT / name).exists(), name
 
 
+def test_files_of_the_paper_on_trees_cite_its_sections() -> None:
+    page = PAGES["papers.md"].split("\n## TREE\n")[1].split("\nWhere we differ")[0]
+    sections = 0
+    for row in page.splitlines():
+        section = re.match(r"\| (I[IV]*(?:-[A-G])?) ", row)
+        for name in PUBLIC.findall(row) if section else ():
+            text = (ROOT / name).read_text()
+            if "/kernels/" not in name:
+                # Kernels are named by who calls them.
+                assert section is not None and re.search(rf"\b{section[1]}\b", text), (name, row)
+                assert "Gkountouna" in text, name
+                sections += 1
+        for name in re.findall(r"`(\w+)` in `(?:treeanon/[\w/]+)\.py`", row):
+            assert re.search(rf"(def|class) {name}\b", "".join((ROOT / f).read_text() for f in PUBLIC.findall(row)))
+    assert sections > 25
+
+
 def test_files_of_walks_exist() -> None:
     walks = blocks("architecture.md", "walk")
     assert len(walks) == 3

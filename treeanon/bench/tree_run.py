@@ -1,4 +1,7 @@
-"""Runs the figures of the paper on trees: each search that they need is run once, and its release is checked."""
+"""Runs the figures of the paper on trees: each search that they need is run once, and its release is checked.
+
+O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section IV.
+"""
 
 from __future__ import annotations
 

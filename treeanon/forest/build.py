@@ -1,4 +1,8 @@
-"""Forests built from container tables: dictionaries, pseudonyms, the class tree, merging and canonical order."""
+"""Forests built from container tables: dictionaries, pseudonyms, the class tree, merging and canonical order.
+
+Equal siblings are merged as in Section II-A of O. Gkountouna and M. Terrovitis, "Anonymizing collections of
+tree-structured data" (IEEE TKDE 2015); where objects stay whole they are not.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A forest: one unordered attribute tree per person, in flat arrays."""
+"""A forest: one unordered attribute tree per person, in flat arrays.
+
+The data of O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section
+II-A; structural disassociation is that of Section II-D, and trees are projected to cuts as in Section III-A.
+"""
 
 from __future__ import annotations
 

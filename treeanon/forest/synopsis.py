@@ -15,7 +15,7 @@ from treeanon.kernels.tree.synopsis import group, merge_paths, merged_lists, rec
 
 @dataclass(frozen=True, eq=False)
 class Synopsis:
-    """A tree of labels that holds all trees of a forest at once (TREE III-B, Figure 11).
+    """A tree of labels that holds all trees of a forest at once (TREE III-A, Figure 11).
 
     Node v has a parent (-1: the root, which is no node; parents come before their children), a label, and the records
     that have its path, ascending: records[starts[v] : starts[v + 1]]. It need not be read again to be projected.

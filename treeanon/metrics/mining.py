@@ -1,5 +1,7 @@
 """ML² and dML²: which frequent subtrees of the input a release still shows, on every level of the hierarchies.
 
+O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section II-E.
+
 On level i, values that lie deeper are read as their ancestor i steps below their class root (level 0 is the class roots
 themselves). A subtree is a set of root paths that holds every prefix of its members; it is frequent if at least
 1 % of the records have it. A release still shows a frequent subtree of the input if it is frequent there too: what

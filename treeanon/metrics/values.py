@@ -11,7 +11,8 @@ may: a middling label merged into the general one beside it takes a label away t
 What single labels are worth: numbers for every label of a forest's classes.
 
 RPD, the reverse path domain of a collection, is lower where paths are longer and their labels more exact. RPDa, the
-heuristic of TREE's searches, is the path distance of a synopsis instead of that of every record.
+heuristic of TREE's searches, is that of a synopsis instead of every record. (O. Gkountouna and M. Terrovitis,
+"Anonymizing collections of tree-structured data", IEEE TKDE 2015, Section II-E, Equations 7 and 8.)
 """
 
 from __future__ import annotations

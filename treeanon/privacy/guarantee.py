@@ -1,4 +1,8 @@
-"""The guarantee of a release of trees: k^(m,n)-anonymity, with what an attacker is taken to know."""
+"""The guarantee of a release of trees: k^(m,n)-anonymity, with what an attacker is taken to know.
+
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Sections II-B
+(the attack model) and II-C (Definition 1); extended by Sections III-F (l-diversity) and III-G (negative knowledge).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ class Guarantee:
     group that an attacker can form must be l-diverse in every sensitive class, counted in persons: by `frequency` no
     value is held by more than 1/l of them; `distinct`: l values are left when the persons that hold any one value are
     taken away. (Where nobody of a group holds a value, there is none to be learnt.) `negative` names classes of which
-    an attacker may also know what a person does *not* have, at all or below a label. (TREE II, III-F and III-G.)
+    an attacker may also know what a person does *not* have, at all or below a label.
 
     >>> Guarantee(5, m=3, n=0).sentence
     'Whoever knows up to 3 values of a person finds at least 5 records that may be theirs.'

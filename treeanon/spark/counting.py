@@ -228,11 +228,11 @@ _TALLY = "kind int, place long, times long"
 
 GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE = range(9)
 """Kinds of numbers: labels replaced, kept and lost; relations before and after; labels before and after; records and
-nodes; and path distances.
+nodes; and the reverse path domain (RPD).
 """
 
 _FINE = float(1 << 40)
-"""Path distances are summed as integer multiples of this fraction, so that the order does not matter."""
+"""Reverse path domains (RPD) are summed as integer multiples of this fraction, so that the order does not matter."""
 
 
 class Tally:

@@ -1,5 +1,6 @@
 """The rounds' count of l-diversity: each partition counts, for every set, the persons with each sensitive value.
 
+(Section III-F of O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data", IEEE TKDE 2015.)
 A value is held by at most 1/l of the persons of every set: sums over all partitions tell. What is written in the end is
 counted again by the check (`treeanon.spark.checking`), which shares nothing with this.
 """

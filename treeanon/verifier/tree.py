@@ -1,5 +1,8 @@
 """An independent check of k^(m,n)-anonymity: its own counting, from published trees alone.
 
+The guarantee is that of O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE
+2015), Section II-C, with l-diversity (Section III-F) and negative knowledge (Section III-G).
+
 The part of the check that looks at groups one by one: the joint attacker, diversity, and which patterns fail.
 """
 

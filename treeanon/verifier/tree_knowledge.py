@@ -1,4 +1,8 @@
-"""What an attacker may know of every person, taken from a forest: items, relations and sensitive values per person."""
+"""What an attacker may know of every person, taken from a forest: items, relations and sensitive values per person.
+
+O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015): Section II-B, and
+III-G for what a person is known not to have.
+"""
 
 from __future__ import annotations
 

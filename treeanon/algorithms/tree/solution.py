@@ -1,5 +1,8 @@
 """What a search finds: the cut, the ordered disassociations, and how to apply them.
 
+A relation is disassociated as in Definition 2 of O. Gkountouna and M. Terrovitis, "Anonymizing collections of
+tree-structured data" (IEEE TKDE 2015), Section II-D.
+
 From the plain data of a solution to the solution, or to what is wrong with it (never with a value of the data).
 """
 

@@ -320,7 +320,7 @@ def losses(found: Losses) -> Section:
             el(
                 "p",
                 f"Value loss {found.value_loss:.3f}, from 0 (unchanged) to 1 (any value, or none); relations"
-                f" kept {percent(found.relations_kept)}; relative path distance {found.rpd:.5f} (lower is better).",
+                f" kept {percent(found.relations_kept)}; reverse path domain (RPD) {found.rpd:.5f} (lower is better).",
             ),
             table("Value loss by class", heads, rows),
             table("Objects kept whole", ["Type of object", "Input", "Release", "Kept whole"], whole) if whole else None,

@@ -124,7 +124,7 @@ def _published_may_help(run: Run) -> bool:
 def _or_as_published(run: Run, best: Draft) -> Draft:
     """Return the best release, or what the published GCS finds, carried on, where that costs less.
 
-    Finer is not always less by path distances: a level of an unbalanced hierarchy may hold fewer nodes than the one
+    Finer is not always less by RPD: a level of an unbalanced hierarchy may hold fewer nodes than the one
     above it, so that walks to maximal cuts can end above a coarser one. And few records leave few cuts, of which that
     search sees many.
     """

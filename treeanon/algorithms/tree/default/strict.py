@@ -1,5 +1,8 @@
 """The default search's own check of extended guarantees: joint attackers, l-diversity, negative knowledge.
 
+l-diversity is that of Section III-F, negative knowledge that of Section III-G of
+O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015).
+
 It lists the persons of every combination that letting a label out can have changed. Nothing of it is shared with the
 verifier.
 """

@@ -1,12 +1,7 @@
 """Candidates: cuts that searches specialize node by node, with the checks of their values and structure and their cost.
 
 After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Sections
-III-A (item index) and III-B.
-
-What is not specialized again: cuts that were seen, or values that a cheaper sibling has specialized. The paper closes
-cuts in its text, and values in its implementation note (and in Examples 6 and 8). Closing values makes the search a set
-enumeration: below a cut, nothing is specialized that one of its cheaper siblings specialized. Its second best branch so
-never gets what the best one has.
+III-A (item index), III-B and III-C: what Algorithm 4 (`acs`) does with each cut.
 """
 
 from __future__ import annotations
@@ -17,9 +12,9 @@ import time
 from bisect import insort
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,7 +24,7 @@ from treeanon.algorithms.tree.published.cuts import WHOLE, Cut, CutSpace
 from treeanon.algorithms.tree.published.projected import Base, Mark, Projected, Workspace, list_room
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Ints
-from treeanon.errors import GuaranteeError, UsageError
+from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.synopsis import synopsis_and_nodes
 from treeanon.kernels.tree.synopsis import Sets, union_sets
@@ -325,49 +320,3 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-Closed = Literal["values", "cuts"]
-
-
-class Closing:
-    """Specializes cuts, each cut once."""
-
-    def __init__(self, candidates: Candidates, closed: Closed) -> None:
-        if closed not in get_args(Closed):
-            raise UsageError(f"what is closed must be one of {', '.join(get_args(Closed))}")
-        self._candidates = candidates
-        self._values = closed == "values"
-        self._seen: set[Cut] = set()
-
-    def _open(self, parent: Candidate) -> list[int]:
-        """Return the nodes of a cut that are to be specialized."""
-        space = self._candidates.space
-        nodes = [node for node in parent.cut if node not in parent.closed and space.kids(node)]
-        if self._values:
-            return nodes
-        chosen = []
-        for node in nodes:
-            cut = space.specialized(parent.cut, node)
-            if cut not in self._seen:
-                self._seen.add(cut)
-                chosen.append(node)
-        return chosen
-
-    def expand(self, parents: Sequence[Candidate]) -> list[list[Candidate]]:
-        """Return the specializations of each parent that pass, cheapest first.
-
-        A node whose specialisation fails is closed below all of them: it would fail there too.
-        """
-        wanted = [(parent, self._open(parent)) for parent in parents]
-        if self._candidates.limit.reached():
-            return [[] for _ in parents]
-        out = []
-        for (_, nodes), found in zip(wanted, self._candidates.expand(wanted), strict=True):
-            dead = frozenset(node for node, child in zip(nodes, found, strict=True) if child is None)
-            children = sorted((child for child in found if child is not None), key=lambda child: child.cost)
-            for i, child in enumerate(children):
-                cheaper = {sibling.node for sibling in children[:i]} if self._values else set()
-                children[i] = replace(child, closed=child.closed | dead | cheaper)
-            out.append(children)
-        return out

@@ -1,4 +1,8 @@
-"""The cuts of a forest: which nodes a cut has, what specializing one of them gives, and what they publish."""
+"""The cuts of a forest: which nodes a cut has, what specializing one of them gives, and what they publish.
+
+After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section II-A
+(hierarchies and cuts) and III-A (projecting to a cut).
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from functools import partial
 
-from treeanon.algorithms.tree.published.candidates import Candidates, Choose, Closed, Closing
+from treeanon.algorithms.tree.published.acs import Closed, Closing
+from treeanon.algorithms.tree.published.candidates import Candidates, Choose
 from treeanon.algorithms.tree.published.choosing import Asked, Scopes, searched
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import UsageError

@@ -11,7 +11,8 @@ from __future__ import annotations
 import threading
 from functools import partial
 
-from treeanon.algorithms.tree.published.candidates import Choose, Closed
+from treeanon.algorithms.tree.published.acs import Closed
+from treeanon.algorithms.tree.published.candidates import Choose
 from treeanon.algorithms.tree.published.choosing import Asked, Scopes, searched
 from treeanon.algorithms.tree.published.gcs import walk
 from treeanon.algorithms.tree.solution import Result
