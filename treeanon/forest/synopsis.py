@@ -1,4 +1,7 @@
-"""The synopsis tree of a forest: one node per distinct path of labels, with the ids of the records that hold it."""
+"""The synopsis tree of a forest: one node per distinct path of labels, with the ids of the records that hold it.
+
+O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Section III-A.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from treeanon.kernels.tree.synopsis import group, merge_paths, merged_lists, rec
 
 @dataclass(frozen=True, eq=False)
 class Synopsis:
-    """A tree of labels that holds all trees of a forest at once (TREE III-A, Figure 11).
+    """A tree of labels that holds all trees of a forest at once (Figure 11 of the paper).
 
     Node v has a parent (-1: the root, which is no node; parents come before their children), a label, and the records
     that have its path, ascending: records[starts[v] : starts[v + 1]]. It need not be read again to be projected.

@@ -161,7 +161,7 @@ TREE_ALGORITHMS = AlgorithmRegistry(
         TreeAlgorithm(
             "ocs",
             _TREE + "published.ocs",
-            "OnlyCutSearch: as gcs, but disassociates no relation",
+            "only cut search (OnlyCutSearch): as gcs, but disassociates no relation",
             (_BEAM, *_CUT_SEARCH),
             paper=TREE,
             section="Section IV",
