@@ -362,11 +362,16 @@ WRONG = {
     "two owners": ({"ills[].stay": "stays[].id", "ills[].episode": "episodes[].id"}, "all but one need inside = false"),
     "the record": ({"ills[].person": "id"}, "in the record already"),
     "from the record": ({"last": "stays[].id"}, "the record lies in no other object"),
-    "not side by side": ({"stays[].tests[].ill": "ills[].id"}, "side by side"),
     "another field": ({"ills[].stay": "stays[].id", "tests[].stay": "stays[].number"}, "another field"),
     "one field for two": ({"ills[].stay": "stays[].id", "stays[].id": "episodes[].id"}, "another key has"),
     "a published reference": ({"ills[].name": "stays[].id"}, "leave the class out"),
-    "a list": ({"ills[].stay[]": "stays[].id"}, "has once"),
+    "a list of the record": ({"last[]": "stays[].id"}, "a list of the record"),
+    "a list of its own kind": ({"stays[].before[]": "stays[].id"}, "objects of its own kind"),
+    "a list of what is around": ({"stays[].tests[].of[]": "stays[].id"}, "one of its own kind"),
+    "a list of what is inside": ({"stays[].last[]": "stays[].tests[].id"}, "in the one with the list already"),
+    "a list and its object": ({"ills[].stay": "stays[].id", "stays[].ills[]": "ills[].number"}, "all but one"),
+    "a circle with a list": ({"stays[].ills[]": "ills[].id", "stays[].of": "ills[].id"}, "circle"),
+    "a list of items with values": ({"stays[].tests[].ill": "ills[].id"}, "a list of which nothing else is published"),
 }
 
 

@@ -23,6 +23,25 @@ def nested(record: Record) -> Record:
     return record
 
 
+def with_lists(record: Record) -> Record:
+    """Return the record with each test in every report that lists it, or in a bare one; and reports in their stays."""
+    record = copy.deepcopy(record)
+    for test in record.pop("tests", []):
+        having = [one for one in record.get("reports", []) if test["id"] in one.get("results", [])]
+        if not having:
+            having = [{}]
+            record.setdefault("reports", []).extend(having)
+        for one in having:
+            one.setdefault("tests", []).append(copy.deepcopy(test))
+    for report in record.pop("reports", []):
+        having = [one for one in record.get("stays", []) if one.get("id") and one["id"] == report.get("stay")]
+        if not having:
+            having = [{}]
+            record.setdefault("stays", []).extend(having)
+        having[0].setdefault("reports", []).append(report)
+    return record
+
+
 def facts(record: Record) -> list[Any]:
     """Return what a document says of its illnesses: each with what it refers to, found by its references."""
     found = []

@@ -132,6 +132,8 @@ def reading_notes(counts: Mapping[str, Any]) -> list[str]:
         lines.append(f"{objects:,} references by {key} name nothing in their document, or one of several; left out")
     for key, objects in counts.get("references_not_written", {}).items():
         lines.append(f"{objects:,} objects do not refer by {key} to what they can only mean; the key is not written")
+    for key, objects in counts.get("listed_again", {}).items():
+        lines.append(f"{objects:,} references by {key} name what another list has, too; published in each")
     for key, rows in counts.get("rows_in_circles", {}).items():
         lines.append(f"{rows:,} rows refer to each other in a cycle by {key}; these references are ignored")
     for table, rows in counts.get("rows_of_nobody", {}).items():

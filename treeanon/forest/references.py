@@ -45,7 +45,8 @@ class Joiner:
     """Makes batches of the records' layout of those of the documents'.
 
     References to what is not in the document, to one of several objects of one name (an error, without `skip`), and
-    those that say something else than a release could, are counted in the report.
+    those that say something else than a release could, are counted in the report. What several lists refer to lies in
+    the object of each of them, so that no relation is lost; the report counts the times after the first.
     """
 
     def __init__(self, schema: Schema, report: ReadReport, *, skip: bool) -> None:
@@ -77,18 +78,24 @@ class _Joining:
         containers = self.records.containers
         self.owner: list[Ints] = [np.empty(0, np.int32)] * len(containers)
         for here, there in enumerate(self.tied.containers):
-            self.owner[there] = batch.tables[here].owner
+            if there >= 0:
+                self.owner[there] = batch.tables[here].owner
         self.bare: list[Longs] = [np.empty(0, np.int64) for _ in containers]
+        # What several objects list: the rows listed again, and those that they lie in, too.
+        self.again: dict[int, tuple[Longs, Longs]] = {}
+        self.copied: list[Longs] = []
+        self.own: list[Longs] = []
 
     def done(self) -> Batch:
         """Return the batch of records."""
         found = [(tie, self._targets(tie)) for tie in self.tied.ties]
         for tie, target in found:
             if tie.is_inside:
-                self._put_inside(tie, target)
+                self._put_inside(tie.inner, tie.outer, self._listed(tie, target) if tie.is_list else target)
+        self._copy()
         for tie, target in found:
             if not tie.is_inside:
-                self._compare(tie, target)
+                (self._compare_lists if tie.is_list else self._compare)(tie, target)
         return self._sorted()
 
     def _targets(self, tie: Tie) -> Longs:
@@ -136,12 +143,26 @@ class _Joining:
             path=tie.reference.path.text(slashed=self.joiner.slashed),
         )
 
-    def _put_inside(self, tie: Tie, target: Longs) -> None:
-        """Make the objects that a key leads to the owners of those that refer to them, or bare ones in their place."""
-        around = self.batch.tables[tie.source].owner.astype(np.int64)
+    def _listed(self, tie: Tie, target: Longs) -> Longs:
+        """Return for each object that may be listed the first that lists it, -1 for none; note all others."""
+        chosen = np.flatnonzero(target >= 0)
+        pairs = np.stack([target[chosen], self.batch.tables[tie.source].owner[chosen].astype(np.int64)], axis=1)
+        pairs = np.unique(pairs, axis=0)
+        found = np.full(len(self.batch.tables[tie.target]), -1, np.int64)
+        first = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+        found[pairs[first, 0]] = pairs[first, 1]
+        more = np.delete(pairs, first, axis=0)
+        if len(more):
+            self.again[self.tied.containers[tie.target]] = more[:, 0], more[:, 1]
+            self.joiner.report.shared[tie.reference.path.text(slashed=self.joiner.slashed)] += len(more)
+        return found
+
+    def _put_inside(self, inner: int, outer: int, target: Longs) -> None:
+        """Make the objects that a key leads to the owners of those of another kind, or bare ones in their place."""
+        around = self.batch.tables[inner].owner.astype(np.int64)
         free = target < 0
-        into = self.tied.containers[tie.target]
-        top = self.tied.containers[self.documents.containers[tie.source].parent]
+        into = self.tied.containers[outer]
+        top = self.tied.containers[self.documents.containers[inner].parent]
         way = []
         at = into
         while at != top:
@@ -149,7 +170,7 @@ class _Joining:
             at = self.records.containers[at].parent
         target = target.copy()
         target[free] = self._bare(way[::-1], around[free])
-        self.owner[self.tied.containers[tie.source]] = target.astype(np.int32)
+        self.owner[self.tied.containers[inner]] = target.astype(np.int32)
 
     def _bare(self, way: Sequence[int], rows: Longs) -> Longs:
         """Return rows that hold nothing themselves, of the last container of a way, in these rows around it.
@@ -163,20 +184,60 @@ class _Joining:
             rows = start + np.arange(len(rows), dtype=np.int64)
         return rows
 
+    def _copy(self) -> None:
+        """Give every object that several list, with what lies in it, to each of them.
+
+        `own` has the owners of all rows then, and `copied` which row each is, those that are no copies first.
+        """
+        none = np.empty(0, np.int64)
+        for container in self.records.containers:
+            at = container.index
+            owner = np.concatenate([self.owner[at].astype(np.int64), self.bare[at]])
+            rows, owners = self.again.get(at, (none, none))
+            rows, owners = np.concatenate([np.arange(len(owner)), rows]), np.concatenate([owner, owners])
+            if at:
+                above = self.copied[container.parent]
+                real = len(self.owner[container.parent]) + len(self.bare[container.parent])
+                order = np.argsort(owners, kind="stable")
+                first, stop = (np.searchsorted(owners[order], above[real:], side=side) for side in ("left", "right"))
+                size = stop - first
+                chosen = np.repeat(first - (np.cumsum(size) - size), size) + np.arange(size.sum())
+                rows = np.concatenate([rows, rows[order[chosen]]])
+                owners = np.concatenate([owners, np.repeat(np.arange(real, len(above)), size)])
+            self.copied.append(rows)
+            self.own.append(owners)
+
+    def _is_real(self) -> list[np.ndarray]:
+        """Return for each container which of its rows are objects of the document."""
+        return [rows < len(owner) for rows, owner in zip(self.copied, self.owner, strict=True)]
+
     def _compare(self, tie: Tie, target: Longs) -> None:
         """Note the objects whose reference is not the one that a release would have there."""
         source, into = self.tied.containers[tie.source], self.tied.containers[tie.target]
-        numbers = range(len(self.records.containers))
-        real = [np.arange(len(self.owner_of(at))) < len(self.owner[at]) for at in numbers]
-        said = pointed(self.records, [self.owner_of(at) for at in numbers], real, source, into)[: len(target)]
+        real = self._is_real()
+        said = pointed(self.records, self.own, real, source, into)[real[source]]
+        target = target[self.copied[source][real[source]]]
         known = said >= 0
         name = tie.reference.path.text(slashed=self.joiner.slashed)
-        self.joiner.report.unsaid[tie.number, name] += int(np.count_nonzero(known & (said != target)))
+        meant = np.where(known, self.copied[into][said], -1) if len(self.copied[into]) else said
+        self.joiner.report.unsaid[tie.number, name] += int(np.count_nonzero(known & (meant != target)))
         self._count(tie, int(np.count_nonzero(~known & (target >= 0))))
 
-    def owner_of(self, container: int) -> Longs:
-        """Return the owners of the rows of a container of the records, bare ones too."""
-        return np.concatenate([self.owner[container].astype(np.int64), self.bare[container]])
+    def _compare_lists(self, tie: Tie, target: Longs) -> None:
+        """Note the objects whose list is not the one that a release would have there."""
+        holder, into = self.tied.containers[tie.holder], self.tied.containers[tie.target]
+        real = self._is_real()
+        having, meant = listed(self.records, self.own, real, holder, into)
+        refer = np.flatnonzero(target >= 0)
+        asked = self.batch.tables[tie.source].owner[refer].astype(np.int64)
+        width = len(self.batch.tables[tie.target]) + 1
+        said = np.unique(self.copied[holder][having] * width + self.copied[into][meant])
+        found = np.unique(asked * width + target[refer])
+        wrong = np.unique(np.setxor1d(said, found) // width)
+        may = np.isin(wrong, said // width) | (_common(self.records, holder, into) == holder)
+        name = tie.reference.path.text(slashed=self.joiner.slashed)
+        self.joiner.report.unsaid[tie.number, name] += int(may.sum())
+        self._count(tie, int(np.isin(found // width, wrong[~may]).sum()))
 
     def _sorted(self) -> Batch:
         """Return the batch with rows in the order of their owners."""
@@ -191,13 +252,14 @@ class _Joining:
                 codes = {held: column for held, column in own.codes.items() if held < len(self.records.classes)}
                 tables.append(ContainerRows(own.owner, codes))
                 continue
-            owner = places[container.parent][self.owner_of(container.index)]
+            owner = places[container.parent][self.own[container.index]]
             order = np.argsort(owner, kind="stable")
             place = np.empty(len(order), np.int64)
             place[order] = np.arange(len(order))
             places.append(place)
-            none = np.full(len(order) - len(own), -1, np.int32)
-            codes = {held: np.concatenate([own.codes[held], none])[order] for held in container.held}
+            none = np.full(len(self.bare[container.index]), -1, np.int32)
+            rows = self.copied[container.index][order]
+            codes = {held: np.concatenate([own.codes[held], none])[rows] for held in container.held}
             tables.append(ContainerRows(owner[order].astype(np.int32), codes))
         moved = batch.moved
         row = moved.row.copy()
@@ -270,3 +332,22 @@ def pointed(layout: Layout, owners: Sequence[Longs], real: Sequence[np.ndarray],
     only[around] = objects
     found: Longs = np.where(count[above] == 1, only[above], -1)
     return found
+
+
+def listed(
+    layout: Layout, owners: Sequence[Longs], real: Sequence[np.ndarray], holder: int, target: int
+) -> tuple[Longs, Longs]:
+    """Return what objects of one container can mean by lists of those of another: rows of both, pair by pair.
+
+    All that lie in the object with the list; where none can, the one that it can refer to. Arguments as in `pointed`.
+    """
+    if _common(layout, holder, target) == holder:
+        rows = np.arange(len(owners[target]), dtype=np.int64)
+        above, at = rows, target
+        while at != holder:
+            above, at = owners[at][above].astype(np.int64), layout.containers[at].parent
+        chosen = real[target] & real[holder][above]
+        return above[chosen], rows[chosen]
+    found = pointed(layout, owners, real, holder, target)
+    having = np.flatnonzero((found >= 0) & real[holder])
+    return having, found[having]

@@ -118,7 +118,7 @@ class ReadReport:
 
     Of documents: references to what is not there (`dangling`), and objects without the reference that a key with
     inside = false would give them in a release, or with another (`unsaid`, by the number of the key and its field):
-    such a key is then not written.
+    such a key is then not written. `shared` counts by key what lists refer to after another list did: it lies in both.
 
     `broken` are the records that were skipped: their sources and places.
     """
@@ -150,6 +150,7 @@ class ReadReport:
     shift_days: int = 0
     unshifted: tuple[str, ...] = ()
     unsaid: Counter[tuple[int, str]] = field(default_factory=Counter)
+    shared: Counter[str] = field(default_factory=Counter)
 
     def skip(self, source: str, place: str) -> None:
         """Count a broken record that is left out."""
@@ -170,6 +171,7 @@ class ReadReport:
         self.is_relational |= other.is_relational
         self.dangling.update(other.dangling)
         self.unsaid.update(other.unsaid)
+        self.shared.update(other.shared)
         self.circles.update(other.circles)
         self.ownerless.update(other.ownerless)
         self.unreached.update(other.unreached)
@@ -215,6 +217,8 @@ class ReadReport:
             counts["dangling_keys" if self.is_relational or self.rows else "dangling_references"] = dict(self.dangling)
         if unsaid := {key: objects for (_, key), objects in self.unsaid.items() if objects}:
             counts["references_not_written"] = unsaid
+        if self.shared:
+            counts["listed_again"] = dict(self.shared)
         if not self.is_relational:
             return counts
         return counts | {

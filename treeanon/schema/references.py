@@ -30,7 +30,8 @@ class Tie:
     """A key in use: the class of the field that refers and that of the field referred to, and the containers of both.
 
     Classes and containers are those of the documents' layout. `sign` and `called` are what stands before the number
-    of an object where it is referred to and where it is named.
+    of an object where it is referred to and where it is named. `holder` is the container of the objects that refer:
+    that of the field, or, where this is one of a list of references, the one around the items of the list.
     """
 
     number: int
@@ -39,18 +40,37 @@ class Tie:
     target_class: int
     source: int
     target: int
+    holder: int
     sign: str
     called: str
 
     @property
     def is_inside(self) -> bool:
-        """Whether the object that refers lies in the one that it refers to."""
+        """Whether one of the two objects lies in the other."""
         return self.reference.inside
+
+    @property
+    def is_list(self) -> bool:
+        """Whether an object has a list of such references, whose items hold nothing else."""
+        return self.holder != self.source
+
+    @property
+    def inner(self) -> int:
+        """The container of the objects that lie in others: those that refer, or those that are listed."""
+        return self.target if self.is_list else self.source
+
+    @property
+    def outer(self) -> int:
+        """The container of the objects that others lie in."""
+        return self.holder if self.is_list else self.target
 
 
 @dataclass(frozen=True)
 class Tied:
-    """The two layouts of a schema with keys; `containers` has that of the records for each of the documents."""
+    """The two layouts of a schema with keys; `containers` has that of the records for each of the documents.
+
+    Records have no items of lists of references (-1): what is listed lies in the object that has the list.
+    """
 
     records: Layout
     documents: Layout
@@ -70,6 +90,35 @@ def _until(steps: Steps) -> Steps:
 def _around(steps: Steps) -> Steps:
     """Return the steps to the object around a repeated one."""
     return _until(steps[:-1])
+
+
+def _published(schema: Schema) -> set[Steps]:
+    """Return the objects in which anything is published beside references and what they name."""
+    ends = {path for key in schema.references for path in (key.path, key.target)}
+    paths = [spec.path for spec in schema.classes if spec.path and spec.published and spec.path not in ends]
+    return {path.steps[:at] for path in paths for at in _lengths(path)}
+
+
+def _is_item(path: FieldPath) -> bool:
+    """Return whether a field is the item of a list itself."""
+    return bool(path.steps) and path.steps[-1].repeated and path.attribute is None
+
+
+def _is_list(key: Reference, published: set[Steps]) -> bool:
+    """Return whether a key is one of lists of references: items that hold nothing else, in objects other than records.
+
+    Where nothing is published of an object beside what it refers to, it is no list of that.
+    """
+    item = object_steps(key.path)
+    if not item or item in published or not _around(item):
+        return False
+    return not key.inside or _is_item(key.path) or _around(item) != _around(object_steps(key.target))
+
+
+def _ends(key: Reference, published: set[Steps]) -> tuple[Steps, Steps]:
+    """Return the objects that lie in others by a key, and those that they lie in."""
+    source, target = object_steps(key.path), object_steps(key.target)
+    return (target, _around(source)) if _is_list(key, published) else (source, target)
 
 
 @lru_cache(maxsize=32)
@@ -133,23 +182,29 @@ def _tied(schema: Schema) -> Tied:
     own = tuple(replace(spec, under=None) for spec in schema.classes if spec.published)
     plain = compile_layout(replace(schema, classes=(*own, *keys), references=()))
     of_records = _containers(schema, plain, records)
-    if len(set(of_records)) < len(of_records):
+    known = [each for each in of_records if each >= 0]
+    if len(set(known)) < len(known):
         what = "leads into an object that has the same field itself"
         raise SchemaError([Problem(f"{schema.source}, key", what)])
     documents = _numbered(plain, records, of_records, [spec.name for spec in keys])
     at = {held.name: held for held in documents.classes}
     ties = []
+    published = _published(schema)
     for number, key in enumerate(used, start=1):
         source, target = at[f"treeanon reference {number}"], at[names[key.target]]
         numbers = documents.class_index(source.name), documents.class_index(target.name)
-        sign, called = _forms(key, slashed=schema.input.slashed)
-        ties.append(Tie(schema.references.index(key), key, *numbers, source.container, target.container, sign, called))
+        holder = documents.containers[source.container].parent if _is_list(key, published) else source.container
+        places = source.container, target.container, holder
+        ties.append(
+            Tie(schema.references.index(key), key, *numbers, *places, *_forms(key, slashed=schema.input.slashed))
+        )
     return Tied(records, documents, of_records, tuple(ties))
 
 
 def _moves(schema: Schema) -> dict[Steps, Steps]:
     """Return the objects that lie in others, by their steps."""
-    return {object_steps(key.path): object_steps(key.target) for key in schema.references if key.inside}
+    published = _published(schema)
+    return dict(_ends(key, published) for key in schema.references if key.inside)
 
 
 def _moved(steps: Steps, moves: dict[Steps, Steps]) -> Steps:
@@ -176,16 +231,18 @@ def _records_layout(schema: Schema) -> Layout:
 
 def _used(schema: Schema) -> list[Reference]:
     """Return the keys between objects of which anything is published."""
-    held = {
-        spec.path.steps[:at] for spec in schema.classes if spec.path and spec.published for at in _lengths(spec.path)
-    }
-    inside = [key for key in schema.references if key.inside]
-    while True:
-        more = [key for key in inside if object_steps(key.path) in held and object_steps(key.target) not in held]
-        if not more:
-            break
-        held |= {object_steps(key.target) for key in more}
-    return [key for key in schema.references if {object_steps(key.path), object_steps(key.target)} <= held | {()}]
+    published = _published(schema)
+    held = set(published)
+    inside = [_ends(key, published) for key in schema.references if key.inside]
+    while more := {
+        outer[:at]
+        for inner, outer in inside
+        if inner in held
+        for at in range(1, len(outer) + 1)
+        if outer[at - 1].repeated and outer[:at] not in held
+    }:
+        held |= more
+    return [key for key in schema.references if set(_ends(key, published)) <= held | {()}]
 
 
 def _lengths(path: FieldPath) -> Iterator[int]:
@@ -198,6 +255,8 @@ def _containers(schema: Schema, plain: Layout, records: Layout) -> tuple[int, ..
     steps = _container_steps(plain, schema)
     moves = _moves(schema)
     at = {own: index for index, own in enumerate(steps)}
+    published = _published(schema)
+    lists = {at.get(object_steps(key.path)) for key in schema.references if _is_list(key, published)}
     found = {0: 0}
 
     def of(index: int) -> int:
@@ -205,7 +264,7 @@ def _containers(schema: Schema, plain: Layout, records: Layout) -> tuple[int, ..
             own = plain.containers[index]
             into = moves.get(steps[index])
             above = of(at[into]) if into is not None and into in at else of(own.parent)
-            found[index] = known[above, own.wrappers, own.name, own.predicate]
+            found[index] = -1 if index in lists else known[above, own.wrappers, own.name, own.predicate]
         return found[index]
 
     return tuple(of(index) for index in range(len(plain.containers)))
@@ -233,7 +292,7 @@ def _numbered(plain: Layout, records: Layout, of_records: Sequence[int], keys: S
     new = {held.name: index for index, held in enumerate(records.classes) if not held.is_object}
     new |= {name: len(records.classes) + at for at, name in enumerate(keys)}
     number = {index: new[held.name] for index, held in enumerate(plain.classes) if not held.is_object} | {-1: -1}
-    home = {there: here for here, there in enumerate(of_records)}
+    home = {there: here for here, there in enumerate(of_records) if there >= 0}
     classes = [
         replace(held, container=home[held.container]) if held.container >= 0 else held for held in records.classes
     ]
@@ -303,10 +362,10 @@ def number_of(before: str, text: str) -> int | None:
 def _problems(schema: Schema) -> Iterator[Problem]:
     moves: dict[Steps, Steps] = {}
     fields: dict[Steps, FieldPath] = {}
+    published = _published(schema)
     for number, key in enumerate(schema.references, start=1):
         where = f"{schema.source}, key {number}"
-        source, target = object_steps(key.path), object_steps(key.target)
-        if what := _wrong(key, source, target):
+        if what := _wrong(key, published):
             yield Problem(where, what)
             continue
         if key.path in {other.path for other in schema.references[: number - 1]} | {
@@ -314,14 +373,15 @@ def _problems(schema: Schema) -> Iterator[Problem]:
         }:
             yield Problem(where, "refers by a field that another key has: give one of them up")
             continue
-        if key.inside and source in moves:
+        inner, outer = _ends(key, published)
+        if key.inside and inner in moves:
             yield Problem(where, "its object lies in one other: of its keys, all but one need inside = false")
             continue
-        if fields.setdefault(target, key.target) != key.target:
+        if fields.setdefault(object_steps(key.target), key.target) != key.target:
             yield Problem(where, "names its object by another field than a key before; take one")
         if key.inside:
-            moves[source] = target
-            if _is_circle(source, moves):
+            moves[inner] = outer
+            if _is_circle(inner, moves):
                 yield Problem(where, "keys go round in a circle: set inside = false for one of them")
                 return
     ends = {path for key in schema.references for path in (key.path, key.target)}
@@ -331,13 +391,16 @@ def _problems(schema: Schema) -> Iterator[Problem]:
             yield Problem(f"{schema.source}, class {spec.name!r}: path", what)
 
 
-def _wrong(key: Reference, source: Steps, target: Steps) -> str:
+def _wrong(key: Reference, published: set[Steps]) -> str:
+    source, target = object_steps(key.path), object_steps(key.target)
     if not target:
         return "to must be a field of a repeated object: every object lies in the record already"
-    if len(key.path.steps) + (key.path.attribute is not None) <= len(source):
-        return "from must be a field that an object has once, such as conditions[].encounter"
     if len(key.target.steps) + (key.target.attribute is not None) <= len(target):
         return "to must be a field that an object has once, such as encounters[].id"
+    if _is_list(key, published):
+        return _wrong_list(key, _around(source), target)
+    if _is_item(key.path):
+        return "is a list of the record, in which every object lies already: leave the key out"
     if not key.inside:
         return "" if source != target else "refers to objects of its own kind, which are not told apart: leave it out"
     if not source:
@@ -345,12 +408,34 @@ def _wrong(key: Reference, source: Steps, target: Steps) -> str:
     if source == target:
         return "an object cannot lie in one of its own kind: leave the key out"
     if _around(source) != _around(target):
-        return "both objects must lie side by side, in the record or in one object; else set inside = false"
+        return (
+            "both objects must lie side by side, in the record or in one object, or from must be a list of which"
+            " nothing else is published; else set inside = false"
+        )
+    return ""
+
+
+def _wrong_list(key: Reference, holder: Steps, target: Steps) -> str:
+    """Return what is wrong with a key of lists of references that objects hold."""
+    if holder == target:
+        return "lists objects of its own kind, which are not told apart: leave it out"
+    if not key.inside:
+        return ""
+    if holder[: len(target)] == target:
+        return "an object cannot lie in one of its own kind: leave the key out"
+    around = _around(target)
+    if around == holder:
+        return "lists objects that lie in the one with the list already: set inside = false"
+    if holder[: len(around)] != around:
+        return "what is listed must lie beside the object with the list, or one around that; else set inside = false"
     return ""
 
 
 def _is_circle(start: Steps, moves: dict[Steps, Steps]) -> bool:
     at = moves[start]
-    while at != start and at in moves:
-        at = moves[at]
-    return at == start
+    while at[: len(start)] != start:
+        above = next((at[:length] for length in range(len(at), 0, -1) if at[:length] in moves), None)
+        if above is None:
+            return False
+        at = moves[above]
+    return True

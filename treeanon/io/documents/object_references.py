@@ -14,10 +14,13 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
-from treeanon.forest.references import pointed
+from treeanon.forest.references import listed, pointed
 from treeanon.io.documents.row_texts import Placed, PlacedRows
 from treeanon.schema import Schema
 from treeanon.schema.references import Tie, number_text, tied
+
+Column = tuple[int, list[str]]
+"""A container of documents, and the texts of a class of a key in its rows."""
 
 
 class ObjectReferences:
@@ -54,12 +57,19 @@ class _Parting:
     def done(self) -> tuple[Placed, Mapping[int, Sequence[str]]]:
         """Return the rows of documents."""
         for container in self.records.containers[1:]:
-            if any(tie.is_inside and self.tied.containers[tie.target] == container.index for tie in self.tied.ties):
+            if any(tie.is_inside and self.tied.containers[tie.outer] == container.index for tie in self.tied.ties):
                 self._leave_bare(container.index)
         kept = [np.cumsum(written) - 1 for written in self.written]
-        tables, moved = [], []
+        found, lists = self._texts()
+        tables: list[PlacedRows] = []
+        moved: list[dict[int, list[int]]] = []
         for container in self.documents.containers:
             there = self.tied.containers[container.index]
+            if there < 0:
+                holders = self._in_order(kept[self.tied.containers[container.parent]], lists[container.index], found)
+                tables.append(PlacedRows(holders, {}))
+                moved.append({})
+                continue
             table, written = self.placed.tables[there], self.written[there]
             owner = self.own[there]
             if container.index:
@@ -70,9 +80,28 @@ class _Parting:
             moved.append({int(kept[there][row]): nodes for row, nodes in self.placed.moved[there].items()})
         texts = {
             held: list(np.array(column, dtype=object)[self.written[self.tied.containers[container]]])
-            for held, (container, column) in self._texts().items()
+            if self.tied.containers[container] >= 0
+            else column
+            for held, (container, column) in found.items()
         }
         return replace(self.placed, tables=tuple(tables), moved=tuple(moved)), texts
+
+    def _in_order(self, kept: Longs, lists: Sequence[tuple[int, Longs]], found: dict[int, Column]) -> Ints:
+        """Put the texts of the items of lists in the order of the objects that have them, and return these.
+
+        `lists` has for each class that refers the objects with a list, item by item.
+        """
+        owner = np.concatenate([np.empty(0, np.int64), *(rows for _, rows in lists)])
+        order = np.argsort(owner, kind="stable")
+        start = 0
+        for held, rows in lists:
+            container, own = found[held]
+            column = np.full(len(owner), "", dtype=object)
+            column[start : start + len(rows)] = own
+            found[held] = container, column[order].tolist()
+            start += len(rows)
+        holders: Ints = kept[owner[order]].astype(np.int32)
+        return holders
 
     def _lifted(self, container: int, outer: int) -> Longs:
         """Return for each row of a container that of an outer one that it lies in."""
@@ -95,7 +124,7 @@ class _Parting:
             if not self.documents.classes[held].is_object:
                 bare &= column < 0
         for inner in self.documents.containers:
-            if inner.parent == here:
+            if inner.parent == here and self.tied.containers[inner.index] >= 0:
                 bare[self._lifted(self.tied.containers[inner.index], container)] = False
         bare[list(self.placed.moved[container])] = False
         above = self.records.containers[container].parent
@@ -109,24 +138,32 @@ class _Parting:
             bare &= holds == 1
         self.written[container][bare] = False
 
-    def _texts(self) -> dict[int, tuple[int, list[str]]]:
-        """Return for each class of a key the container of documents that it is in, and the texts of its rows."""
-        found: dict[int, tuple[int, list[str]]] = {}
+    def _texts(self) -> tuple[dict[int, Column], dict[int, list[tuple[int, Longs]]]]:
+        """Return for each class of a key the container of documents that it is in, and the texts of its rows; and by
+        container of items of lists, for each class of these, the objects that have them.
+        """
+        found: dict[int, Column] = {}
+        lists: dict[int, list[tuple[int, Longs]]] = {tie.source: [] for tie in self.tied.ties if tie.is_list}
         targets = {tie: self._target(tie) for tie in self.owner.ties}
         numbers: dict[int, Longs] = {}
-        for tie in self.owner.ties:
+        for tie, (_, target) in targets.items():
             named = numbers.setdefault(tie.target, np.zeros(len(self.own[self.tied.containers[tie.target]]), np.int64))
-            named[targets[tie][targets[tie] >= 0]] = 1
+            named[target[target >= 0]] = 1
         self._number(numbers)
         for tie in self.tied.ties:
-            size = len(self.own[self.tied.containers[tie.source]])
+            size = 0 if tie.is_list else len(self.own[self.tied.containers[tie.source]])
             found[tie.source_class] = tie.source, [""] * size
             found.setdefault(tie.target_class, (tie.target, [""] * len(self.own[self.tied.containers[tie.target]])))
-        for tie, target in targets.items():
+        for tie, (holders, target) in targets.items():
             named = np.append(numbers[tie.target], 0)
             found[tie.target_class] = tie.target, _texts(tie.called, named[:-1])
             found[tie.source_class] = tie.source, _texts(tie.sign, named[target])
-        return found
+            if tie.is_list:
+                lists[tie.source].append((tie.source_class, holders))
+        for tie in self.tied.ties:
+            if tie.is_list and tie not in targets:
+                lists[tie.source].append((tie.source_class, np.empty(0, np.int64)))
+        return found, lists
 
     def _number(self, named: Mapping[int, Longs]) -> None:
         """Give each object that is named its number: those of a record have the numbers after those before it."""
@@ -140,13 +177,19 @@ class _Parting:
             place = place[len(rows) :]
         self.owner.named += sum(len(rows) for _, rows in chosen)
 
-    def _target(self, tie: Tie) -> Longs:
-        """Return the row that each object refers to, -1 for none."""
-        source, target = self.tied.containers[tie.source], self.tied.containers[tie.target]
+    def _target(self, tie: Tie) -> tuple[Longs, Longs]:
+        """Return the objects that refer, and the row that each refers to, -1 for none.
+
+        Those with lists are there once for each item.
+        """
+        source, target = self.tied.containers[tie.holder], self.tied.containers[tie.target]
+        if tie.is_list:
+            return listed(self.records, self.own, self.written, source, target)
+        rows = np.arange(len(self.own[source]))
         if not tie.is_inside:
-            return pointed(self.records, self.own, self.written, source, target)
-        rows = self.own[source]
-        return np.where(self.written[target][rows], rows, -1)
+            return rows, pointed(self.records, self.own, self.written, source, target)
+        into = self.own[source]
+        return rows, np.where(self.written[target][into], into, -1)
 
 
 def _texts(before: str, numbers: Ints | Longs) -> list[str]:

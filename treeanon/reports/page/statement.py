@@ -146,6 +146,8 @@ def _counts(counts: Mapping[str, Any], suppressed: int) -> Iterator[tuple[str, i
         yield f"references to what is not in the document, or to one of several, by {key}", objects
     for key, objects in counts.get("references_not_written", {}).items():
         yield f"objects that do not refer by {key} to what they can only mean; not written", objects
+    for key, objects in counts.get("listed_again", {}).items():
+        yield f"references by {key} to what another list has, too; published in each of them", objects
     for key, rows in counts.get("rows_in_circles", {}).items():
         yield f"rows that refer to each other in cycles, by {key}", rows
     for name, rows in counts.get("rows_of_nobody", {}).items():
