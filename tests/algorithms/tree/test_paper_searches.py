@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -241,6 +242,20 @@ def test_by_default_no_scope_alone_ends_with_less_rpd(k: int, m: int, n: int) ->
     assert found.report["rpd"] == pytest.approx(found.loss.rpd, rel=1e-9)
     assert found.report["scope"] in ("class", "hierarchy")
     assert all(found.loss.rpd <= other.loss.rpd + 1e-12 for other in alone)
+    without = ta.anonymize(forest, k=k, m=m, n=n, algorithm="ocs")
+    assert found.loss.rpd <= without.loss.rpd + 1e-12
+
+
+def test_a_walk_without_disassociation_is_tried_only_for_what_is_known_of_the_original() -> None:
+    forest = hospital_forest(VECTORS["database_figure_10"]["records"])
+    asked = Guarantee(2, 2, 1)
+
+    def cuts(**given: Any) -> list[int]:
+        options: dict[str, Any] = {"scope": "both", "choose": "rpd"}
+        return [search.search(forest, replace(asked, **given), **options).report["cuts"] for search in (gcs, ocs)]
+
+    (both, without), (published, _), (denied, alone) = cuts(), cuts(as_published=True), cuts(negative=("disease",))
+    assert both == published + without and denied == alone
 
 
 def test_at_the_end_of_the_budget_the_best_so_far_is_released() -> None:

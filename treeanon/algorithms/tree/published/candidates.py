@@ -104,6 +104,11 @@ class _Store:
     labels: Mark
 
 
+def is_extended(guarantee: Guarantee) -> bool:
+    """Return whether a guarantee asks for l-diversity or negative knowledge (Sections III-F and III-G)."""
+    return guarantee.l > 1 or bool(guarantee.negative)
+
+
 @dataclass
 class Candidates:
     """Makes and checks the cuts of one forest for one guarantee; `leading` are the best that have passed so far.
@@ -126,7 +131,7 @@ class Candidates:
 
     def __post_init__(self) -> None:
         given = self.guarantee
-        self._extended = given.l > 1 or bool(given.negative)
+        self._extended = is_extended(given)
         if self._extended and not given.as_published:
             self.repair = False
         self.space = CutSpace.of(self.forest, roles_of(self.forest, given))

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Literal, get_args
 
 from treeanon.algorithms.tree.default.leaving_out import safe_result
-from treeanon.algorithms.tree.published.candidates import Candidates, Choose, Counts, Limit
+from treeanon.algorithms.tree.published.candidates import Candidates, Choose, Counts, Limit, is_extended
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
@@ -68,22 +69,26 @@ def searched(
     asked: Asked,
     walk: Walk,
     *,
-    repair: bool = True,
+    repairs: Sequence[bool] = (True,),
     **options: Any,
 ) -> Result:
     """Return the best that walks over the candidates of all scopes find, and how many cuts they have seen.
 
+    `repairs` says whether walks repair cuts by disassociation: where what is known of the original is to be hidden, it
+    costs more than the walk knows, so that one without it may end with less loss. As published there is the first alone.
     With `stricter`, walks for a little more k, m and n are tried as well: what they find holds, too, and a greedy
     search that passes fewer cuts may end with less loss.
     """
     asked = asked.settled(guarantee)
     wanted = [guarantee, *(_stricter(guarantee) if asked.stricter else ())]
-    runs = [(given, scope) for given in wanted for scope in asked.scopes]
+    if guarantee.as_published or asked.choose == "rpda" or is_extended(guarantee):
+        repairs = repairs[:1]
+    runs = list(product(wanted, repairs, asked.scopes))
     counts, is_cut_short = Counts(), False
     found: list[tuple[Result, Guarantee]] = []
     problems: list[GuaranteeError] = []
     began = time.monotonic()
-    for number, (given, scope) in enumerate(runs, start=1):
+    for number, (given, repair, scope) in enumerate(runs, start=1):
         # Each walk has its share of the budget, and what those before it have left over.
         until = None if asked.budget is None else began + asked.budget * number / len(runs)
         limit = Limit(until, asked.finish)

@@ -38,7 +38,8 @@ def search(
     A step's best may cost more than its parent (disassociations can raise RPDa), so the best cut need not be a last.
     """
     asked = Asked(scope, choose, stricter, budget, finish, progress)
-    return searched("gcs", forest, guarantee, asked, partial(walk, g=g, closed=closed), g=g, closed=closed)
+    steps = partial(walk, g=g, closed=closed)
+    return searched("gcs", forest, guarantee, asked, steps, repairs=(True, False), g=g, closed=closed)
 
 
 def walk(candidates: Candidates, g: int, closed: Closed) -> None:

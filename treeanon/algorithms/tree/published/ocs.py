@@ -37,4 +37,4 @@ def search(
     """Return the best cut (see `choosing`) that a beam of g comes to and that needs no disassociation."""
     asked = Asked(scope, choose, stricter, budget, finish, progress)
     steps = partial(walk, g=g, closed=closed)
-    return searched("ocs", forest, guarantee, asked, steps, repair=False, g=g, closed=closed)
+    return searched("ocs", forest, guarantee, asked, steps, repairs=(False,), g=g, closed=closed)
