@@ -75,7 +75,7 @@ def searched(
     """Return the best that walks over the candidates of all scopes find, and how many cuts they have seen.
 
     `repairs` says whether walks repair cuts by disassociation: where what is known of the original is to be hidden, it
-    costs more than the walk knows, so that one without it may end with less loss. As published there is the first alone.
+    costs more than the walk knows, so that one without it may end with less loss. As published the first is alone.
     With `stricter`, walks for a little more k, m and n are tried as well: what they find holds, too, and a greedy
     search that passes fewer cuts may end with less loss.
     """
